@@ -1,0 +1,242 @@
+"""A target is data: one TOML file in this folder, or a file of the user's own.
+
+Invariants: a `Target` is complete and checked (nothing is left to inherit, no key is unknown, the chain of ISAs ends
+in the portable `c`), and it is a value: equal files give equal targets. Only a target with a `detect` table (`native`)
+depends on the machine that compiles.
+
+The keys of a file are the fields of `Target` except `name`, which is the file's stem, and two more: `inherits` names
+the target (or the file, relative to this one) that supplies every key that is missing here; `detect` is a list of
+rules (`machine`, CPU `flags`, `inherits`), of which the first that fits this machine says what to inherit.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mccompile.base.errors import BadFile, Problem, WrongUse
+
+_FOLDER = Path(__file__).resolve().parent
+_FALLBACK = "generic"  # what a target with rules inherits where none of them fits
+_FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
+_PREFERENCES = ("ram", "time", "flash")
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A memory that buffers may be placed in. `bytes` is None where it is not limited; speed class 0 is the fastest."""
+
+    name: str
+    bytes: int | None
+    speed: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is written for. Each field is explained where it stands."""
+
+    name: str
+    description: str  # one line, for `mccompile targets`
+    isas: tuple[str, ...]  # kernels are looked for in this order; the last is "c"
+    pointer_bytes: int
+    vector_bytes: int  # of the widest vector register; 0 without vectors
+    align: int  # of the arena and of every buffer in it, in bytes
+    pools: tuple[Pool, ...]
+    compiler: str
+    cflags: tuple[str, ...]
+    run: str  # command that a program's path is appended to; empty: run it as it is
+    prefer: str  # "ram", "time" or "flash": what to save first
+    options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
+
+    def option(self, name: str, default: int) -> int:
+        return dict(self.options).get(name, default)
+
+
+def names() -> tuple[str, ...]:
+    """Every target that comes with mccompile, sorted."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+def load(name_or_path: str) -> Target:
+    """The target of that name, or of that TOML file (anything that ends in .toml or holds a path separator)."""
+    path = _find(name_or_path, Path())
+    table = _read_with_inherited(path, ())
+    problems = [f"{key} is missing" for key in _READERS if key not in table and key != "options"]
+    problems = problems or _contradictions(table)
+    if problems:
+        raise _bad(path, problems)
+    return Target(name=path.stem, **{**table, "options": tuple(sorted(table.get("options", {}).items()))})
+
+
+def _find(name_or_path: str, folder: Path) -> Path:
+    if name_or_path.endswith(".toml") or os.sep in name_or_path:
+        return folder / name_or_path
+    if name_or_path not in names():
+        raise WrongUse(
+            Problem(
+                f"unknown target {name_or_path!r}",
+                why=f"the targets are {', '.join(names())}",
+                fix="name one of them, or a TOML file of your own: --target ./mine.toml",
+            )
+        )
+    return _FOLDER / f"{name_or_path}.toml"
+
+
+def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
+    """The checked keys of a file and of all that it inherits from; the nearest wins, `options` are merged."""
+    if path.resolve() in heirs:
+        circle = " -> ".join(heir.stem for heir in (*heirs, path))
+        raise _bad(path, [f"it inherits from itself: {circle}"])
+    own = _read(path)
+    parent = own.pop("inherits", None)
+    rules = own.pop("detect", None)
+    if rules is not None:
+        parent = next((rule.inherits for rule in rules if rule.fits()), _FALLBACK)
+    if parent is None:
+        return own
+    try:
+        inherited = _read_with_inherited(_find(parent, path.parent), (*heirs, path.resolve()))
+    except WrongUse as error:
+        raise _bad(path, [f"it inherits from {parent!r}, which is no target"]) from error
+    return {**inherited, **own, "options": {**inherited.get("options", {}), **own.get("options", {})}}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The keys that stand in one file, each turned into what the field of `Target` holds."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _bad(path, [error.strerror or str(error)]) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _bad(path, [f"it is not TOML: {error}"]) from error
+    readers = _READERS | {"inherits": _text, "detect": _rules}
+    problems, table = [], {}
+    for key, value in raw.items():
+        if key not in readers:
+            problems.append(f"unknown key {key!r}; the keys are {', '.join(sorted(readers))}")
+            continue
+        try:
+            table[key] = readers[key](value)
+        except ValueError as error:
+            problems.append(f"{key} must be {error}, not {value!r}")
+    if "inherits" in raw and "detect" in raw:
+        problems.append("inherits and detect exclude each other")
+    if problems:
+        raise _bad(path, problems)
+    return table
+
+
+def _bad(path: Path, problems: list[str]) -> BadFile:
+    fix = f"correct the file; every key is explained in {Path(__file__).name} beside the targets of mccompile"
+    return BadFile(*(Problem(f"bad target file {path.name}", where=str(path), why=why, fix=fix) for why in problems))
+
+
+def _contradictions(table: dict[str, Any]) -> list[str]:
+    found = []
+    if not table["isas"] or table["isas"][-1] != "c":
+        found.append('isas must end in "c", the portable kernels that every target falls back to')
+    for key in ("isas", "pools"):
+        listed = [item if isinstance(item, str) else item.name for item in table[key]]
+        if len(set(listed)) != len(listed):
+            found.append(f"{key} names something twice: {', '.join(listed)}")
+    if not table["pools"]:
+        found.append("pools must name at least one memory")
+    for key, zero in (("pointer_bytes", False), ("align", False), ("vector_bytes", True)):
+        value = table[key]
+        if value & (value - 1) or not (value or zero):
+            found.append(f"{key} must be a power of two{' or 0' if zero else ''}, not {value}")
+    if table["prefer"] not in _PREFERENCES:
+        found.append(f"prefer must be one of {', '.join(_PREFERENCES)}, not {table['prefer']!r}")
+    return found
+
+
+# Readers turn what TOML holds into what the field holds; their ValueError completes the sentence "... must be".
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a string")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("a whole number, 0 or more")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("a list of strings")
+    return tuple(value)
+
+
+def _pools(value: object) -> tuple[Pool, ...]:
+    expected = "a list of tables with name, speed and (where the memory is limited) bytes"
+    pools = []
+    for item in value if isinstance(value, list) else [None]:
+        if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= {"name", "speed", "bytes"}:
+            raise ValueError(expected)
+        size = _count(item["bytes"]) if "bytes" in item else None
+        pools.append(Pool(_text(item["name"]), size, _count(item["speed"])))
+    return tuple(pools)
+
+
+def _options(value: object) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise ValueError("a table of whole numbers")
+    return {name: _count(number) for name, number in value.items()}
+
+
+def _rules(value: object) -> list[_Rule]:
+    rules = []
+    for item in value if isinstance(value, list) else [None]:
+        if not isinstance(item, dict) or item.keys() != {"machine", "flags", "inherits"}:
+            raise ValueError("a list of tables with machine, flags and inherits")
+        rules.append(_Rule(_text(item["machine"]), frozenset(_texts(item["flags"])), _text(item["inherits"])))
+    return rules
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "description": _text,
+    "isas": _texts,
+    "pointer_bytes": _count,
+    "vector_bytes": _count,
+    "align": _count,
+    "pools": _pools,
+    "compiler": _text,
+    "cflags": _texts,
+    "run": _text,
+    "prefer": _text,
+    "options": _options,
+}
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One line of a `detect` table."""
+
+    machine: str
+    flags: frozenset[str]
+    inherits: str
+
+    def fits(self) -> bool:
+        return platform.machine() == self.machine and self.flags <= _cpu_flags()
+
+
+@cache
+def _cpu_flags() -> frozenset[str]:
+    """What Linux says of the first CPU; nothing where there is no such file, so that only rules without flags fit."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    return next(
+        (frozenset(line.partition(":")[2].split()) for line in lines if line.startswith(_FLAG_LINES)), frozenset()
+    )
