@@ -1,0 +1,67 @@
+# Everything that can be done with a clone. It sets itself up: Python 3.11+, a C compiler and make are enough.
+#   make test PY=python      use an environment of your own, already set up, instead of .venv
+#   make test ARGS="-k conv" hand arguments on to pytest
+PYTHON ?= python3
+VENV   := .venv
+JOBS   ?= 2
+ARGS   ?=
+
+# PY from outside means: everything is installed there, do not touch .venv.
+ifeq ($(origin PY),undefined)
+PY      := $(VENV)/bin/python
+RUNTIME := $(VENV)/runtime.stamp
+TESTS   := $(VENV)/test.stamp
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint golden zoo size bench wheel clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
+	$(PY) examples/digits/demo.py
+
+test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
+	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(TESTS) ## ruff and mypy --strict
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+golden: $(TESTS) ## rewrite the expected C of tests/golden, to be reviewed with git diff
+	$(PY) -m pytest tests/golden --update-golden $(ARGS)
+
+zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder)
+	@test -n "$(ZOO)" || { echo "make zoo: say where the models are: make zoo ZOO=path/to/models" >&2; exit 2; }
+	$(PY) tests/zoo.py --zoo $(ZOO)
+
+size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
+	$(PY) benchmarks/size.py
+
+bench: $(TESTS) ## time the project's own models against onnxruntime
+	$(PY) benchmarks/bench.py
+
+wheel: $(TESTS) ## build the wheel into dist/
+	$(PY) -m build --wheel
+
+clean: ## remove what make made (and .venv)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two stamps, because the demo needs only the five runtime dependencies.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "mccompile needs Python 3.11 or newer; '$(PYTHON)' is not. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python's venv module is missing or incomplete (Debian: apt-get install python3-venv)" >&2; exit 1; }
+
+$(VENV)/runtime.stamp: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/runtime.stamp

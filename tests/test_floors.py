@@ -1,0 +1,166 @@
+"""The house stands: imports go strictly down, and each third-party package comes in through its own doors only.
+
+Every import counts: relative ones, those inside functions or under TYPE_CHECKING, and `import_module("literal")`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+ENTRANCE = 13  # mccompile/__init__.py and __main__.py: they hand over to what is below, and nothing imports them
+KERNELS_TEMPLATES = 5
+FLOORS = {
+    "cli": 12,
+    "backend": 12,
+    "tune": 11,
+    "measure": 10,
+    "quantize": 10,
+    "driver": 9,
+    "pipeline": 8,
+    "emit": 7,
+    "check": 7,
+    "passes": 6,
+    "toolchain": 6,
+    "frontend": 5,
+    "ops": 4,
+    "kernels": 4,
+    "plan": 4,
+    "graph": 3,
+    "program": 3,
+    "kinds": 2,
+    "expr": 1,
+    "memory": 1,
+    "targets": 1,
+    "base": 0,
+}
+SEEN_BY_KERNELS_TEMPLATES = {"kernels", "kinds", "expr", "base"}
+DOORS = {  # third-party package -> the only modules or packages that may import it
+    "onnx": ("mccompile.frontend", "mccompile.backend"),
+    "jinja2": ("mccompile.emit.render",),
+    "click": ("mccompile.cli",),
+    "cffi": ("mccompile.toolchain.build",),
+    "tomllib": ("mccompile.targets.api",),
+    "onnxruntime": ("mccompile.check.oracle",),
+    "numpy": ("mccompile", "kernels_templates"),
+}
+MODULES = sorted(path for top in ("mccompile", "kernels_templates") for path in (TOP / top).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(TOP).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(source: str, module: str, is_package: bool) -> Iterator[str]:
+    """The absolute dotted name of everything a module imports; `from a import b` gives `a.b`."""
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{stem}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__", "import_package_modules") and node.args[0].value:
+                yield str(node.args[0].value)
+
+
+def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
+    """What is wrong with the imports of one module, in words."""
+    parts = module.split(".")
+    in_templates = parts[0] == "kernels_templates"
+    room = parts[1] if len(parts) > 1 and not in_templates else ""
+    if in_templates:
+        floor = KERNELS_TEMPLATES
+    elif room in ("", "__main__"):
+        floor = ENTRANCE
+    elif room in FLOORS:
+        floor = FLOORS[room]
+    else:
+        return [f"{module} has no floor: add {room} to DESIGN.md and to this test"]
+    found = []
+    for target in imports(source, module, is_package):
+        top, _, rest = target.partition(".")
+        other = rest.partition(".")[0]
+        if top == "mccompile":
+            if other == "__version__" or (other == room and room):
+                continue
+            if other not in FLOORS:
+                found.append(f"{module} imports {target}: only __version__ is to be had from the entrance")
+            elif FLOORS[other] >= floor or (in_templates and other not in SEEN_BY_KERNELS_TEMPLATES):
+                found.append(f"{module} (floor {floor}) imports {target} (floor {FLOORS[other]})")
+        elif top == "kernels_templates":
+            found.append(f"{module} imports {target}: kernels are found by folder, never imported by name")
+        elif top in DOORS:
+            if not any(module == door or module.startswith(f"{door}.") for door in DOORS[top]):
+                found.append(f"{module} imports {target}: its doors are {', '.join(DOORS[top])}")
+        elif top not in sys.stdlib_module_names:
+            found.append(f"{module} imports {target}, which is not among the dependencies")
+    return found
+
+
+def test_imports_go_down_and_third_parties_use_their_doors() -> None:
+    wrong = [
+        complaint
+        for path in MODULES
+        for complaint in complaints(path.read_text(encoding="utf-8"), module_name(path), path.name == "__init__.py")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("mccompile.graph.ir", "import mccompile.ops.conv"),
+        ("mccompile.graph.ir", "from mccompile import ops"),
+        ("mccompile.graph.ir", "from mccompile.program.ir import Call"),
+        ("mccompile.graph.ir", "from ..ops.conv import Conv"),
+        ("mccompile.graph.ir", "def late():\n    from mccompile.ops import conv"),
+        ("mccompile.graph.ir", "import importlib\nimportlib.import_module('mccompile.ops')"),
+        ("mccompile.graph.ir", "import mccompile"),
+        ("mccompile.graph.ir", "from mccompile import compile"),
+        ("mccompile.graph.ir", "import onnx.helper"),
+        ("mccompile.emit.model", "import jinja2"),
+        ("mccompile.check.compare", "import torch"),
+        ("mccompile.cli", "from mccompile.backend import run"),
+        ("mccompile.kernels.registry", "import kernels_templates.conv"),
+        ("mccompile.newroom.thing", "x = 1"),
+        ("kernels_templates.conv.f32__c", "from mccompile.program import ir"),
+        ("kernels_templates.conv.f32__c", "import jinja2"),
+    ],
+)
+def test_a_wrong_import_is_seen(module: str, source: str) -> None:
+    assert len(complaints(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "is_package"),
+    [
+        ("mccompile.graph.ir", "from . import text\nfrom .verify import verify\nfrom ..base import errors", False),
+        ("mccompile.graph", "from .ir import Graph\nfrom . import text", True),
+        ("mccompile.emit.report", "from mccompile import __version__\nimport numpy as np\nimport json", False),
+        ("mccompile.frontend.load", "from onnx import numpy_helper", False),
+        ("mccompile", "from mccompile.driver import compile", True),
+        ("kernels_templates.conv.f32__c", "from mccompile.kernels.api import Kernel\nimport numpy", False),
+    ],
+)
+def test_a_right_import_is_left_alone(module: str, source: str, is_package: bool) -> None:
+    assert complaints(source, module, is_package) == []
+
+
+def test_names_of_files_say_what_is_in_them() -> None:
+    empty = {"utils", "util", "misc", "helpers", "helper", "manager", "common"}
+    assert not [module_name(path) for path in MODULES if empty & set(path.stem.split("_"))]
+
+
+def test_no_module_passes_600_lines() -> None:
+    lengths = {module_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert not {name: length for name, length in lengths.items() if length > 600}
