@@ -35,8 +35,9 @@ int main(int argc, char **argv)
 
     /* Once: give the model its memory and its weights. Both are checked, so a wrong pair is refused here. */
     digits_model m;
-    if (digits_init(&m, arena, sizeof arena, digits_weights, digits_weights_bytes) != MCC_OK) {
-        fprintf(stderr, "classify: the weights do not belong to this model\n");
+    mcc_status status = digits_init(&m, arena, sizeof arena, digits_weights, digits_weights_bytes);
+    if (status != MCC_OK) {
+        fprintf(stderr, "classify: %s\n", mcc_status_text(status));
         return 1;
     }
 
@@ -53,11 +54,12 @@ int main(int argc, char **argv)
         }
 
         clock_t start = clock();
-        if (digits_run(&m) != MCC_OK) {
-            fprintf(stderr, "classify: picture %lu could not be run\n", pictures);
+        status = digits_run(&m);
+        spent += clock() - start;
+        if (status != MCC_OK) {
+            fprintf(stderr, "classify: picture %lu: %s\n", pictures, mcc_status_text(status));
             return 1;
         }
-        spent += clock() - start;
 
         /* The output lies in the arena too, and stays there until the next run. */
         const float *scores = digits_output_scores(&m);
