@@ -39,10 +39,10 @@ zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder)
 	$(PY) tests/zoo.py --zoo $(ZOO)
 
 size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
-	$(PY) benchmarks/size.py
+	$(PY) -m benchmarks.size
 
 bench: $(TESTS) ## time the project's own models against onnxruntime
-	$(PY) benchmarks/bench.py
+	$(PY) -m benchmarks.bench
 
 wheel: $(TESTS) ## build the wheel into dist/
 	$(PY) -m build --wheel

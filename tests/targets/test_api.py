@@ -16,17 +16,12 @@ PROMISED = [
     "x86-64-v4",
     "aarch64",
     "armv7a",
-    "cortex-m0",
-    "cortex-m3",
-    "cortex-m4",
-    "cortex-m7",
-    "cortex-m33",
-    "cortex-m55",
     "riscv64",
     "riscv64v",
     "rv32imc",
     "wasm32",
 ]
+PROMISED += [f"cortex-m{core}" for core in (0, 3, 4, 7, 33, 55)]
 
 
 def write(folder: Path, text: str, name: str = "mine") -> str:
