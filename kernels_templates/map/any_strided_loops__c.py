@@ -1,0 +1,58 @@
+"""map in portable C: a loop nest over strided operands, the expression inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f16, f32, i8, i32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, index, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views, supports_types
+from mccompile.kernels.loops import nest
+from mccompile.kinds.map import Map
+
+
+class StridedLoops(Kernel):
+    kind = Map
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        x, y = operand(0, f32), operand(1, f32)
+        relu = apply("max", x, literal(0, f32))
+        shape = (2, 3, 5, 7)
+        t = TensorType(f32, shape)
+        return [
+            Case("relu", Map(relu), (t,), (t,)),
+            Case("add_transposed", Map(apply("add", x, y)), (t, t), (t,), permute={1: (3, 1, 0, 2)}),
+            Case("copy_scalar", Map(x), (TensorType(f32, ()),), (TensorType(f32, ()),)),
+            Case("positions", Map(cast(apply("add", index(1), index(2)), i8)), (), (TensorType(i8, shape),)),
+            Case("shared", Map(apply("mul", relu, apply("exp", relu))), (t,), (t,)),
+            Case("f16", Map(apply("mul", operand(0, f16), operand(0, f16))), (TensorType(f16, (9,)),), (TensorType(f16, (9,)),)),
+            Case("wrap", Map(apply("mul", operand(0, i32), literal(2**30, i32))), (TensorType(i32, (5,)),), (TensorType(i32, (5,)),)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)})
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        expr = call.kind.expressions()[0]
+        out = call.outs[0]
+        indexed = "index" in str(expr)
+        loops = nest(out.type.static_shape, [out, *call.ins], keep_axes=indexed)
+        outs, ins = self.parameter_names(call)
+        loads = [load_c(v.buffer.dtype, ins[i], loops.index(i + 1)) for i, v in enumerate(call.ins)]
+        lines, value = to_statements(expr, loads, loops.axes)
+        return {"loops": loops.loops, "lines": lines, "store": store_c(out.buffer.dtype, outs[0], loops.index(0), value)}
+
+    def label(self, call: Call) -> str:
+        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
+        return "_".join(["map", *names[:2]]) if names else "copy"

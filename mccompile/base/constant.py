@@ -1,0 +1,60 @@
+"""Constant tensors: typed, lazy, and memory-mapped where they come from a file.
+
+Invariant: the array behind a `Constant` never changes; `digest` names its type and contents. Nothing is read before `array` or
+`digest` is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from . import dtypes
+from .tensor import TensorType
+
+
+class Constant:
+    def __init__(self, type: TensorType, load: Callable[[], np.ndarray]) -> None:
+        self.type = type
+        self._load = load
+
+    @staticmethod
+    def of(array: np.ndarray) -> Constant:
+        value = np.asarray(array)
+        value.setflags(write=False)
+        return Constant(TensorType(dtypes.of_array(value), tuple(int(n) for n in value.shape)), lambda: value)
+
+    @staticmethod
+    def mapped(type: TensorType, path: Path, offset: int) -> Constant:
+        """A tensor that lies in a file, unpacked and in this machine's byte order."""
+        shape = type.static_shape
+
+        def load() -> np.ndarray:
+            if 0 in shape:
+                return np.zeros(shape, type.dtype.numpy)
+            return np.memmap(path, type.dtype.numpy, "r", offset, shape)
+
+        return Constant(type, load)
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        return self._load()
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits that stand for type and contents."""
+        hash = hashlib.sha256(str(self.type).encode())
+        hash.update(self.raw_bytes())
+        return hash.hexdigest()[:16]
+
+    def raw_bytes(self) -> bytes:
+        """Contents in row-major order, elements little-endian and unpacked; strings as length and text."""
+        if self.type.dtype.kind == "string":
+            texts = [t if isinstance(t, bytes) else str(t).encode() for t in self.array.reshape(-1)]
+            return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+        array = np.ascontiguousarray(self.array)
+        return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

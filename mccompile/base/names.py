@@ -1,0 +1,37 @@
+"""Names: C identifiers out of arbitrary text, each given once."""
+
+from __future__ import annotations
+
+import re
+
+C_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex "
+    # C++ words, since a C++ program may include the header
+    "and asm bool catch class delete explicit export false friend mutable namespace new not operator or private protected "
+    "public template this throw true try typename using virtual xor".split()
+)
+
+
+def c_identifier(text: str) -> str:
+    """`text` with everything that C does not allow in a name replaced."""
+    name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_") or "x"
+    if name[0].isdigit() or name.lower() in C_KEYWORDS:
+        name = f"x{name}" if name[0].isdigit() else f"{name}_"
+    return name
+
+
+class Names:
+    """Gives each asker a name of its own: `in/put:0` and `in.put-0` become `in_put_0` and `in_put_0_2`."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, text: str) -> str:
+        name = text
+        number = 1
+        while name.lower() in self._taken:  # without case: the same name serves a macro in capitals
+            number += 1
+            name = f"{text}_{number}"
+        self._taken.add(name.lower())
+        return name

@@ -1,0 +1,129 @@
+"""The scalar functions: signature, C spelling, and meaning in numpy, each in one row.
+
+C spellings: for float types `c_float` (a format over the arguments, for float; a name in it that ends in `{f}` gets libm's `f` for
+float and nothing for double); for integers `c_int` (`{T}` is the type's short name: functions `mcc_add_i32` of mcc_math.h define overflow
+and division by zero). Comparisons give bool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import DType, bool_
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    arity: int
+    shape: str  # "same": T,T->T; "compare": T,T->bool; "logic": bools; "select": bool,T,T->T; "test": float->bool
+    c_float: str | None
+    c_int: str | None
+    numpy: Callable[..., Any]
+
+    def result(self, types: tuple[DType, ...]) -> DType:
+        if len(types) != self.arity:
+            raise ValueError(f"takes {self.arity} arguments")
+        if self.shape == "select":
+            if types[0] is not bool_ or types[1] is not types[2]:
+                raise ValueError("takes a bool and two of one type")
+            return types[1]
+        if any(t is not types[0] for t in types):
+            raise ValueError("takes arguments of one type")
+        if self.spelling(types[0]) is None:
+            raise ValueError("is not defined for this type")
+        return bool_ if self.shape in ("compare", "logic", "test") else types[0]
+
+    def spelling(self, dtype: DType) -> str | None:
+        return self.c_float if dtype.is_float else self.c_int
+
+
+def _erf(x: Any) -> Any:
+    import math
+
+    return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)
+
+
+def _truncating_div(a: Any, b: Any) -> Any:
+    if np.issubdtype(np.asarray(a).dtype, np.floating):
+        return a / b
+    safe = np.where(b == 0, 1, b)
+    quotient = np.abs(a) // np.abs(safe) * (np.sign(a) * np.sign(safe))
+    return np.where(b == 0, 0, quotient).astype(np.asarray(a).dtype)
+
+
+def _shift(numpy_shift: Callable[..., Any]) -> Callable[..., Any]:
+    def shift(a: Any, b: Any) -> Any:
+        bits = np.asarray(a).dtype.itemsize * 8
+        return np.where(b < bits, numpy_shift(a, np.minimum(b, bits - 1)), 0).astype(np.asarray(a).dtype)
+
+    return shift
+
+
+def _table() -> dict[str, Function]:
+    def libm(name: str) -> str:
+        return name + "{f}({0})"
+
+    rows: list[tuple[str, int, str, str | None, str | None, Callable[..., Any]]] = [
+        ("add", 2, "same", "{0} + {1}", "mcc_add_{T}({0}, {1})", np.add),
+        ("sub", 2, "same", "{0} - {1}", "mcc_sub_{T}({0}, {1})", np.subtract),
+        ("mul", 2, "same", "{0} * {1}", "mcc_mul_{T}({0}, {1})", np.multiply),
+        ("div", 2, "same", "{0} / {1}", "mcc_div_{T}({0}, {1})", _truncating_div),
+        ("neg", 1, "same", "-{0}", "mcc_neg_{T}({0})", np.negative),
+        ("abs", 1, "same", "fabs{f}({0})", "mcc_abs_{T}({0})", np.abs),
+        ("min", 2, "same", "mcc_min_{T}({0}, {1})", "mcc_min_{T}({0}, {1})", np.minimum),
+        ("max", 2, "same", "mcc_max_{T}({0}, {1})", "mcc_max_{T}({0}, {1})", np.maximum),
+        ("mod", 2, "same", "mcc_mod_{T}({0}, {1})", "mcc_mod_{T}({0}, {1})", np.mod),
+        ("fmod", 2, "same", "fmod{f}({0}, {1})", "mcc_fmod_{T}({0}, {1})", np.fmod),
+        ("pow", 2, "same", "pow{f}({0}, {1})", "mcc_pow_{T}({0}, {1})", np.power),
+        ("sign", 1, "same", "mcc_sign_{T}({0})", "mcc_sign_{T}({0})", np.sign),
+        ("sqrt", 1, "same", libm("sqrt"), None, np.sqrt),
+        ("exp", 1, "same", libm("exp"), None, np.exp),
+        ("log", 1, "same", libm("log"), None, np.log),
+        ("log1p", 1, "same", libm("log1p"), None, np.log1p),
+        ("expm1", 1, "same", libm("expm1"), None, np.expm1),
+        ("erf", 1, "same", libm("erf"), None, _erf),
+        ("sin", 1, "same", libm("sin"), None, np.sin),
+        ("cos", 1, "same", libm("cos"), None, np.cos),
+        ("tan", 1, "same", libm("tan"), None, np.tan),
+        ("asin", 1, "same", libm("asin"), None, np.arcsin),
+        ("acos", 1, "same", libm("acos"), None, np.arccos),
+        ("atan", 1, "same", libm("atan"), None, np.arctan),
+        ("sinh", 1, "same", libm("sinh"), None, np.sinh),
+        ("cosh", 1, "same", libm("cosh"), None, np.cosh),
+        ("tanh", 1, "same", libm("tanh"), None, np.tanh),
+        ("asinh", 1, "same", libm("asinh"), None, np.arcsinh),
+        ("acosh", 1, "same", libm("acosh"), None, np.arccosh),
+        ("atanh", 1, "same", libm("atanh"), None, np.arctanh),
+        ("floor", 1, "same", libm("floor"), None, np.floor),
+        ("ceil", 1, "same", libm("ceil"), None, np.ceil),
+        ("trunc", 1, "same", libm("trunc"), None, np.trunc),
+        ("round_even", 1, "same", "mcc_round_even_{T}({0})", None, np.rint),
+        ("bit_and", 2, "same", None, "({C})({0} & {1})", np.bitwise_and),
+        ("bit_or", 2, "same", None, "({C})({0} | {1})", np.bitwise_or),
+        ("bit_xor", 2, "same", None, "({C})({0} ^ {1})", np.bitwise_xor),
+        ("bit_not", 1, "same", None, "({C})~{0}", np.invert),
+        ("shift_left", 2, "same", None, "mcc_shl_{T}({0}, {1})", _shift(np.left_shift)),
+        ("shift_right", 2, "same", None, "mcc_shr_{T}({0}, {1})", _shift(np.right_shift)),
+        ("and", 2, "logic", None, "{0} && {1}", np.logical_and),
+        ("or", 2, "logic", None, "{0} || {1}", np.logical_or),
+        ("xor", 2, "logic", None, "{0} != {1}", np.logical_xor),
+        ("not", 1, "logic", None, "!{0}", np.logical_not),
+        ("equal", 2, "compare", "{0} == {1}", "{0} == {1}", np.equal),
+        ("less", 2, "compare", "{0} < {1}", "{0} < {1}", np.less),
+        ("less_equal", 2, "compare", "{0} <= {1}", "{0} <= {1}", np.less_equal),
+        ("greater", 2, "compare", "{0} > {1}", "{0} > {1}", np.greater),
+        ("greater_equal", 2, "compare", "{0} >= {1}", "{0} >= {1}", np.greater_equal),
+        ("is_nan", 1, "test", "{0} != {0}", None, np.isnan),
+        ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
+        ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
+        ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),
+    ]
+    return {row[0]: Function(*row) for row in rows}
+
+
+FUNCTIONS = _table()

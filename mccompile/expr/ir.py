@@ -1,0 +1,133 @@
+"""Scalar expressions: what one element of a result is, given one element of each operand.
+
+Invariant: every node knows its element type, and arguments have the types their function demands (`apply` checks). Where operands
+lie and how they broadcast is not said here: that is in the views of the call that carries the expression.
+Values that come from the model's weights are operands, never literals (code and values are apart); literals come from operator
+definitions and attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..base.dtypes import DType, bool_, i64
+from ..base.errors import InternalError
+from .functions import FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Expr:
+    dtype: DType
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return ()
+
+    def expression_text(self) -> str:
+        from .text import show  # the printer is a module of its own; it needs these classes
+
+        return show(self)
+
+    def __str__(self) -> str:
+        return self.expression_text()
+
+
+@dataclass(frozen=True)
+class Operand(Expr):
+    """The element of operand `index` at the current position."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Index(Expr):
+    """The current position along an axis of the result, as i64."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    value: int | float | bool
+
+
+@dataclass(frozen=True)
+class Apply(Expr):
+    function: str
+    arguments: tuple[Expr, ...]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """Conversion as ONNX Cast does it; `saturate` matters for 8-bit floats only."""
+
+    argument: Expr
+    saturate: bool = True
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return (self.argument,)
+
+
+def operand(index: int, dtype: DType) -> Expr:
+    return Operand(dtype, index)
+
+
+def index(axis: int) -> Expr:
+    return Index(i64, axis)
+
+
+def literal(value: int | float | bool, dtype: DType) -> Expr:
+    if dtype.is_float:
+        return Literal(dtype, float(value))
+    return Literal(dtype, bool(value) if dtype is bool_ else int(value))
+
+
+def apply(function: str, *args: Expr) -> Expr:
+    """A function of the table applied to arguments whose types are checked here."""
+    signature = FUNCTIONS.get(function)
+    if signature is None:
+        raise InternalError(f"no scalar function {function!r}")
+    try:
+        dtype = signature.result(tuple(arg.dtype for arg in args))
+    except ValueError as problem:
+        raise InternalError(f"{function}({', '.join(str(arg.dtype) for arg in args)}): {problem}") from None
+    return Apply(dtype, function, args)
+
+
+def cast(argument: Expr, dtype: DType, saturate: bool = True) -> Expr:
+    return argument if argument.dtype is dtype else Cast(dtype, argument, saturate)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """All nodes, arguments first."""
+    for arg in expr.args:
+        yield from walk(arg)
+    yield expr
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The tree with every node for which `change` gives another replaced, top down."""
+    changed = change(expr)
+    if changed is not None:
+        return changed
+    match expr:
+        case Apply():
+            return Apply(expr.dtype, expr.function, tuple(rebuild(arg, change) for arg in expr.arguments))
+        case Cast():
+            return Cast(expr.dtype, rebuild(expr.argument, change), expr.saturate)
+    return expr
+
+
+def substitute(expr: Expr, operands: Mapping[int, Expr] | Sequence[Expr]) -> Expr:
+    """Operands replaced by expressions; all of those used must be given."""
+    return rebuild(expr, lambda node: operands[node.index] if isinstance(node, Operand) else None)
+
+
+def operands_used(expr: Expr) -> set[int]:
+    return {node.index for node in walk(expr) if isinstance(node, Operand)}

@@ -1,0 +1,302 @@
+"""Graph IR: operators applied to typed values, each value made once.
+
+Invariants (checked by verify.py): `graph.nodes` is in topological order; a value has one producer, or none when it is an input or a
+constant; `value.uses` lists every (node, position) that reads it, in this graph and in regions inside it; types are what the operators'
+`infer` says.
+
+`Op` is abstract here: floor 4 has one class per operator, with its attributes as typed fields. Operators are kept in the form of
+the newest opset; reading a file brings older forms to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.dims import Dim
+from ..base.provenance import Provenance
+from ..base.tensor import Shape, TensorType
+
+KNOWN_VALUE_LIMIT = 4096  # elements; shape arithmetic is far smaller, and weights should not be read for it
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is known of a value: its type, and for small integer tensors its elements (ints or dimension expressions)."""
+
+    type: TensorType
+    value: np.ndarray | None = field(default=None, compare=False)
+
+
+class Refused(Exception):
+    """An operator cannot be typed or compiled as it stands here."""
+
+    def __init__(self, why: str, fix: str = "") -> None:
+        super().__init__(why)
+        self.why, self.fix = why, fix
+
+
+class Invalid(Refused):
+    """The model contradicts itself or the ONNX standard."""
+
+
+class Unsupported(Refused):
+    """The model is right, but this cannot be compiled."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an operator's type rule is asked: facts about its operands, the number of results, its regions."""
+
+    facts: tuple[Fact | None, ...]
+    outputs: int
+    regions: tuple[Graph, ...] = ()
+
+    def has(self, index: int) -> bool:
+        return index < len(self.facts) and self.facts[index] is not None
+
+    def fact(self, index: int) -> Fact:
+        fact = self.facts[index] if index < len(self.facts) else None
+        if fact is None:
+            raise Invalid(f"operand {index} is missing")
+        return fact
+
+    def type(self, index: int) -> TensorType:
+        return self.fact(index).type
+
+    def shape(self, index: int) -> Shape:
+        return self.type(index).shape
+
+    def value(self, index: int) -> np.ndarray | None:
+        """Elements known at compile time, as an object array of ints or dimensions; None where they are not."""
+        return self.fact(index).value if self.has(index) else None
+
+    def known(self, index: int, what: str) -> list[Dim]:
+        """The same as a flat list, for operands that must be known at compile time."""
+        value = self.value(index)
+        if value is None:
+            raise Unsupported(
+                f"{what} (operand {index}) is computed at run time",
+                "make it a constant of the model, or fix the free dimensions it depends on with --dim or --shape",
+            )
+        return list(value.reshape(-1))
+
+    def known_ints(self, index: int, what: str) -> list[int]:
+        values = self.known(index, what)
+        ints = [int(v) for v in values if isinstance(v, int)]
+        if len(ints) != len(values):
+            raise Unsupported(f"{what} (operand {index}) depends on a free dimension", "fix it with --dim or --shape")
+        return ints
+
+
+class Op:
+    """An operator with its attributes. Subclasses are frozen dataclasses; their fields are the attributes."""
+
+    name: ClassVar[str] = ""
+    domain: ClassVar[str] = ""
+
+    def infer(self, site: Site) -> Sequence[Fact]:
+        """Types (and values, where they follow) of the results; raises Refused."""
+        raise NotImplementedError
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.domain}::{self.name}" if self.domain else self.name
+
+
+class Value:
+    """One tensor: made once, read any number of times."""
+
+    def __init__(self, name: str, fact: Fact, constant: Constant | None = None) -> None:
+        self.name = name
+        self.fact = fact
+        self.constant = constant
+        self.producer: Node | None = None
+        self.uses: list[tuple[Node, int]] = []
+
+    @staticmethod
+    def of_constant(name: str, constant: Constant) -> Value:
+        return Value(name, constant_fact(constant), constant)
+
+    @property
+    def type(self) -> TensorType:
+        return self.fact.type
+
+    def __repr__(self) -> str:
+        return f"%{self.name}"
+
+
+def constant_fact(constant: Constant) -> Fact:
+    """Small integer constants are known to the type rules; others are never read for them."""
+    kind = constant.type.dtype.kind
+    if kind in ("int", "uint", "bool") and np.prod(constant.type.static_shape, dtype=np.int64) <= KNOWN_VALUE_LIMIT:
+        array = constant.array
+        value = np.empty(array.shape, dtype=object)
+        value[...] = array.astype(object)
+        return Fact(constant.type, value)
+    return Fact(constant.type)
+
+
+class Node:
+    """An operator applied to operands; an operand or a result may be absent (None)."""
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: Iterable[Value | None],
+        outputs: Iterable[Value | None],
+        provenance: Provenance,
+        regions: Iterable[Graph] = (),
+    ) -> None:
+        self.op = op
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.provenance = provenance
+        self.regions = tuple(regions)
+
+    @property
+    def present_inputs(self) -> Iterator[Value]:
+        return (value for value in self.inputs if value is not None)
+
+    @property
+    def present_outputs(self) -> Iterator[Value]:
+        return (value for value in self.outputs if value is not None)
+
+    @property
+    def output(self) -> Value:
+        """The first result, which every operator has."""
+        first = self.outputs[0]
+        assert first is not None
+        return first
+
+    def site(self) -> Site:
+        return Site(tuple(v.fact if v else None for v in self.inputs), len(self.outputs), self.regions)
+
+    def __repr__(self) -> str:
+        return f"{self.op.qualified_name}({', '.join(map(str, self.inputs))}) -> {', '.join(map(str, self.outputs))}"
+
+
+class Graph:
+    """Inputs, nodes in order, outputs. A region (body of If, Loop, Scan) is a graph that may also read values of the graphs around it."""
+
+    def __init__(self, name: str, inputs: Iterable[Value] = (), outputs: Iterable[Value] = ()) -> None:
+        self.name = name
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self._nodes: dict[Node, None] = {}
+        self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
+
+    @property
+    def nodes(self) -> Iterable[Node]:
+        return self._nodes.keys()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, node: Node) -> Node:
+        """Appends; after inserting out of order call `sort`."""
+        for position, value in enumerate(node.inputs):
+            if value is not None:
+                value.uses.append((node, position))
+        for value in node.present_outputs:
+            value.producer = node
+        self._nodes[node] = None
+        return node
+
+    def remove(self, node: Node) -> None:
+        """Takes out a node whose results nobody reads."""
+        for position, value in enumerate(node.inputs):
+            if value is not None:
+                value.uses.remove((node, position))
+        for value in node.present_outputs:
+            value.producer = None
+        for region in node.regions:
+            for inner in list(region.nodes):
+                region.remove(inner)
+        del self._nodes[node]
+
+    def set_input(self, node: Node, position: int, value: Value | None) -> None:
+        old = node.inputs[position]
+        if old is not None:
+            old.uses.remove((node, position))
+        node.inputs[position] = value
+        if value is not None:
+            value.uses.append((node, position))
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Lets every reader of `old` (graph outputs included) read `new`. A graph output keeps its name: `new` takes it over."""
+        for node, position in list(old.uses):
+            self.set_input(node, position, new)
+        for position, value in enumerate(self.outputs):
+            if value is old:
+                if new.producer is not None and new not in self.outputs and not is_input(self, new):
+                    new.name, old.name = old.name, new.name
+                self.outputs[position] = new
+
+    def is_output(self, value: Value) -> bool:
+        return any(value is output for output in self.outputs)
+
+    def sort(self) -> None:
+        """Stable topological order; values read inside regions count as operands."""
+        order: dict[Node, None] = {}
+        for start in self._nodes:
+            stack = [start]
+            while stack:
+                node = stack[-1]
+                waiting = [p for p in self._producers(node) if p not in order]
+                if node in order or not waiting:
+                    order.setdefault(stack.pop())
+                else:
+                    stack.extend(reversed(waiting))
+        self._nodes = order
+
+    def _producers(self, node: Node) -> Iterator[Node]:
+        for value in reads(node):
+            if value.producer is not None and value.producer in self._nodes:
+                yield value.producer
+
+    def constants(self) -> list[Value]:
+        """Constants read by nodes (regions included) or returned, in order of first use."""
+        found: dict[Value, None] = {}
+        for node in self._nodes:
+            for value in reads(node):
+                if value.constant is not None:
+                    found.setdefault(value)
+        for value in self.outputs:
+            if value.constant is not None:
+                found.setdefault(value)
+        return list(found)
+
+    def values(self) -> Iterator[Value]:
+        """Inputs, constants and results of this graph, not of its regions."""
+        yield from self.inputs
+        yield from self.constants()
+        for node in self._nodes:
+            yield from node.present_outputs
+
+
+def reads(node: Node) -> Iterator[Value]:
+    """Everything a node reads: its operands, and what its regions read from outside of them (or of constants)."""
+    yield from node.present_inputs
+    for region in node.regions:
+        inside: set[Value] = set(region.inputs)
+        for inner in region.nodes:
+            yield from (value for value in reads(inner) if value not in inside)
+            inside.update(inner.present_outputs)
+        yield from (value for value in region.outputs if value not in inside)
+
+
+def is_input(graph: Graph, value: Value) -> bool:
+    return any(value is graph_input for graph_input in graph.inputs)
+
+
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """Every node, those of regions after the node that holds them."""
+    for node in graph.nodes:
+        yield node
+        for region in node.regions:
+            yield from all_nodes(region)

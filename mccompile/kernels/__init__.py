@@ -1,0 +1,1 @@
+"""Floor 4: the contract between calls and kernels, and the registry that finds and ranks them."""

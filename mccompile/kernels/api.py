@@ -1,0 +1,160 @@
+"""The kernel contract: everything the compiler may ask of a kernel, and all that a kernel sees of the compiler.
+
+A kernel is a pair in `kernels_templates/<kind>/`: `<stem>.py` defines one `Kernel` subclass, `<stem>.c.j2` renders its C function. The stem
+is `<dtype>_<layout>_<algorithm>[_<tile>]__<isa>`. One C function is made per distinct instance (kernel + `context` + signature), with shapes
+and attributes as literals; numbers that come from weights are operands.
+
+C signature: `(out.., in.., scratch)`; pointers point at the first element of each view; when the call is split, `begin, end` follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.dims import Dim, static
+from ..base.dtypes import DType
+from ..base.tensor import TensorType
+from ..expr.ir import walk
+from ..kinds.api import Kind
+from ..program.ir import Call, View
+from ..targets.api import Target
+
+__all__ = [
+    "Call", "Case", "Cost", "Kernel", "Needs", "No", "Target", "View", "elementwise_alias", "static_views", "supports_types",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class No:
+    """This kernel cannot serve the call; the reason goes into error messages and `--explain`."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a kernel asks for when it takes a call. Operands are counted over the call's ins; results over its outs."""
+
+    dense: frozenset[int] = frozenset()  # operands that must be row-major without gaps (a copy is made of others)
+    dense_outs: frozenset[int] = frozenset()
+    align: Mapping[int, int] = field(default_factory=dict)  # operand -> bytes
+    align_outs: Mapping[int, int] = field(default_factory=dict)
+    slack: Mapping[int, int] = field(default_factory=dict)  # operand -> bytes that may be read past its end
+    constant: frozenset[int] = frozenset()  # operands that must be constants (they are packed)
+    # (result, operand) -> bytes: the result may start at most this far before the operand's first byte and up to it; 0: at the same
+    # place. Pairs left out must not overlap.
+    alias: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    scratch: int = 0  # bytes of workspace, per worker
+    scratch_align: int = 16
+    work: tuple[int, int] | None = None  # (axis of result 0, granule): may be split over workers there
+    rows: int | None = None  # axis of result 0 along which it can run piece by piece over ring buffers
+    symbols: bool = False  # sizes may be known only at run time
+    numeric: str = "exact"  # or "ulp": may differ from the portable kernel in the last places
+
+
+@dataclass(frozen=True)
+class Cost:
+    time: float  # seconds on the target, roughly
+    code: int = 0  # bytes
+    blob: int = 0  # bytes more than the constants themselves
+    stack: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One entry of the test matrix: a kind over operands of these types (views may be strided: `permute` stores an operand in another order of
+    axes, `constant` operands come from the blob)."""
+
+    name: str
+    kind: Kind
+    ins: tuple[TensorType, ...]
+    outs: tuple[TensorType, ...]
+    permute: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    constant: frozenset[int] = frozenset()
+    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # of random operand values; default -2..2
+
+
+class Kernel:
+    kind: ClassVar[type[Kind]]
+    isa: ClassVar[str] = "c"
+    stem: str = ""  # set by the registry
+    template: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind.name}/{self.stem}"
+
+    def cases(self) -> Sequence[Case]:
+        """What the kernel matrix tests it with."""
+        raise NotImplementedError
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        raise NotImplementedError
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        raise NotImplementedError
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        """New contents for constant operands; those left out stay as they are. Depends on shapes and values only."""
+        return {}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        """The name of the packing of each operand that `pack` changes: part of the identity."""
+        return {}
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        """What the template sees besides `function`, `params` and `pointers`. No values of weights."""
+        raise NotImplementedError
+
+    def label(self, call: Call) -> str:
+        """A short readable name for the C function; made unique by the caller."""
+        return self.kind.name
+
+    def headers(self, call: Call) -> frozenset[str]:
+        """C headers that the function needs besides mcc.h and those of the scalar functions it uses."""
+        return frozenset()
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        """Names of the C parameters for results and operands."""
+        outs = ["y"] if len(call.outs) == 1 else [f"y{i}" for i in range(len(call.outs))]
+        roles = list(call.kind.roles[: len(call.ins)])
+        return outs, roles + [f"e{i}" for i in range(len(call.ins) - len(roles))]
+
+
+def static_views(call: Call) -> str:
+    """Why a kernel without run-time sizes cannot take the call, or nothing."""
+    dims: list[Dim] = [d for view in (*call.ins, *call.outs) for d in (*view.shape, *view.strides)]
+    symbolic = [d for d in dims if not isinstance(d, int)]
+    return f"the size {symbolic[0]} is known only at run time" if symbolic else ""
+
+
+def supports_types(call: Call, dtypes: Sequence[DType] | None = None) -> str:
+    """Why the element types of the call are out of reach for scalar C, or nothing."""
+    used = [v.buffer.dtype for v in (*call.ins, *call.outs)]
+    used += [node.dtype for expr in call.kind.expressions() for node in walk(expr)]
+    for dtype in used:
+        if dtype.kind in ("string", "complex"):
+            return f"element type {dtype} is not supported"
+        if dtypes is not None and dtype not in dtypes:
+            return f"element type {dtype} is not supported"
+    for view in (*call.ins, *call.outs):
+        if view.buffer.dtype.is_packed and static(view.offset) * view.buffer.dtype.bits % 8:
+            return f"a view of {view.buffer.dtype} starts inside a byte"
+    return ""
+
+
+def elementwise_alias(call: Call, operand: int, result: int = 0) -> bool:
+    """May the result be written over an operand that is read, element by element, at the same position just before the write?
+    Yes where both lie the same way, or where writes stay behind reads because elements get no larger."""
+    source, out = call.ins[operand], call.outs[result]
+    if source.shape != out.shape or out.buffer.dtype.is_packed or source.buffer.dtype.is_packed:
+        return False
+    if source.buffer.dtype.bits == out.buffer.dtype.bits:
+        return all(a == b or dim == 1 for dim, a, b in zip(out.shape, source.strides, out.strides, strict=True))
+    return source.is_dense and out.is_dense and out.buffer.dtype.bits < source.buffer.dtype.bits

@@ -1,0 +1,67 @@
+"""Loop nests over strided views, for portable kernels: which loops are left, and C text for the index of an element.
+
+Invariant: merging and dropping axes never changes the order in which elements are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..base.dims import static
+from ..program.ir import View
+
+
+@dataclass(frozen=True)
+class Loop:
+    counter: str
+    extent: int
+
+
+@dataclass(frozen=True)
+class Nest:
+    loops: tuple[Loop, ...]  # outermost first
+    strides: tuple[tuple[int, ...], ...]  # per operand, per loop
+    axes: tuple[str, ...]  # C text of the index along each original axis (needs keep_axes for merged ones)
+
+    def index(self, operand: int) -> str:
+        return index_c(self.strides[operand], [loop.counter for loop in self.loops])
+
+
+def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, prefix: str = "i") -> Nest:
+    """The loops that visit `shape` in row-major order; neighbouring axes are merged where every view allows it. With `keep_axes` nothing is
+    merged, so the position along each axis stays known."""
+    extents: list[int] = []
+    strides: list[list[int]] = [[] for _ in views]
+    origin: list[int] = []
+    for axis, extent in enumerate(shape):
+        steps = [static(view.strides[axis]) for view in views]
+        if extent == 1:
+            continue
+        fits = extents and not keep_axes
+        if fits and all(have[-1] == step * extent for have, step in zip(strides, steps, strict=True)):
+            extents[-1] *= extent
+            for have, step in zip(strides, steps, strict=True):
+                have[-1] = step
+        else:
+            extents.append(extent)
+            origin.append(axis)
+            for have, step in zip(strides, steps, strict=True):
+                have.append(step)
+    loops = tuple(Loop(f"{prefix}{number}", extent) for number, extent in enumerate(extents))
+    axes = ["0"] * len(shape)
+    for loop, axis in zip(loops, origin, strict=True):
+        axes[axis] = loop.counter
+    return Nest(loops, tuple(tuple(s) for s in strides), tuple(axes))
+
+
+def index_c(strides: Sequence[int], counters: Sequence[str], constant: int = 0) -> str:
+    """`i0 * 36 + i1`: an element index as C text. Counters may be any C expressions; complex ones come in parentheses."""
+    parts = []
+    for stride, counter in zip(strides, counters, strict=True):
+        if stride == 0 or counter == "0":
+            continue
+        parts.append(counter if stride == 1 else f"{counter} * {stride}")
+    if constant or not parts:
+        parts.append(str(constant))
+    return " + ".join(parts).replace("+ -", "- ")

@@ -1,0 +1,1 @@
+"""Floor 2: the computations that kernels implement, one file each."""

@@ -1,0 +1,94 @@
+"""What a kind is: typed parameters, operand roles, and which part of each operand a part of the result needs.
+
+A kind says what is computed, never how or where: shapes and strides are those of the views in the call, so a transposed, sliced or
+broadcast operand is just a view. Shapes are always those of ONNX (batch, channels, space); channels-last is a matter of strides.
+
+Invariant: a kind is a frozen dataclass; two equal kinds over equal views compute the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from ..base.discovery import import_package_modules
+from ..base.dims import Dim
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, operands_used, walk
+from ..expr.ir import Operand as OperandLeaf
+
+Box = tuple[tuple[Dim, Dim], ...]  # per axis [low, high)
+
+
+class Kind:
+    name: ClassVar[str] = ""
+    roles: ClassVar[tuple[str, ...]] = ()  # names of the fixed operands, for comments and checks
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        """Why these types do not fit the kind, or nothing. Called by the verifier."""
+        raise NotImplementedError
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        """Per operand, the box that is read to make `box` of result 0. The whole operand is always a right answer."""
+        return tuple(whole(shape) for shape in ins)
+
+    def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
+        """Multiply-accumulates (0 for what does not multiply and accumulate)."""
+        return 0
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """All scalar expressions among the parameters, for kernels that must support what is in them."""
+        return ()
+
+
+class WithEpilogue(Kind):
+    """A kind whose result goes through `epilogue` before it is stored: operand 0 of it is the computed element, operands 1.. are
+    the call's operands after the fixed ones, each a view of the result's shape. No epilogue means the element itself."""
+
+    epilogue: Expr | None
+
+    @property
+    def fixed(self) -> int:
+        """How many operands come before those of the epilogue."""
+        return len(self.roles)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.epilogue,) if self.epilogue else ()
+
+    def check_epilogue(self, element: TensorType, ins: Sequence[TensorType], out: TensorType) -> str:
+        """Why the epilogue does not turn `element` and the extra operands into `out`, or nothing."""
+        extras = ins[self.fixed :]
+        if out.shape != element.shape:
+            return f"the result has shape {out}, not {element}"
+        if self.epilogue is None:
+            return "" if out.dtype is element.dtype and not extras else f"the result is {out}, not {element}"
+        return check_expression(self.epilogue, [element, *extras], out)
+
+
+def check_expression(expr: Expr, operands: Sequence[TensorType], out: TensorType) -> str:
+    """Why an elementwise expression over operands of the result's shape does not give `out`, or nothing."""
+    if expr.dtype is not out.dtype:
+        return f"the expression gives {expr.dtype}, not {out.dtype}"
+    for index in operands_used(expr):
+        if index >= len(operands):
+            return f"the expression reads operand {index}, there are {len(operands)}"
+        if operands[index].shape != out.shape:
+            return f"operand {index} has shape {operands[index]}, the result is {out}"
+    for node in walk(expr):
+        if isinstance(node, OperandLeaf) and node.dtype is not operands[node.index].dtype:
+            return f"the expression takes operand {node.index} for {node.dtype}, it is {operands[node.index].dtype}"
+    return ""
+
+
+def whole(shape: Shape) -> Box:
+    return tuple((0, dim) for dim in shape)
+
+
+def registry() -> dict[str, type[Kind]]:
+    """Every kind by the name of its class, found by scanning this folder."""
+    found: dict[str, type[Kind]] = {}
+    for module in import_package_modules(__package__):
+        for item in vars(module).values():
+            if isinstance(item, type) and issubclass(item, Kind) and item.name:
+                found[item.__name__] = item
+    return dict(sorted(found.items()))

@@ -1,0 +1,66 @@
+"""conv: convolution in any number of spatial dimensions, with groups, strides, dilations and zero padding.
+
+Operands x[N,C,...], w[O,C/group,...], then those of the epilogue (a bias is one: its view has stride 0 everywhere but along O).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dims import Dim, maximum, minimum, product
+from ..base.dtypes import DType
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr
+from .api import Box, WithEpilogue, whole
+
+
+@dataclass(frozen=True)
+class Conv(WithEpilogue):
+    name: ClassVar[str] = "conv"
+    roles: ClassVar[tuple[str, ...]] = ("x", "w")
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]  # before each spatial axis, then after each
+    group: int
+    accumulator: DType
+    epilogue: Expr | None = None
+
+    def out_shape(self, x: Shape, w: Shape) -> Shape:
+        """The result's shape; how often the window fits."""
+        space = [
+            (x[axis + 2] + self.pads[axis] + self.pads[axis + len(self.strides)] - (w[axis + 2] - 1) * dilation - 1)
+            // stride
+            + 1
+            for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True))
+        ]
+        return (x[0], w[0], *space)
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) < 2 or len(outs) != 1:
+            return "a convolution has operands x and w and one result"
+        x, w = ins[:2]
+        if x.rank != w.rank or x.rank != 2 + len(self.strides) or len(self.pads) != 2 * len(self.strides):
+            return f"x {x}, w {w} and {len(self.strides)} strides do not fit together"
+        if x.shape[1] != w.shape[1] * self.group:
+            return f"x {x} has not {self.group} groups of the channels of w {w}"
+        return self.check_epilogue(TensorType(self.accumulator, self.out_shape(x.shape, w.shape)), ins, outs[0])
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        x, w = ins[0], ins[1]
+        space = [
+            window(box[axis + 2], w[axis + 2], stride, dilation, self.pads[axis], x[axis + 2])
+            for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True))
+        ]
+        return ((box[0], (0, x[1]), *space), (box[1], *whole(w)[1:]), *(box for _ in ins[2:]))
+
+    def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
+        return outs[0].count * product(ins[1].shape[1:])
+
+
+def window(out: tuple[Dim, Dim], kernel: Dim, stride: int, dilation: int, pad: int, size: Dim) -> tuple[Dim, Dim]:
+    """The range of inputs that a range of outputs of a sliding window reads, inside the image."""
+    low = out[0] * stride - pad
+    high = (out[1] - 1) * stride - pad + (kernel - 1) * dilation + 1
+    return maximum(low, 0), minimum(high, size)

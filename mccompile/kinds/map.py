@@ -1,0 +1,35 @@
+"""map: every element of the result is an expression over the elements of the operands at the same place.
+
+Broadcasting, transposition and slicing of operands are strides of their views. The identity expression is a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, Operand
+from .api import Box, Kind, check_expression
+
+
+@dataclass(frozen=True)
+class Map(Kind):
+    name: ClassVar[str] = "map"
+    expr: Expr
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(outs) != 1:
+            return "a map has one result"
+        return check_expression(self.expr, ins, outs[0])
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        return tuple(box for _ in ins)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.expr,)
+
+    @property
+    def is_copy(self) -> bool:
+        return isinstance(self.expr, Operand)

@@ -1,0 +1,1 @@
+"""Floor 4: one file per ONNX operator or tight family: versions, attributes, type rule, layout behaviour, lowering."""

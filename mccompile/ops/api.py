@@ -1,0 +1,127 @@
+"""What an operator is, and how the registry finds them.
+
+A class per operator, a frozen dataclass whose fields are the attributes of the newest version, with their defaults. `from_onnx` brings nodes of
+older versions to that form. Invariant: `versions` lists the `since_version`s whose meaning the class covers completely; a node of any
+other version is refused by the frontend, so nothing is ever compiled by guess.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.discovery import import_package_modules
+from ..graph.ir import Fact, Graph, Invalid, Op, Site, Unsupported, Value
+from .lowering import Lowering
+
+AnyOperator = TypeVar("AnyOperator", bound="Operator")
+
+INJECTIVE, REDUCTION, ANCHOR, OPAQUE = "injective", "reduction", "anchor", "opaque"
+
+
+@dataclass
+class OnnxNode:
+    """A node as a file has it, on its way to an `Operator`. `from_onnx` may change attributes and inputs."""
+
+    name: str
+    version: int  # the since_version that applies
+    attributes: dict[str, Any]  # ints, floats, strings, tuples of them, Constants
+    inputs: list[Value | None]
+    outputs: int
+    constant: Callable[[np.ndarray], Value]  # makes a constant value to use as an input
+    regions: tuple[Graph, ...] = ()
+
+    def attribute_to_input(self, name: str, position: int, dtype: type | np.dtype[Any] | None = np.int64) -> None:
+        """What used to be an attribute and is an operand now."""
+        if name in self.attributes:
+            self.set_input(position, self.constant(np.asarray(self.attributes.pop(name), dtype)))
+
+    def set_input(self, position: int, value: Value) -> None:
+        self.inputs += [None] * (position + 1 - len(self.inputs))
+        self.inputs[position] = value
+
+
+class Operator(Op):
+    versions: ClassVar[tuple[int, ...]] = ()
+    fusion: ClassVar[str] = OPAQUE
+    random: ClassVar[bool] = False  # gives another result each time: never folded or shared
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        """The operator for a node of any of `versions`."""
+        return make(cls, node)
+
+    def lower(self, to: Lowering) -> None:
+        """Calls that compute the results, made through `to`."""
+        raise NotImplementedError
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        """Attributes of the ONNX node that means the same, and the opset it has to be read under (None: the newest)."""
+        attributes = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value is not None:
+                attributes[field.name] = value
+        return attributes, None
+
+
+def make(cls: type[AnyOperator], node: OnnxNode) -> AnyOperator:
+    """The operator with the attributes of the node; names it does not know are an error in the model."""
+    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    unknown = sorted(set(node.attributes) - known)
+    if unknown:
+        raise Invalid(f"{cls.name} has no attribute {', '.join(unknown)}")
+    try:
+        return cls(**node.attributes)
+    except TypeError as problem:
+        raise Invalid(f"an attribute is missing: {problem}") from None
+
+
+def same_type(site: Site, dtype: Any = None) -> list[Fact]:
+    """The type rule of operators whose result is like operand 0."""
+    type = site.type(0)
+    return [Fact(dataclasses.replace(type, dtype=dtype) if dtype else type)]
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """An axis counted from 0; negative ones count from the end."""
+    if not -rank <= axis < max(rank, 1):
+        raise Invalid(f"axis {axis} is outside of a tensor of rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from 0, in ascending order, each once."""
+    found = sorted(normal_axis(axis, rank) for axis in axes)
+    if len(set(found)) != len(found):
+        raise Invalid(f"an axis is named twice in {list(axes)}")
+    return tuple(found)
+
+
+_REGISTRY: dict[tuple[str, str], type[Operator]] = {}
+
+
+def registry() -> Mapping[tuple[str, str], type[Operator]]:
+    """Every operator class by (domain, name)."""
+    if not _REGISTRY:
+        for module in import_package_modules(__package__):
+            for item in vars(module).values():
+                if isinstance(item, type) and issubclass(item, Operator) and item.name:
+                    _REGISTRY[item.domain, item.name] = item
+    return _REGISTRY
+
+
+def resolve(domain: str, name: str) -> type[Operator]:
+    """The class for an operator's name; KeyError where there is none."""
+    return registry()[domain, name]
+
+
+__all__ = [
+    "ANCHOR", "INJECTIVE", "OPAQUE", "REDUCTION", "Constant", "Fact", "Invalid", "Lowering", "OnnxNode", "Operator", "Site",
+    "Unsupported", "make", "normal_axes", "normal_axis", "registry", "resolve", "same_type",
+]  # fmt: skip

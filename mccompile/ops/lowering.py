@@ -1,0 +1,128 @@
+"""What an operator writes its calls into: from the operands of one graph node to calls and views of a program.
+
+Invariant: every result of the node is bound with `set` exactly once; buffers and calls carry the node's provenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.dtypes import DType
+from ..base.names import Names
+from ..base.provenance import Provenance
+from ..base.tensor import Shape, TensorType, broadcast
+from ..expr.ir import Expr, apply, cast, operand
+from ..graph.ir import Fact, Invalid, Node, Site
+from ..kinds.api import Kind
+from ..kinds.map import Map
+from ..program.ir import CONSTANT, Buffer, Call, Item, Program, View
+
+
+class Lowering:
+    """Made by the pass `lower` for each node in turn; `views` maps the values made so far."""
+
+    def __init__(
+        self,
+        program: Program,
+        body: list[Item],
+        node: Node,
+        view_of: Callable[[int], View],
+        names: Names,
+        lower_region: Callable[[int, list[Item]], list[View]],
+    ) -> None:
+        self.program, self.body, self.node = program, body, node
+        self._view_of, self._names, self._lower_region = view_of, names, lower_region
+        self.results: dict[int, View] = {}
+
+    @property
+    def provenance(self) -> Provenance:
+        return self.node.provenance
+
+    @property
+    def site(self) -> Site:
+        """Facts about the operands, as the type rule sees them."""
+        return self.node.site()
+
+    def has(self, index: int) -> bool:
+        return index < len(self.node.inputs) and self.node.inputs[index] is not None
+
+    def input(self, index: int) -> View:
+        """Operand `index`."""
+        if not self.has(index):
+            raise Invalid(f"operand {index} is missing")
+        return self._view_of(index)
+
+    def inputs(self) -> list[View]:
+        """All operands that are present."""
+        return [self._view_of(index) for index in range(len(self.node.inputs)) if self.has(index)]
+
+    def wants(self, index: int) -> bool:
+        """Does anybody want result `index`?"""
+        return index < len(self.node.outputs) and self.node.outputs[index] is not None
+
+    def fact(self, index: int) -> Fact:
+        """What the type rule said of result `index`."""
+        value = self.node.outputs[index]
+        assert value is not None
+        return value.fact
+
+    def type(self, index: int = 0) -> TensorType:
+        return self.fact(index).type
+
+    def set(self, index: int, view: View) -> None:
+        """Binds result `index`; a view of an operand will do."""
+        self.results[index] = view
+
+    # -- making things
+
+    def buffer(self, dtype: DType, shape: Shape, name: str = "") -> Buffer:
+        wanted = name or next((v.name for v in self.node.present_outputs), self.node.op.name)
+        return Buffer(self._names.take(wanted), dtype, shape, provenance=self.provenance)
+
+    def constant(self, array: np.ndarray, name: str = "constant") -> View:
+        """A constant made from attributes or shapes (what comes from weights is an operand already)."""
+        contents = Constant.of(array)
+        type = contents.type
+        return Buffer(self._names.take(name), type.dtype, type.shape, CONSTANT, contents, self.provenance).whole()
+
+    def call(self, kind: Kind, ins: Sequence[View], *types: TensorType) -> tuple[View, ...]:
+        """One call with a fresh buffer for each result type."""
+        outs = tuple(self.buffer(type.dtype, type.shape).whole() for type in types)
+        self.body.append(Call(kind, tuple(ins), outs, self.provenance))
+        return outs
+
+    def map(self, expr: Expr, ins: Sequence[View], shape: Shape | None = None) -> View:
+        """An elementwise computation; operands broadcast to `shape` (or to each other)."""
+        full = broadcast(*(view.shape for view in ins)) if shape is None else shape
+        return self.call(Map(expr), [view.broadcast_to(full) for view in ins], TensorType(expr.dtype, full))[0]
+
+    def unary(self, function: str, view: View) -> View:
+        return self.map(apply(function, operand(0, view.buffer.dtype)), [view])
+
+    def binary(self, function: str, a: View, b: View) -> View:
+        return self.map(apply(function, operand(0, a.buffer.dtype), operand(1, b.buffer.dtype)), [a, b])
+
+    def cast(self, view: View, dtype: DType) -> View:
+        if view.buffer.dtype is dtype:
+            return view
+        return self.map(cast(operand(0, view.buffer.dtype), dtype), [view])
+
+    def copy(self, view: View) -> View:
+        """The same elements, dense, in a buffer of their own."""
+        return self.map(operand(0, view.buffer.dtype), [view])
+
+    def reshape(self, view: View, shape: Shape) -> View:
+        """The same elements in another shape; a copy is made only where strides cannot say it."""
+        found = view.reshaped(shape)
+        if found is None:
+            found = self.copy(view).reshaped(shape)
+        if found is None:
+            raise Invalid(f"{view.type} cannot be reshaped to {shape}")
+        return found
+
+    def region(self, index: int, body: list[Item]) -> list[View]:
+        """Lowers a region of the node into `body`; gives the views of its outputs."""
+        return self._lower_region(index, body)

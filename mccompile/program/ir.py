@@ -1,0 +1,238 @@
+"""Program IR: calls of kinds over views of buffers.
+
+A buffer is memory of its own with a dense natural shape; a view is a window on a buffer with a shape and strides in elements. Transpose,
+slice, split, broadcast and reshape are views from lowering on and cost nothing until a kernel asks for dense operands.
+
+Invariants (checked by verify.py): until `bind_storage` has run every buffer has one writer; a buffer is written before it is read;
+constants are never written; types fit the kinds. What a call may overwrite is decided by `bind_storage` alone: it joins buffers by giving
+one an `Overlap` on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..base.constant import Constant
+from ..base.dims import Dim, evaluate, product, static, symbols, upper
+from ..base.dtypes import DType
+from ..base.provenance import Provenance
+from ..base.tensor import Shape, TensorType, dense_strides
+from ..kinds.api import Kind
+
+TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How a buffer lies in memory beyond its shape; chosen in select_kernels."""
+
+    align: int = 1
+    slack: int = 0  # bytes that a kernel may read past the end
+
+
+@dataclass(eq=False)
+class Buffer:
+    name: str
+    dtype: DType
+    shape: Shape
+    role: str = TEMPORARY
+    constant: Constant | None = None
+    provenance: Provenance = ()
+    storage: Storage = field(default_factory=Storage)
+    overlap: Overlap | None = None
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
+
+    @property
+    def max_bytes(self) -> int:
+        return self.type.max_bytes + self.storage.slack
+
+    def whole(self) -> View:
+        return View(self, self.shape, dense_strides(self.shape))
+
+    def __repr__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """This buffer lies `offset` bytes into `base`: written in place, or a part of it."""
+
+    base: Buffer
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class View:
+    """Element (i, j, ...) lies `offset + i*strides[0] + j*strides[1] + ...` elements into the buffer."""
+
+    buffer: Buffer
+    shape: Shape
+    strides: Shape
+    offset: Dim = 0
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.buffer.dtype, self.shape)
+
+    @property
+    def is_dense(self) -> bool:
+        """Row-major without gaps (the stride of an axis of size 1 does not matter)."""
+        return all(
+            have == want or dim == 1
+            for dim, have, want in zip(self.shape, self.strides, dense_strides(self.shape), strict=True)
+        )
+
+    @property
+    def covers_buffer(self) -> bool:
+        return self.offset == 0 and self.is_dense and product(self.shape) == product(self.buffer.shape)
+
+    def permuted(self, order: Sequence[int]) -> View:
+        return replace(self, shape=tuple(self.shape[a] for a in order), strides=tuple(self.strides[a] for a in order))
+
+    def broadcast_to(self, shape: Shape) -> View:
+        """Aligned at the last axis, as numpy does it."""
+        missing = len(shape) - len(self.shape)
+        own = (1,) * missing + self.shape
+        strides = (0,) * missing + self.strides
+        for dim, want in zip(own, shape, strict=True):
+            if dim not in (1, want):
+                raise ValueError(f"{self.type} does not broadcast to {shape}")
+        return replace(
+            self,
+            shape=shape,
+            strides=tuple(0 if dim == 1 else stride for dim, stride in zip(own, strides, strict=True)),
+        )
+
+    def sliced(self, axis: int, start: Dim, count: Dim, step: int = 1) -> View:
+        """`count` elements of an axis from `start`, every `step`-th (backwards where negative)."""
+        shape = (*self.shape[:axis], count, *self.shape[axis + 1 :])
+        strides = (*self.strides[:axis], self.strides[axis] * step, *self.strides[axis + 1 :])
+        return replace(self, shape=shape, strides=strides, offset=self.offset + self.strides[axis] * start)
+
+    def reshaped(self, shape: Shape) -> View | None:
+        """The same elements in another shape, where strides can say that; None where a copy is needed."""
+        if self.is_dense:
+            return replace(self, shape=shape, strides=dense_strides(shape))
+        return _reshape_strided(self, shape)
+
+    @property
+    def last_element(self) -> int:
+        """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is empty."""
+        used = {s for dim in (*self.shape, *self.strides, self.offset) for s in symbols(dim)}
+        top = {s.name: s.high for s in used}
+        if any(upper(dim) == 0 for dim in self.shape):
+            return -1
+        return evaluate(self.offset, top) + sum(
+            max(0, (evaluate(dim, top) - 1) * evaluate(stride, top))
+            for dim, stride in zip(self.shape, self.strides, strict=True)
+        )
+
+
+def _reshape_strided(view: View, shape: Shape) -> View | None:
+    """Merges axes into runs that lie evenly in memory, then cuts the runs into the new axes; static shapes only."""
+    if not all(isinstance(dim, int) for dim in (*view.shape, *shape)) or 0 in view.shape:
+        return None
+    runs: list[tuple[int, Dim]] = []  # (elements, stride of the innermost), outermost first
+    for dim, stride in zip(view.shape, view.strides, strict=True):
+        if dim == 1:
+            continue
+        if runs and runs[-1][1] == stride * dim:
+            runs[-1] = (runs[-1][0] * static(dim), stride)
+        else:
+            runs.append((static(dim), stride))
+    strides: list[Dim] = []
+    left = 1
+    step: Dim = 0
+    for dim in reversed(shape):
+        if dim == 1:
+            strides.append(0)
+            continue
+        if left == 1:
+            left, step = runs.pop()
+        if left % static(dim):
+            return None
+        strides.append(step)
+        left, step = left // static(dim), step * dim
+    return replace(view, shape=shape, strides=tuple(reversed(strides)))
+
+
+@dataclass(eq=False)
+class Call:
+    """One computation. `kernel` and `scratch` are set by select_kernels."""
+
+    kind: Kind
+    ins: tuple[View, ...]
+    outs: tuple[View, ...]
+    provenance: Provenance = ()
+    kernel: str = ""
+    scratch: Buffer | None = None
+
+
+@dataclass(eq=False)
+class If:
+    """Runs one of two bodies. Both write the same result buffers."""
+
+    condition: View
+    then: list[Call | If]
+    otherwise: list[Call | If]
+    provenance: Provenance = ()
+
+
+Item = Call | If
+
+
+@dataclass(eq=False)
+class Program:
+    name: str
+    inputs: list[tuple[str, Buffer]] = field(default_factory=list)
+    outputs: list[tuple[str, View]] = field(default_factory=list)
+    body: list[Item] = field(default_factory=list)
+    facts_used: dict[str, None] = field(default_factory=dict)
+
+    def buffers(self) -> list[Buffer]:
+        """Every buffer, in order of first appearance."""
+        found: dict[Buffer, None] = {buffer: None for _, buffer in self.inputs}
+        for item in walk(self.body):
+            for view in (*reads(item), *writes(item)):
+                found.setdefault(view.buffer)
+            if isinstance(item, Call) and item.scratch is not None:
+                found.setdefault(item.scratch)
+        for _, view in self.outputs:
+            found.setdefault(view.buffer)
+        for buffer in list(found):
+            if buffer.overlap:
+                found.setdefault(buffer.overlap.base)
+        return list(found)
+
+    def calls(self) -> Iterator[Call]:
+        return (item for item in walk(self.body) if isinstance(item, Call))
+
+
+def walk(body: Iterable[Item]) -> Iterator[Item]:
+    """Calls and regions in the order in which they are written down; a region before what is in it."""
+    for item in body:
+        yield item
+        if isinstance(item, If):
+            yield from walk(item.then)
+            yield from walk(item.otherwise)
+
+
+def reads(item: Item) -> tuple[View, ...]:
+    return item.ins if isinstance(item, Call) else (item.condition,)
+
+
+def writes(item: Item) -> tuple[View, ...]:
+    return item.outs if isinstance(item, Call) else ()
+
+
+def root(buffer: Buffer) -> tuple[Buffer, int]:
+    """The buffer whose memory this one lies in, and how many bytes into it."""
+    offset = 0
+    while buffer.overlap:
+        offset += buffer.overlap.offset
+        buffer = buffer.overlap.base
+    return buffer, offset

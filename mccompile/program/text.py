@@ -1,0 +1,236 @@
+"""Prints and reads programs.
+
+    program "net" {
+      input %x: f32[1,16]
+      const %w: f32[16,4] = #9f86d081884c7d65
+      buffer %y: f32[1,4] from "dense/MatMul"
+      call Gemm(accumulator=f32) (%x, %w) -> (%y) kernel "f32_any__c" from "dense/MatMul"
+      output "y" %y
+    }
+
+A view that is not the whole buffer is written `%x[1,4 by 16,1 at 3]`: shape, strides, offset. Constants are content hashes, the
+contents are in a side file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from ..base import dims
+from ..base.constant import Constant
+from ..base.provenance import Provenance
+from ..base.tensor import TensorType
+from ..base.text import Reader, write
+from ..expr.text import read as read_expression
+from ..kinds.api import registry
+from .ir import CONSTANT, INPUT, Buffer, Call, If, Item, Overlap, Program, Storage, View
+
+
+def show(program: Program) -> str:
+    lines = [f"program {json.dumps(program.name)} {{"]
+    buffers = program.buffers()
+    found = {s for b in buffers for dim in b.shape for s in dims.symbols(dim)}
+    lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
+    lines += [f"  fact {json.dumps(fact)}" for fact in program.facts_used]
+    lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
+    for buffer in buffers:
+        if buffer.role != INPUT:
+            lines.append(f"  {'const' if buffer.constant else 'buffer'} {_buffer(buffer)}")
+    lines += _body(program.body, "  ")
+    lines += [f"  output {json.dumps(name)} {_view(view)}" for name, view in program.outputs]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def constants_of(program: Program) -> dict[str, Constant]:
+    return {b.constant.digest: b.constant for b in program.buffers() if b.constant is not None}
+
+
+def _name(name: str) -> str:
+    return f"%{name}" if re.fullmatch(r"[A-Za-z_][\w.]*", name) else f"%{json.dumps(name)}"
+
+
+def _from(provenance: Provenance) -> str:
+    return f" from {', '.join(map(write, provenance))}" if provenance else ""
+
+
+def _buffer(buffer: Buffer) -> str:
+    text = f"{_name(buffer.name)}: {buffer.type}"
+    if buffer.constant is not None:
+        text += f" = #{buffer.constant.digest}"
+    if buffer.storage != Storage():
+        text += f" align {buffer.storage.align} slack {buffer.storage.slack}"
+    if buffer.overlap:
+        text += f" over {_name(buffer.overlap.base.name)} at {buffer.overlap.offset}"
+    return text + _from(buffer.provenance)
+
+
+def _view(view: View) -> str:
+    name = _name(view.buffer.name)
+    if view == view.buffer.whole():
+        return name
+    shape, strides = ((",".join(write(d) for d in part)) for part in (view.shape, view.strides))
+    return f"{name}[{shape} by {strides} at {write(view.offset)}]"
+
+
+def _body(body: list[Item], indent: str) -> list[str]:
+    lines: list[str] = []
+    for item in body:
+        if isinstance(item, If):
+            lines.append(f"{indent}if {_view(item.condition)}{_from(item.provenance)} {{")
+            lines += _body(item.then, indent + "  ")
+            lines.append(f"{indent}}} else {{")
+            lines += _body(item.otherwise, indent + "  ")
+            lines.append(f"{indent}}}")
+            continue
+        ins, outs = (", ".join(map(_view, views)) for views in (item.ins, item.outs))
+        line = f"{indent}call {write(item.kind)} ({ins}) -> ({outs})"
+        if item.kernel:
+            line += f" kernel {json.dumps(item.kernel)}"
+        if item.scratch is not None:
+            line += f" scratch {_name(item.scratch.name)}"
+        lines.append(line + _from(item.provenance))
+    return lines
+
+
+def read(text: str, constants: Mapping[str, Constant], name: str = "program text") -> Program:
+    return _ProgramReader(text, constants, name).program()
+
+
+class _ProgramReader:
+    def __init__(self, text: str, constants: Mapping[str, Constant], name: str) -> None:
+        text = re.sub(r"= #(\w+)", r'= "\1"', text)
+        text = re.sub(r"dim (\w+) in (-?\d+)\.\.(-?\d+)", r"dim \1 in \2 , \3", text)
+        self.types: list[str] = []
+        text = re.sub(r'(%(?:"(?:[^"\\]|\\.)*"|[\w.]+)): (\w+\[[^\]]*\])', self._stash_type, text)
+        self.reader = Reader(text, name, registry(), read_expression)
+        self.constants = constants
+        self.buffers: dict[str, Buffer] = {}
+
+    def _stash_type(self, match: re.Match[str]) -> str:
+        self.types.append(match[2])
+        return f"{match[1]}: {len(self.types) - 1}"
+
+    def program(self) -> Program:
+        reader = self.reader
+        reader.expect("program")
+        program = Program(reader.string())
+        reader.expect("{")
+        while not reader.take("}"):
+            if reader.take("dim"):
+                symbol = reader.word()
+                reader.expect("in")
+                low = reader.integer()
+                reader.expect(",")
+                reader.symbols[symbol] = dims.symbol(symbol, low, reader.integer())
+            elif reader.take("fact"):
+                program.facts_used[reader.string()] = None
+            elif reader.take("input"):
+                program.inputs.append((reader.string(), self._declare(INPUT)))
+            elif reader.take("const"):
+                self._declare(CONSTANT)
+            elif reader.take("buffer"):
+                self._declare("temporary")
+            elif reader.take("output"):
+                program.outputs.append((reader.string(), self._view()))
+            else:
+                program.body.append(self._item())
+        return program
+
+    def _word(self) -> str:
+        self.reader.expect("%")
+        return self.reader.string() if self.reader.token.startswith('"') else self.reader.word()
+
+    def _known(self) -> Buffer:
+        name = self._word()
+        if name not in self.buffers:
+            raise self.reader.error(f"no buffer %{name} is declared above this line")
+        return self.buffers[name]
+
+    def _declare(self, role: str) -> Buffer:
+        reader = self.reader
+        name = self._word()
+        reader.expect(":")
+        type = TensorType.parse(self.types[reader.integer()], reader.symbols)
+        buffer = Buffer(name, type.dtype, type.shape, role)
+        if reader.take("="):
+            digest = reader.string()
+            if digest not in self.constants:
+                raise reader.error(f"constant #{digest} is not in the side file")
+            buffer.constant = self.constants[digest]
+        if reader.take("align"):
+            align = reader.integer()
+            reader.expect("slack")
+            buffer.storage = Storage(align, reader.integer())
+        if reader.take("over"):
+            base = self._word()
+            reader.expect("at")
+            # the base may be declared below; it is looked up when everything is read
+            self.buffers.setdefault(base, Buffer(base, type.dtype, type.shape))
+            buffer.overlap = Overlap(self.buffers[base], reader.integer())
+        buffer.provenance = self._from()
+        if name in self.buffers:  # was named as a base before
+            early = self.buffers[name]
+            early.dtype, early.shape, early.role, early.constant = buffer.dtype, buffer.shape, buffer.role, buffer.constant
+            early.storage, early.overlap, early.provenance = buffer.storage, buffer.overlap, buffer.provenance
+            return early
+        self.buffers[name] = buffer
+        return buffer
+
+    def _from(self) -> Provenance:
+        names: list[str] = []
+        if self.reader.take("from"):
+            names.append(self.reader.string())
+            while self.reader.take(","):
+                names.append(self.reader.string())
+        return tuple(names)
+
+    def _view(self) -> View:
+        buffer = self._known()
+        reader = self.reader
+        if not reader.take("["):
+            return buffer.whole()
+        parts: list[list[dims.Dim]] = [[], []]
+        for part, end in ((0, "by"), (1, "at")):
+            while not reader.take(end):
+                parts[part].append(reader.dim())
+                reader.take(",")
+        offset = reader.dim()
+        reader.expect("]")
+        return View(buffer, tuple(parts[0]), tuple(parts[1]), offset)
+
+    def _views(self) -> tuple[View, ...]:
+        self.reader.expect("(")
+        views: list[View] = []
+        while not self.reader.take(")"):
+            views.append(self._view())
+            self.reader.take(",")
+        return tuple(views)
+
+    def _item(self) -> Item:
+        reader = self.reader
+        if reader.take("if"):
+            condition = self._view()
+            provenance = self._from()
+            bodies: list[list[Item]] = []
+            for word in ("", "else"):
+                if word:
+                    reader.expect(word)
+                reader.expect("{")
+                body: list[Item] = []
+                while not reader.take("}"):
+                    body.append(self._item())
+                bodies.append(body)
+            return If(condition, bodies[0], bodies[1], provenance)
+        reader.expect("call")
+        kind = reader.value()
+        ins = self._views()
+        reader.expect("->")
+        call = Call(kind, ins, self._views())
+        if reader.take("kernel"):
+            call.kernel = reader.string()
+        if reader.take("scratch"):
+            call.scratch = self._known()
+        call.provenance = self._from()
+        return call

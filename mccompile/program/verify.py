@@ -1,0 +1,91 @@
+"""Checks every invariant of a program; run after every pass."""
+
+from __future__ import annotations
+
+from ..base.dims import upper
+from ..base.errors import InternalError
+from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Program, View
+
+
+def verify(program: Program, after: str = "") -> None:
+    """Raises InternalError with everything that is wrong."""
+    checker = _Checker()
+    written = {buffer for _, buffer in program.inputs}
+    checker.body(program.body, written)
+    for name, view in program.outputs:
+        checker.read(view, written, f"output {name!r}")
+    names: set[str] = set()
+    for buffer in program.buffers():
+        if buffer.name in names:
+            checker.problems.append(f"two buffers are named {buffer.name!r}")
+        names.add(buffer.name)
+        if (buffer.role == CONSTANT) != (buffer.constant is not None):
+            checker.problems.append(f"{buffer} is {buffer.role} but {'has' if buffer.constant else 'has no'} contents")
+        seen = {buffer}
+        base = buffer
+        while base.overlap:
+            base = base.overlap.base
+            if base in seen:
+                checker.problems.append(f"{buffer} overlaps itself")
+                break
+            seen.add(base)
+    if checker.problems:
+        place = f" after {after}" if after else ""
+        raise InternalError(
+            f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20])
+        )
+
+
+class _Checker:
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.writer: dict[Buffer, Item] = {}
+
+    def body(self, body: list[Item], written: set[Buffer]) -> None:
+        for item in body:
+            if isinstance(item, If):
+                self.read(item.condition, written, "if")
+                branches = [set(written), set(written)]
+                self.body(item.then, branches[0])
+                before = dict(self.writer)
+                self.body(item.otherwise, branches[1])
+                # Both branches may write one result: that is its one writer, the region.
+                self.writer = {**self.writer, **before}
+                written |= branches[0] & branches[1]
+            else:
+                self.call(item, written)
+
+    def call(self, call: Call, written: set[Buffer]) -> None:
+        what = f"{call.kind.name} from {call.provenance}"
+        for view in call.ins:
+            self.read(view, written, what)
+        reason = call.kind.check([v.type for v in call.ins], [v.type for v in call.outs])
+        if reason:
+            self.problems.append(f"{what}: {reason}")
+        for view in call.outs:
+            self.inside(view, what)
+            buffer = view.buffer
+            if buffer.role != TEMPORARY:
+                self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
+            if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
+                self.problems.append(f"{what} writes {buffer}, which has another writer")
+            self.writer[buffer] = call
+            written.add(buffer)
+
+    def read(self, view: View, written: set[Buffer], what: str) -> None:
+        self.inside(view, what)
+        if view.buffer.role == TEMPORARY and view.buffer not in written:
+            self.problems.append(f"{what} reads {view.buffer} before it is written")
+        if view.buffer.role == INPUT and view.buffer not in written:
+            self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")
+
+    def inside(self, view: View, what: str) -> None:
+        if not len(view.shape) == len(view.strides):
+            self.problems.append(f"{what}: view of {view.buffer} has {len(view.strides)} strides for {view.shape}")
+        elif view.last_element >= upper(view.buffer.type.count):
+            self.problems.append(f"{what}: view {view.shape} by {view.strides} leaves {view.buffer} {view.buffer.type}")
+
+
+def _in_other_branch(buffer: Buffer, written: set[Buffer]) -> bool:
+    """Written before on another path, but not on this one."""
+    return buffer not in written
