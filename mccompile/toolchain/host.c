@@ -1,0 +1,66 @@
+/* host.c - one compiled model behind functions whose names and types do not depend on it, so that the host can call any
+ * model through the same few declarations. Compiled together with the model; mcc_host_model.h, written for it, holds
+ *
+ *     #include "kws.h"
+ *     #define MCC_HOST_PREFIX kws
+ *     #define MCC_HOST_INPUTS(X) X(mfcc)
+ *     #define MCC_HOST_OUTPUTS(X) X(scores)
+ */
+#include "mcc_host_model.h"
+
+#define MCC_HOST_PASTE(a, b) a##b
+#define MCC_HOST_JOIN(a, b) MCC_HOST_PASTE(a, b)
+#define MCC_HOST_NAME(rest) MCC_HOST_JOIN(MCC_HOST_PREFIX, rest)
+
+typedef MCC_HOST_NAME(_model) mcc_host_model;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+size_t mcc_host_model_bytes(void);
+int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
+int mcc_host_run(void *model);
+void *mcc_host_input(void *model, int index);
+const void *mcc_host_output(const void *model, int index);
+const char *mcc_host_status_text(int status);
+
+size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
+
+int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
+{
+    return (int)MCC_HOST_NAME(_init)((mcc_host_model *)model, arena, arena_bytes, weights, weights_bytes);
+}
+
+int mcc_host_run(void *model) { return (int)MCC_HOST_NAME(_run)((mcc_host_model *)model); }
+
+#define MCC_HOST_ONE(symbol)                                                                                           \
+    if (index-- == 0) return MCC_HOST_NAME(MCC_HOST_JOIN(MCC_HOST_DIRECTION, symbol))(m);
+
+void *mcc_host_input(void *model, int index)
+{
+    mcc_host_model *const m = (mcc_host_model *)model;
+#define MCC_HOST_DIRECTION _input_
+    MCC_HOST_INPUTS(MCC_HOST_ONE)
+#undef MCC_HOST_DIRECTION
+    (void)m;
+    (void)index;
+    return NULL;
+}
+
+const void *mcc_host_output(const void *model, int index)
+{
+    const mcc_host_model *const m = (const mcc_host_model *)model;
+#define MCC_HOST_DIRECTION _output_
+    MCC_HOST_OUTPUTS(MCC_HOST_ONE)
+#undef MCC_HOST_DIRECTION
+    (void)m;
+    (void)index;
+    return NULL;
+}
+
+const char *mcc_host_status_text(int status) { return mcc_status_text((mcc_status)status); }
+
+#ifdef __cplusplus
+}
+#endif

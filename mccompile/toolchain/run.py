@@ -1,0 +1,303 @@
+"""Runs a compiled model on numpy arrays: builds its folder with the host's compiler and calls it through `host.c`.
+
+Invariant: the model is treated as firmware would, and worse. Arena and weights lie at addresses no better aligned than
+promised, between guard bytes; memory is poisoned before the model is initialised; guards and weights are checked after
+every run.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.dtypes import DTYPES, DType
+from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
+
+from .build import DEFAULT_FLAGS, Library, compile_shared, find_compiler, load
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+POISON = 0xA5  # a number as float; 0xFF would be NaN in every float type
+_GUARD_BYTES = 256
+_GUARD = 0xC3
+_WEIGHTS_ALIGN = 64  # the most that a blob may ask for
+
+_CDEF = """
+size_t mcc_host_model_bytes(void);
+int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
+int mcc_host_run(void *model);
+void *mcc_host_input(void *model, int index);
+const void *mcc_host_output(const void *model, int index);
+const char *mcc_host_status_text(int status);
+"""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output as report.json describes it; `symbol` is its part of the accessor's name."""
+
+    name: str
+    symbol: str
+    dtype: DType
+    shape: tuple[int, ...]
+    nbytes: int
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What report.json says that running needs."""
+
+    prefix: str
+    arena_bytes: int
+    arena_align: int
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+class Model:
+    """One instance of a compiled model. State that it keeps between runs lasts until a run that asks for poison."""
+
+    def __init__(self, library: Library, report: Report, weights: bytes) -> None:
+        self.report = report
+        self._library = library
+        self._weights_file = np.frombuffer(weights, np.uint8)
+        self._weights = _Guarded(len(weights), _WEIGHTS_ALIGN)
+        self._weights.bytes[:] = self._weights_file
+        self._arena = _Guarded(report.arena_bytes, report.arena_align)
+        self._struct = _Guarded(library.functions.mcc_host_model_bytes(), 16)
+        self._init(POISON)
+
+    @classmethod
+    def build(cls, folder: Path, cc: str | None = None, flags: Sequence[str] = DEFAULT_FLAGS) -> Model:
+        """Compile the C files of an output folder of mccompile, load them, and initialise the model."""
+        report = read_report(folder)
+        raise_all(WrongUse, _strings(report))
+        # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
+        left_out = {"main.c", f"{report.prefix}_weights.c"}
+        sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
+        try:
+            weights = (folder / f"{report.prefix}.mcb").read_bytes()
+        except OSError as error:
+            raise _bad_folder(folder, f"{report.prefix}.mcb: {error.strerror}") from error
+        compiler = find_compiler(cc)
+        with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+            Path(scratch, "mcc_host_model.h").write_text(_host_model_header(report), encoding="utf-8")
+            library = load(
+                compile_shared(
+                    compiler,
+                    [*sources, Path(__file__).with_name("host.c")],
+                    [Path(scratch), folder, folder / "runtime"],
+                    Path(scratch, "model.so"),
+                    flags,
+                ),
+                _CDEF,
+            )
+        return cls(library, report, weights)
+
+    def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
+        """Outputs by name. With `poison` (a byte) the arena is first filled with it and the model initialised anew."""
+        self._check_inputs(inputs)
+        if poison is not None:
+            self._init(poison)
+        ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
+        for index, tensor in enumerate(self.report.inputs):
+            content = to_bytes(inputs[tensor.name], tensor.dtype)
+            ffi.memmove(self._tensor_pointer(tensor, c.mcc_host_input(model, index)), content, len(content))
+        self._check_status("run", c.mcc_host_run(model))
+        self._check_memory()
+        results = {}
+        for index, tensor in enumerate(self.report.outputs):
+            pointer = self._tensor_pointer(tensor, c.mcc_host_output(model, index))
+            results[tensor.name] = from_bytes(bytes(ffi.buffer(pointer, tensor.nbytes)), tensor.dtype, tensor.shape)
+        return results
+
+    def _init(self, poison: int) -> None:
+        self._arena.bytes[:] = poison
+        self._struct.bytes[:] = poison
+        status = self._library.functions.mcc_host_init(
+            self._pointer(self._struct),
+            self._pointer(self._arena),
+            self._arena.bytes.size,
+            self._pointer(self._weights),
+            self._weights.bytes.size,
+        )
+        self._check_status("init", status)
+
+    def _pointer(self, memory: _Guarded) -> Any:
+        return self._library.ffi.cast("void *", memory.address)
+
+    def _tensor_pointer(self, tensor: Tensor, pointer: Any) -> Any:
+        if pointer == self._library.ffi.NULL and tensor.nbytes:
+            raise CheckFailed(Problem(f"{self.report.prefix} gives no address for {tensor.name}"))
+        return pointer
+
+    def _check_inputs(self, inputs: Mapping[str, np.ndarray]) -> None:
+        expected = {tensor.name: tensor for tensor in self.report.inputs}
+        problems = [
+            Problem(
+                f"there is no input {name!r}",
+                where=self.report.prefix,
+                why=f"the inputs are {', '.join(expected) or 'none'}",
+                fix="remove it or correct its name",
+            )
+            for name in inputs
+            if name not in expected
+        ]
+        for name, tensor in expected.items():
+            given = inputs.get(name)
+            if given is None:
+                problems.append(
+                    Problem(f"input {name!r} is missing", where=self.report.prefix, fix=f"give it as {tensor}")
+                )
+            elif given.shape != tensor.shape or given.dtype != tensor.dtype.numpy:
+                shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
+                problems.append(
+                    Problem(f"input {name!r} does not fit", where=self.report.prefix, why=shown, fix=f"give {tensor}")
+                )
+        raise_all(WrongUse, problems)
+
+    def _check_status(self, function: str, status: int) -> None:
+        if status != 0:
+            text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
+            raise CheckFailed(Problem(f"{self.report.prefix}_{function} failed", why=f"{text} (status {status})"))
+
+    def _check_memory(self) -> None:
+        problems = [
+            Problem(
+                f"{self.report.prefix}_run wrote outside its memory",
+                where=f"the {what}",
+                why=why,
+                fix="please report it",
+            )
+            for what, memory in (("arena", self._arena), ("model struct", self._struct), ("weights", self._weights))
+            for why in memory.damage()
+        ]
+        if not np.array_equal(self._weights.bytes, self._weights_file):
+            problems.append(Problem(f"{self.report.prefix}_run changed its weights", fix="please report it"))
+        raise_all(CheckFailed, problems)
+
+
+class _Guarded:
+    """Memory at an odd multiple of `align` (nothing better), between guard bytes."""
+
+    def __init__(self, count: int, align: int) -> None:
+        self._all: Bytes = np.full(count + 2 * _GUARD_BYTES + 2 * align, _GUARD, np.uint8)
+        base = int(self._all.ctypes.data)
+        self._start = _GUARD_BYTES + (align - base - _GUARD_BYTES) % (2 * align)
+        self.address = base + self._start
+        self.bytes: Bytes = self._all[self._start : self._start + count]
+
+    def damage(self) -> list[str]:
+        found = []
+        before = np.flatnonzero(self._all[: self._start] != _GUARD)
+        after = np.flatnonzero(self._all[self._start + self.bytes.size :] != _GUARD)
+        if before.size:
+            found.append(f"{before.size} bytes changed, up to {self._start - int(before[0])} before its start")
+        if after.size:
+            found.append(f"{after.size} bytes changed, up to {int(after[-1]) + 1} past its end")
+        return found
+
+
+def to_bytes(array: np.ndarray, dtype: DType) -> bytes:
+    """The elements as they lie in C memory: dense, row-major, packed if narrower than a byte."""
+    dense = np.ascontiguousarray(array).reshape(-1)
+    if not dtype.is_packed:
+        return bytes(dense.view(np.uint8))
+    per_byte = 8 // dtype.bits
+    codes = np.zeros(dtype.nbytes(dense.size) * per_byte, np.uint8)
+    codes[: dense.size] = dense.view(np.uint8) & ((1 << dtype.bits) - 1)
+    shifted = codes.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * dtype.bits)
+    packed: Bytes = np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8)
+    return packed.tobytes()
+
+
+def from_bytes(content: bytes, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """The opposite of `to_bytes`."""
+    if not dtype.is_packed:
+        return np.frombuffer(content, dtype.numpy).reshape(shape).copy()
+    per_byte = 8 // dtype.bits
+    packed = np.frombuffer(content, np.uint8).reshape(-1, 1)
+    codes = (packed >> (np.arange(per_byte, dtype=np.uint8) * dtype.bits)) & ((1 << dtype.bits) - 1)
+    codes = codes.reshape(-1)[: prod(shape)].reshape(shape)
+    if dtype.kind == "float":
+        return codes.astype(np.uint8).view(dtype.numpy)
+    sign = (1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
+    return ((codes ^ sign).astype(np.int8) - np.int8(sign)).astype(dtype.numpy)
+
+
+def read_report(folder: Path) -> Report:
+    """The report of an output folder; anything missing or odd in it is a bad file."""
+    try:
+        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        return Report(
+            prefix=str(content["prefix"]),
+            arena_bytes=int(content["arena_bytes"]),
+            arena_align=int(content["arena_align"]),
+            inputs=tuple(_tensor(entry) for entry in content["inputs"]),
+            outputs=tuple(_tensor(entry) for entry in content["outputs"]),
+        )
+    except OSError as error:
+        raise _bad_folder(folder, f"report.json: {error.strerror}") from error
+    except KeyError as error:
+        raise _bad_folder(folder, f"report.json has no {error}") from error
+    except (ValueError, TypeError) as error:
+        raise _bad_folder(folder, f"report.json: {error}") from error
+
+
+def _tensor(entry: Mapping[str, Any]) -> Tensor:
+    dtype = DTYPES[str(entry["dtype"])]
+    tensor = Tensor(
+        name=str(entry["name"]),
+        symbol=str(entry["symbol"]),
+        dtype=dtype,
+        shape=tuple(int(size) for size in entry["shape"]),
+        nbytes=int(entry["bytes"]),
+    )
+    if tensor.nbytes != dtype.nbytes(prod(tensor.shape)):
+        raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
+    return tensor
+
+
+def _strings(report: Report) -> list[Problem]:
+    return [
+        Problem(
+            f"tensor {tensor.name!r} holds strings",
+            where=report.prefix,
+            why="strings cannot be passed between numpy and a compiled model",
+            fix="build the program in the output folder and run that",
+        )
+        for tensor in (*report.inputs, *report.outputs)
+        if tensor.dtype.kind == "string"
+    ]
+
+
+def _host_model_header(report: Report) -> str:
+    inputs = " ".join(f"X({tensor.symbol})" for tensor in report.inputs)
+    outputs = " ".join(f"X({tensor.symbol})" for tensor in report.outputs)
+    return (
+        f'#include "{report.prefix}.h"\n'
+        f"#define MCC_HOST_PREFIX {report.prefix}\n"
+        f"#define MCC_HOST_INPUTS(X) {inputs}\n"
+        f"#define MCC_HOST_OUTPUTS(X) {outputs}\n"
+    )
+
+
+def _bad_folder(folder: Path, why: str) -> BadFile:
+    return BadFile(
+        Problem(
+            "this is not an output folder of mccompile",
+            where=str(folder),
+            why=why,
+            fix=f"write it with `mccompile model.onnx -o {folder}`",
+        )
+    )

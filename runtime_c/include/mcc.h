@@ -1,0 +1,78 @@
+/* mcc.h - what every compiled model shares with the program around it: status codes, and names for element types.
+ *
+ * A model is one struct and one block of memory (the arena), both yours; so is the blob with its weights:
+ *
+ *     static MCC_ALIGNED(KWS_ARENA_ALIGN) uint8_t arena[KWS_ARENA_BYTES];
+ *     kws_model m;
+ *     mcc_status s = kws_init(&m, arena, sizeof arena, kws_weights, kws_weights_bytes);
+ *     if (s != MCC_OK) { puts(mcc_status_text(s)); }
+ *     ... fill kws_input_mfcc(&m) ...
+ *     s = kws_run(&m);
+ *     ... read kws_output_scores(&m) ...
+ *
+ * Nothing here allocates, prints or keeps state; only stdint.h, stddef.h, string.h and math.h are used.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_H
+#define MCC_H
+
+#include "mcc_port.h"
+
+/* Changes whenever generated code and runtime would no longer fit together. Programs that hold several compiled
+ * models include the first copy of this file they meet; each model checks this number. */
+#define MCC_RUNTIME_VERSION 1
+
+/* What went wrong, if anything did. The numbers are stable: they may be logged and sent. */
+typedef enum mcc_status {
+    MCC_OK = 0,
+    MCC_ERR_NULL = 1,             /* a pointer is null */
+    MCC_ERR_NOT_INIT = 2,         /* the model struct has not been initialised */
+    MCC_ERR_SIZE = 3,             /* a size given at run time is outside the bounds the model was compiled for */
+    MCC_ERR_ARENA_SIZE = 4,       /* the arena is smaller than <MODEL>_ARENA_BYTES */
+    MCC_ERR_ARENA_ALIGN = 5,      /* the arena does not lie at a multiple of <MODEL>_ARENA_ALIGN */
+    MCC_ERR_BLOB_SIZE = 6,        /* the blob is truncated, has bytes too many, or its sizes contradict each other */
+    MCC_ERR_BLOB_ALIGN = 7,       /* the blob does not lie at the alignment it asks for */
+    MCC_ERR_BLOB_MAGIC = 8,       /* not a blob at all */
+    MCC_ERR_BLOB_VERSION = 9,     /* a blob in a format of another time */
+    MCC_ERR_BLOB_BYTE_ORDER = 10, /* the blob is little-endian, this machine is not */
+    MCC_ERR_BLOB_CRC = 11,        /* the blob is damaged */
+    MCC_ERR_BLOB_IDENTITY = 12    /* a sound blob, but of another model */
+} mcc_status;
+
+/* An English sentence for a status; never null. */
+MCC_INLINE const char *mcc_status_text(mcc_status status)
+{
+    switch (status) {
+    case MCC_OK: return "ok";
+    case MCC_ERR_NULL: return "a pointer is null";
+    case MCC_ERR_NOT_INIT: return "the model has not been initialised";
+    case MCC_ERR_SIZE: return "a size is outside the bounds the model was compiled for";
+    case MCC_ERR_ARENA_SIZE: return "the arena is too small";
+    case MCC_ERR_ARENA_ALIGN: return "the arena is not aligned";
+    case MCC_ERR_BLOB_SIZE: return "the blob has the wrong size";
+    case MCC_ERR_BLOB_ALIGN: return "the blob is not aligned";
+    case MCC_ERR_BLOB_MAGIC: return "this is not a blob";
+    case MCC_ERR_BLOB_VERSION: return "the blob has another format version";
+    case MCC_ERR_BLOB_BYTE_ORDER: return "the blob is little-endian, this machine is not";
+    case MCC_ERR_BLOB_CRC: return "the blob is damaged";
+    case MCC_ERR_BLOB_IDENTITY: return "the blob belongs to another model";
+    }
+    return "unknown status";
+}
+
+/* Counts and offsets inside kernels: signed, so that compilers may assume it does not wrap, and as wide as a pointer. */
+typedef ptrdiff_t mcc_index;
+
+/* Element types that C has no name for are stored as plain integers; mcc_narrow.h converts them from and to float. */
+typedef uint8_t mcc_bool;       /* 0 or 1 */
+typedef uint16_t mcc_f16;       /* IEEE binary16 */
+typedef uint16_t mcc_bf16;      /* the upper half of a float */
+typedef uint8_t mcc_f8e4m3fn;   /* 8-bit floats, named by exponent and mantissa bits as in ONNX: */
+typedef uint8_t mcc_f8e4m3fnuz; /* "fn" has no infinity, "uz" no negative zero */
+typedef uint8_t mcc_f8e5m2;
+typedef uint8_t mcc_f8e5m2fnuz;
+typedef uint8_t mcc_f8e8m0;     /* a power of two */
+                                /* 4-bit and 2-bit elements are packed into uint8_t, the first in the low bits */
+
+#endif /* MCC_H */

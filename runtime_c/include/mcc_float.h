@@ -1,0 +1,83 @@
+/* mcc_float.h - what C's float arithmetic leaves open: NaN in minima, remainders, ties, and casts out of range.
+ *
+ * For T among f32 (float) and f64 (double); results never depend on the rounding mode:
+ *
+ *     mcc_min_T mcc_max_T      NaN if either operand is NaN
+ *     mcc_sign_T(x)            -1, 0 or 1; NaN stays NaN
+ *     mcc_mod_T(a, b)          a - floor(a / b) * b, with the sign of b, exact where that is a float
+ *     mcc_fmod_T(a, b)         a - trunc(a / b) * b, with the sign of a, always exact
+ *     mcc_round_even_T(x)      to the nearest whole number, halves to the even one
+ *     mcc_erf_T(x)
+ *     mcc_T_to_i8 ... _to_u64  casts, see below;  mcc_T_to_bool: 0 for zero, 1 for all else, NaN included
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_FLOAT_H
+#define MCC_FLOAT_H
+
+#include <math.h>
+
+#include "mcc_port.h"
+
+/* `f` is libm's suffix. Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole
+ * part is an exact cast and the fraction an exact difference. */
+#define MCC_FLOAT(T, type, f, integer, whole)                                                                          \
+    MCC_INLINE type mcc_min_##T(type a, type b) { return a < b || a != a ? a : b; }                                    \
+    MCC_INLINE type mcc_max_##T(type a, type b) { return a > b || a != a ? a : b; }                                    \
+    MCC_INLINE type mcc_sign_##T(type x) { return x != x ? x : (type)((x > 0) - (x < 0)); }                            \
+    MCC_INLINE type mcc_erf_##T(type x) { return erf##f(x); }                                                          \
+    MCC_INLINE type mcc_fmod_##T(type a, type b) { return fmod##f(a, b); }                                             \
+    MCC_INLINE type mcc_mod_##T(type a, type b)                                                                        \
+    {                                                                                                                  \
+        const type rest = fmod##f(a, b);                                                                               \
+        if (!(rest < 0) && !(rest > 0)) return rest != rest ? rest : copysign##f(rest, b);                             \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                                                \
+    }                                                                                                                  \
+    MCC_INLINE type mcc_round_even_##T(type x)                                                                         \
+    {                                                                                                                  \
+        const type size = fabs##f(x);                                                                                  \
+        integer near;                                                                                                  \
+        type rest;                                                                                                     \
+        if (!(size < whole)) return x;                                                                                 \
+        near = (integer)size;                                                                                          \
+        rest = size - (type)near;                                                                                      \
+        near += (integer)(rest > (type)0.5 || (!(rest < (type)0.5) && (near & 1) != 0));                               \
+        return copysign##f((type)near, x);                                                                             \
+    }                                                                                                                  \
+    MCC_INLINE uint8_t mcc_##T##_to_bool(type x) { return (uint8_t)!(x >= 0 && x <= 0); }
+
+MCC_FLOAT(f32, float, f, int32_t, 8388608.0f)
+MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
+
+/* Casts to integers round toward zero. Where the result does not fit, C leaves it undefined and ONNX as well; here it is
+ * what onnx's reference and onnxruntime give on x86, everywhere:
+ *   - i32 and i64: the smallest value (also for NaN);
+ *   - u32 and u64: negative numbers wrap around through the signed type, too large ones give 0;
+ *   - 8 and 16 bits: the low bits of the cast to i32. */
+#define MCC_FLOAT_TO_WORD(T, type, bits, half, full)                                                                   \
+    MCC_INLINE int##bits##_t mcc_##T##_to_i##bits(type x)                                                              \
+    {                                                                                                                  \
+        return x >= -(half) && x < (half) ? (int##bits##_t)x : INT##bits##_MIN;                                        \
+    }                                                                                                                  \
+    MCC_INLINE uint##bits##_t mcc_##T##_to_u##bits(type x)                                                             \
+    {                                                                                                                  \
+        if (x >= (half)) return x < (full) ? (uint##bits##_t)x : 0u;                                                   \
+        return (uint##bits##_t)mcc_##T##_to_i##bits(x);                                                                \
+    }
+
+#define MCC_FLOAT_TO_INT(T, type, f)                                                                                   \
+    MCC_FLOAT_TO_WORD(T, type, 32, 2147483648.0##f, 4294967296.0##f)                                                   \
+    MCC_FLOAT_TO_WORD(T, type, 64, 9223372036854775808.0##f, 18446744073709551616.0##f)                                \
+    MCC_INLINE int8_t mcc_##T##_to_i8(type x) { return (int8_t)mcc_##T##_to_i32(x); }                                  \
+    MCC_INLINE uint8_t mcc_##T##_to_u8(type x) { return (uint8_t)mcc_##T##_to_i32(x); }                                \
+    MCC_INLINE int16_t mcc_##T##_to_i16(type x) { return (int16_t)mcc_##T##_to_i32(x); }                               \
+    MCC_INLINE uint16_t mcc_##T##_to_u16(type x) { return (uint16_t)mcc_##T##_to_i32(x); }
+
+MCC_FLOAT_TO_INT(f32, float, f)
+MCC_FLOAT_TO_INT(f64, double, )
+
+#undef MCC_FLOAT
+#undef MCC_FLOAT_TO_WORD
+#undef MCC_FLOAT_TO_INT
+
+#endif /* MCC_FLOAT_H */

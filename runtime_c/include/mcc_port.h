@@ -1,0 +1,66 @@
+/* mcc_port.h - what differs between compilers and machines, and nothing else.
+ * To port the runtime to a new compiler, read this page and no other.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_PORT_H
+#define MCC_PORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Settings: define them for the whole build if you need them.
+ *
+ *   MCC_NO_CRC   Do not compute the checksums of the blob in <model>_init (saves start-up time and about 300 bytes of
+ *                code). Sizes, version and identity are still checked; a damaged weight is not noticed any more.
+ */
+
+/* Results are exact by promise; such options let the compiler reorder sums and forget NaN and infinity. */
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST)
+#error "compile without -ffast-math (/fp:fast): it changes results"
+#endif
+#if defined(__FINITE_MATH_ONLY__)
+#if __FINITE_MATH_ONLY__
+#error "compile without -ffinite-math-only: NaN and infinity are values like any other"
+#endif
+#endif
+
+/* MCC_ALIGNED(n) in front of a declaration: the object lies at a multiple of n, a power of two.
+ * On a compiler that knows no way to say so, <model>_init reports an address that does not fit. */
+#if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
+#define MCC_ALIGNED(n) __attribute__((aligned(n)))
+#elif defined(_MSC_VER)
+#define MCC_ALIGNED(n) __declspec(align(n))
+#elif defined(__cplusplus) && __cplusplus >= 201103L
+#define MCC_ALIGNED(n) alignas(n)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define MCC_ALIGNED(n) _Alignas(n)
+#else
+#define MCC_ALIGNED(n)
+#endif
+
+/* MCC_RESTRICT: C99's restrict, which C++ lacks. */
+#if defined(_MSC_VER) || (defined(__cplusplus) && (defined(__GNUC__) || defined(__clang__)))
+#define MCC_RESTRICT __restrict
+#elif defined(__cplusplus)
+#define MCC_RESTRICT
+#else
+#define MCC_RESTRICT restrict
+#endif
+
+/* MCC_INLINE: a function in a header that costs nothing where it is not used. It is static, so any number of
+ * compiled models, each with its own copy of the runtime, link into one program. */
+#if defined(_MSC_VER) && !defined(__cplusplus)
+#define MCC_INLINE static __inline
+#else
+#define MCC_INLINE static inline
+#endif
+
+/* MCC_UNUSED: a parameter or a static object that may stay unused. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MCC_UNUSED __attribute__((unused))
+#else
+#define MCC_UNUSED
+#endif
+
+#endif /* MCC_PORT_H */

@@ -1,0 +1,159 @@
+"""The blob reader accepts what SPEC.md describes and refuses everything else, down to a single changed byte.
+
+The writer here is written from SPEC.md alone; it shares nothing with the compiler's.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mccompile.base.discovery import data_folder
+
+IDENTITY = bytes(range(100, 116))
+CDEF = """
+int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, ptrdiff_t *data_offset);
+int t_check_arena(const void *arena, size_t bytes, size_t need, size_t align);
+const char *t_status_text(int status);
+"""
+
+
+def blob_of(constants: dict[str, np.ndarray], alignment: int = 64) -> bytes:
+    numbers = {"float32": 1, "uint8": 2, "int64": 7}
+    table, data = b"", b""
+    for name, array in constants.items():
+        data += bytes(-len(data) % 64)
+        table += struct.pack("<QQII", len(data), array.nbytes, numbers[array.dtype.name], zlib.crc32(name.encode()))
+        data += array.tobytes()
+    middle = table + bytes(-(64 + len(table)) % 64)
+    offset = 64 + len(middle)
+    head = b"MCCB" + struct.pack("<HHQ", 1, 64, offset + len(data)) + IDENTITY
+    head += struct.pack("<QQIII", offset, len(data), alignment, len(constants), zlib.crc32(data))
+    return head + struct.pack("<I", zlib.crc32(head + middle)) + middle + data
+
+
+SMALL = blob_of({"a": np.arange(5, dtype=np.float32), "b": np.arange(3, dtype=np.uint8), "none": np.zeros(0, np.int64)})
+
+
+class Reader:
+    def __init__(self, runtime: Any) -> None:
+        self.library = runtime.library(CDEF)
+
+    def text(self, status: int) -> str:
+        return str(self.library.ffi.string(self.library.functions.t_status_text(status)).decode())
+
+    def open(
+        self, blob: bytes, identity: bytes = IDENTITY, length: int | None = None, shift: int = 0
+    ) -> tuple[str, int]:
+        """Status and data offset, for a blob that lies `shift` bytes past a multiple of 128 plus 64."""
+        ffi = self.library.ffi
+        memory = np.zeros(len(blob) + 256, np.uint8)
+        start = (64 - int(memory.ctypes.data)) % 128 + shift
+        memory[start : start + len(blob)] = np.frombuffer(blob, np.uint8)
+        offset = ffi.new("ptrdiff_t *")
+        address = ffi.cast("void *", int(memory.ctypes.data) + start)
+        status = self.library.functions.t_blob_open(address, len(blob) if length is None else length, identity, offset)
+        return self.text(status), int(offset[0])
+
+
+@pytest.fixture
+def reader(runtime: Any) -> Reader:
+    return Reader(runtime)
+
+
+def test_a_sound_blob_opens(reader: Reader) -> None:
+    status, offset = reader.open(SMALL)
+    assert (status, offset) == ("ok", 192)
+    assert SMALL[offset : offset + 20] == np.arange(5, dtype=np.float32).tobytes()
+
+
+def test_a_blob_without_constants_opens(reader: Reader) -> None:
+    assert reader.open(blob_of({})) == ("ok", 64)
+
+
+def test_every_changed_byte_is_refused(reader: Reader) -> None:
+    accepted = []
+    for position in range(len(SMALL)):
+        for change in (0x01, 0x80, 0xFF):
+            changed = bytearray(SMALL)
+            changed[position] ^= change
+            if reader.open(bytes(changed))[0] == "ok":
+                accepted.append((position, change))
+    assert not accepted
+
+
+def test_truncation_is_refused_at_every_length(reader: Reader) -> None:
+    assert {reader.open(SMALL[:length])[0] for length in range(len(SMALL))} == {"the blob has the wrong size"}
+
+
+def test_bytes_too_many_are_refused(reader: Reader) -> None:
+    assert reader.open(SMALL + b"\0") == ("the blob has the wrong size", -1)
+
+
+def test_another_models_blob_is_refused(reader: Reader) -> None:
+    assert reader.open(SMALL, identity=bytes(16)) == ("the blob belongs to another model", -1)
+
+
+def test_a_misplaced_blob_is_refused(reader: Reader) -> None:
+    assert {reader.open(SMALL, shift=shift)[0] for shift in (1, 4, 16, 32)} == {"the blob is not aligned"}
+
+
+def test_a_blob_asks_for_no_more_alignment_than_it_needs(reader: Reader) -> None:
+    blob = blob_of({"a": np.zeros(4, np.float32)}, alignment=4)
+    assert [reader.open(blob, shift=shift)[0] for shift in (4, 2)] == ["ok", "the blob is not aligned"]
+
+
+def test_something_else_is_not_taken_for_a_blob(reader: Reader) -> None:
+    assert reader.open(b"\x7fELF" + bytes(100)) == ("this is not a blob", -1)
+
+
+def test_a_later_format_is_named_as_such(reader: Reader) -> None:
+    assert reader.open(SMALL[:4] + b"\2" + SMALL[5:]) == ("the blob has another format version", -1)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(32, 64), (32, 1 << 40), (32, (1 << 64) - 64), (40, 1 << 63), (52, 1 << 31)]
+)
+def test_sizes_that_contradict_each_other_are_refused_even_with_a_matching_crc(
+    reader: Reader, field: int, value: int
+) -> None:
+    size = 4 if field == 52 else 8
+    blob = bytearray(SMALL)
+    blob[field : field + size] = value.to_bytes(size, "little")
+    blob[60:64] = zlib.crc32(blob[:60] + blob[64:192]).to_bytes(4, "little")
+    assert reader.open(bytes(blob)) == ("the blob has the wrong size", -1)
+
+
+def test_null_pointers_are_refused(reader: Reader) -> None:
+    ffi, functions = reader.library.ffi, reader.library.functions
+    offset = ffi.new("ptrdiff_t *")
+    assert reader.text(functions.t_blob_open(ffi.NULL, 64, IDENTITY, offset)) == "a pointer is null"
+    assert reader.text(functions.t_blob_open(SMALL, 64, ffi.NULL, offset)) == "a pointer is null"
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "need", "expected"),
+    [
+        (4096, 100, 100, "ok"),
+        (0, 100, 100, "a pointer is null"),
+        (4096, 99, 100, "the arena is too small"),
+        (4104, 100, 100, "the arena is not aligned"),
+        (0, 0, 0, "ok"),
+    ],
+)
+def test_arena(reader: Reader, address: int, size: int, need: int, expected: str) -> None:
+    arena = reader.library.ffi.cast("void *", address)
+    assert reader.text(reader.library.functions.t_check_arena(arena, size, need, 16)) == expected
+
+
+def test_every_status_has_a_text_of_its_own(reader: Reader) -> None:
+    header = (data_folder("runtime_c") / "include" / "mcc.h").read_text()
+    numbers = [int(number) for number in re.findall(r"MCC_(?:OK|ERR_\w+) = (\d+)", header)]
+    texts = {reader.text(number) for number in numbers}
+    assert len(texts) == len(numbers) == 13
+    assert "unknown status" not in texts

@@ -1,0 +1,59 @@
+"""The runtime compiles without a warning as C99 and as C++11, refuses fast math, and leaves nothing to link."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.discovery import data_folder
+
+INCLUDE = data_folder("runtime_c") / "include"
+HARNESS = Path(__file__).with_name("harness.c")
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+COMPILERS = {
+    "gcc": ["-std=c99", *STRICT],
+    "clang": ["-std=c99", *STRICT],
+    "g++": ["-std=c++11", "-x", "c++", *STRICT],
+    "clang++": ["-std=c++11", "-x", "c++", *STRICT],
+    "tcc": ["-std=c99", "-Wall", "-Werror"],
+}
+
+
+def _compile(compiler: str, source: Path, out: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    command = [compiler, *flags, f"-I{INCLUDE}", "-c", str(source), "-o", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_no_warning(compiler: str, tmp_path: Path) -> None:
+    done = _compile(compiler, HARNESS, tmp_path / "harness.o", "-O2", *COMPILERS[compiler])
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("header", sorted(path.name for path in INCLUDE.glob("*.h")))
+def test_each_header_stands_alone_and_costs_nothing(header: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "alone.c", tmp_path / "alone.o"
+    source.write_text(f'#include "{header}"\n#include "{header}"\nextern int used;\nint used = 0;\n')
+    done = _compile("gcc", source, out, *COMPILERS["gcc"])
+    assert (done.returncode, done.stderr) == (0, "")
+    if shutil.which("nm"):
+        symbols = subprocess.run(["nm", str(out)], capture_output=True, text=True, check=True).stdout.split("\n")
+        assert [line.split()[-1] for line in symbols if line] == ["used"]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])
+def test_fast_math_is_refused(compiler: str, flag: str, tmp_path: Path) -> None:
+    done = _compile(compiler, HARNESS, tmp_path / "harness.o", flag)
+    assert done.returncode != 0
+    assert f"compile without {flag}" in done.stderr
+
+
+def test_no_warning_without_crc(tmp_path: Path) -> None:
+    done = _compile("gcc", HARNESS, tmp_path / "harness.o", *COMPILERS["gcc"], "-DMCC_NO_CRC")
+    assert (done.returncode, done.stderr) == (0, "")
