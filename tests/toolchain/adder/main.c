@@ -1,0 +1,1 @@
+#error "the example program is no part of the model"
