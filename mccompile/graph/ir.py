@@ -30,6 +30,7 @@ class Fact:
 
     type: TensorType
     value: np.ndarray | None = field(default=None, compare=False)
+    constant: Constant | None = field(default=None, compare=False)  # for rules that need floats (the scales of Resize)
 
 
 class Refused(Exception):
@@ -85,6 +86,13 @@ class Site:
             )
         return list(value.reshape(-1))
 
+    def constant(self, index: int, what: str) -> np.ndarray:
+        """The contents of an operand of any type that must be a constant; for shapes made of floats, never for weights."""
+        constant = self.fact(index).constant
+        if constant is None:
+            raise Unsupported(f"{what} (operand {index}) is computed at run time", "make it a constant of the model")
+        return constant.array
+
     def known_ints(self, index: int, what: str) -> list[int]:
         values = self.known(index, what)
         ints = [int(v) for v in values if isinstance(v, int)]
@@ -137,8 +145,8 @@ def constant_fact(constant: Constant) -> Fact:
         array = constant.array
         value = np.empty(array.shape, dtype=object)
         value[...] = array.astype(object)
-        return Fact(constant.type, value)
-    return Fact(constant.type)
+        return Fact(constant.type, value, constant)
+    return Fact(constant.type, None, constant)
 
 
 class Node:
