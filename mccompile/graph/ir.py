@@ -1,11 +1,11 @@
 """Graph IR: operators applied to typed values, each value made once.
 
-Invariants (checked by verify.py): `graph.nodes` is in topological order; a value has one producer, or none when it is an input or a
-constant; `value.uses` lists every (node, position) that reads it, in this graph and in regions inside it; types are what the operators'
-`infer` says.
+Invariants (checked by verify.py): `graph.nodes` is in topological order; a value has one producer, or none when it is
+an input or a constant; `value.uses` holds every (node, position) that reads it, in this graph and in regions inside it;
+types are what the operators' `infer` says.
 
-`Op` is abstract here: floor 4 has one class per operator, with its attributes as typed fields. Operators are kept in the form of
-the newest opset; reading a file brings older forms to it.
+`Op` is abstract here: floor 4 has one class per operator, with its attributes as typed fields. Operators are kept in
+the form of the newest opset; reading a file brings older forms to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KNOWN_VALUE_LIMIT = 4096  # elements; shape arithmetic is far smaller, and weigh
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of a value: its type, and for small integer tensors its elements (ints or dimension expressions)."""
+    """What is known of a value: its type, and for small integer tensors its elements (ints or dimensions)."""
 
     type: TensorType
     value: np.ndarray | None = field(default=None, compare=False)
@@ -87,7 +87,7 @@ class Site:
         return list(value.reshape(-1))
 
     def constant(self, index: int, what: str) -> np.ndarray:
-        """The contents of an operand of any type that must be a constant; for shapes made of floats, never for weights."""
+        """The contents of an operand that must be a constant; for shapes made of floats, never for weights."""
         constant = self.fact(index).constant
         if constant is None:
             raise Unsupported(f"{what} (operand {index}) is computed at run time", "make it a constant of the model")
@@ -124,7 +124,7 @@ class Value:
         self.fact = fact
         self.constant = constant
         self.producer: Node | None = None
-        self.uses: list[tuple[Node, int]] = []
+        self.uses: dict[tuple[Node, int], None] = {}  # a set in order of insertion
 
     @staticmethod
     def of_constant(name: str, constant: Constant) -> Value:
@@ -189,7 +189,10 @@ class Node:
 
 
 class Graph:
-    """Inputs, nodes in order, outputs. A region (body of If, Loop, Scan) is a graph that may also read values of the graphs around it."""
+    """Inputs, nodes in order, outputs.
+
+    A region (body of If, Loop, Scan) is a graph that may also read values of the graphs around it.
+    """
 
     def __init__(self, name: str, inputs: Iterable[Value] = (), outputs: Iterable[Value] = ()) -> None:
         self.name = name
@@ -209,7 +212,7 @@ class Graph:
         """Appends; after inserting out of order call `sort`."""
         for position, value in enumerate(node.inputs):
             if value is not None:
-                value.uses.append((node, position))
+                value.uses[node, position] = None
         for value in node.present_outputs:
             value.producer = node
         self._nodes[node] = None
@@ -219,7 +222,7 @@ class Graph:
         """Takes out a node whose results nobody reads."""
         for position, value in enumerate(node.inputs):
             if value is not None:
-                value.uses.remove((node, position))
+                del value.uses[node, position]
         for value in node.present_outputs:
             value.producer = None
         for region in node.regions:
@@ -230,13 +233,16 @@ class Graph:
     def set_input(self, node: Node, position: int, value: Value | None) -> None:
         old = node.inputs[position]
         if old is not None:
-            old.uses.remove((node, position))
+            del old.uses[node, position]
         node.inputs[position] = value
         if value is not None:
-            value.uses.append((node, position))
+            value.uses[node, position] = None
 
     def replace(self, old: Value, new: Value) -> None:
-        """Lets every reader of `old` (graph outputs included) read `new`. A graph output keeps its name: `new` takes it over."""
+        """Lets every reader of `old` (graph outputs included) read `new`, which takes over the name of a graph output.
+
+        Where `new` cannot take it over (it is an input, a constant, or an output itself), the caller must not ask.
+        """
         for node, position in list(old.uses):
             self.set_input(node, position, new)
         for position, value in enumerate(self.outputs):

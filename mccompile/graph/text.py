@@ -8,7 +8,8 @@
       output %y
     }
 
-Constants appear as content hashes; the contents go to a side file (`constants_of`, `Constants`). Reading gives a graph that prints the same.
+Constants appear as content hashes; the contents go to a side file (`constants_of`, `Constants`). Reading gives a graph
+that prints the same.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _node_lines(node: Node, known: set[Value]) -> list[str]:
 
 
 def read(text: str, resolve: Callable[[str, str], type[Op]], constants: Constants, name: str = "graph text") -> Graph:
-    """The graph that `show` printed; `resolve(domain, name)` finds the operator class (KeyError where there is none)."""
+    """The graph that `show` printed; `resolve(domain, name)` finds the operator class (KeyError: there is none)."""
     return _GraphReader(text, resolve, constants, name).graph("graph", {})
 
 
