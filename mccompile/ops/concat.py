@@ -1,0 +1,114 @@
+"""Concat and Split: tensors joined along an axis, and cut apart again (Split makes views only)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.dims import Dim, bounds, ceil_div
+from ..base.tensor import TensorType
+from ..kinds.concat import Concat as ConcatKind
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .known import fact, sizes
+
+
+@dataclass(frozen=True)
+class Concat(Operator):
+    name = "Concat"
+    versions = (4, 11, 13)
+    fusion = INJECTIVE
+    axis: int
+
+    def infer(self, site: Site) -> list[Fact]:
+        parts = [site.type(i) for i in range(len(site.facts))]
+        if not parts:
+            raise Invalid("there is nothing to join")
+        first = parts[0]
+        if not first.rank:
+            raise Invalid("scalars cannot be joined")
+        axis = normal_axis(self.axis, first.rank)
+        total: Dim = 0
+        for part in parts:
+            if part.dtype is not first.dtype or part.rank != first.rank:
+                raise Invalid(f"{part} cannot be joined to {first}")
+            for other, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)):
+                if other != axis and a != b:
+                    if isinstance(a, int) and isinstance(b, int):
+                        raise Invalid(f"{part} cannot be joined to {first} along axis {axis}")
+                    raise Unsupported(f"{a} and {b} are equal only for some sizes", "fix them with --dim or --shape")
+            total = total + part.shape[axis]
+        type = TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
+        values = [site.value(i) for i in range(len(parts))]
+        present = [value for value in values if value is not None]
+        return [fact(type, np.concatenate(present, axis) if len(present) == len(values) else None)]
+
+    def lower(self, to: Lowering) -> None:
+        axis = normal_axis(self.axis, to.type().rank)
+        parts = [view for view in to.inputs() if view.shape[axis] != 0]
+        if len(parts) < 2:
+            to.set(0, parts[0] if parts else to.input(0))
+        else:
+            to.set(0, to.call(ConcatKind(axis), parts, to.type())[0])
+
+
+@dataclass(frozen=True)
+class Split(Operator):
+    name = "Split"
+    versions = (2, 11, 13, 18)
+    fusion = INJECTIVE
+    axis: int = 0
+    num_outputs: int | None = None
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        node.attribute_to_input("split", 1)
+        return make(cls, node)
+
+    def parts(self, site: Site) -> tuple[int, tuple[Dim, ...]]:
+        """The axis and the size of each part."""
+        x = site.type(0)
+        axis = normal_axis(self.axis, x.rank)
+        dim = x.shape[axis]
+        if site.has(1):
+            found = sizes(site, 1, "the sizes of the parts")
+            total: Dim = 0
+            for size in found:
+                total = total + size
+            if len(found) != site.outputs or total != dim:
+                raise Invalid(f"parts {list(found)} are not {site.outputs} parts of {dim}")
+            return axis, found
+        count = self.num_outputs if self.num_outputs is not None else site.outputs
+        if count != site.outputs or count < 1:
+            raise Invalid(f"num_outputs is {count}, there are {site.outputs} results")
+        if dim % count == 0:
+            return axis, (dim // count,) * count
+        if self.num_outputs is None:
+            raise Invalid(f"{dim} does not divide into {count} equal parts")
+        each = ceil_div(dim, count)
+        last = dim - each * (count - 1)
+        if bounds(last)[0] < 0:
+            raise (Invalid if isinstance(last, int) else Unsupported)(f"{dim} is too small for {count} parts of {each}")
+        return axis, (*(each for _ in range(count - 1)), last)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, value = site.type(0), site.value(0)
+        axis, parts = self.parts(site)
+        facts = []
+        start: Dim = 0
+        for size in parts:
+            type = TensorType(x.dtype, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+            piece = None
+            if value is not None and isinstance(start, int) and isinstance(size, int):
+                piece = value[(slice(None),) * axis + (slice(start, start + size),)]
+            facts.append(fact(type, piece))
+            start = start + size
+        return facts
+
+    def lower(self, to: Lowering) -> None:
+        axis, parts = self.parts(to.site)
+        start: Dim = 0
+        for index, size in enumerate(parts):
+            if to.wants(index):
+                to.set(index, to.input(0).sliced(axis, start, size))
+            start = start + size

@@ -1,0 +1,99 @@
+"""Transpose, DepthToSpace, SpaceToDepth: axes in another order. Views; a copy only where later strides cannot say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.dims import Dim, static
+from ..base.tensor import Shape, TensorType
+from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
+from .known import moved
+
+
+@dataclass(frozen=True)
+class Transpose(Operator):
+    name = "Transpose"
+    versions = (1, 13, 21, 23, 24, 25)
+    fusion = INJECTIVE
+    perm: tuple[int, ...] | None = None
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        if self.perm is None:
+            return tuple(reversed(range(rank)))
+        if sorted(self.perm) != list(range(rank)):
+            raise Invalid(f"perm {self.perm} is not an order of {rank} axes")
+        return self.perm
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        order = self.order(x.rank)
+        type = TensorType(x.dtype, tuple(x.shape[axis] for axis in order))
+        return [moved(site, type, lambda value: value.transpose(order))]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        to.set(0, x.permuted(self.order(len(x.shape))))
+
+
+def _image(site: Site, blocksize: int) -> Shape:
+    x = site.shape(0)
+    if len(x) != 4 or blocksize < 1:
+        raise Invalid(f"x {site.type(0)} must have rank 4 and the block size {blocksize} be positive")
+    return x
+
+
+def _divided(dim: Dim, by: int, what: str) -> Dim:
+    if dim % by != 0:
+        raise Invalid(f"{what} {dim} does not divide by {by}")
+    return dim // by
+
+
+@dataclass(frozen=True)
+class DepthToSpace(Operator):
+    name = "DepthToSpace"
+    versions = (1, 11, 13, 28)
+    fusion = INJECTIVE
+    blocksize: int
+    mode: str = "DCR"
+
+    def infer(self, site: Site) -> list[Fact]:
+        n, c, h, w = _image(site, self.blocksize)
+        if self.mode not in ("DCR", "CRD"):
+            raise Invalid(f"mode {self.mode!r} is not DCR or CRD")
+        b = self.blocksize
+        return [Fact(TensorType(site.type(0).dtype, (n, _divided(c, b * b, "the number of channels"), h * b, w * b)))]
+
+    def lower(self, to: Lowering) -> None:
+        n, c, h, w = to.type().shape
+        b = self.blocksize
+        height, width = to.input(0).shape[2:]
+        if self.mode == "DCR":
+            cut = to.reshape(to.input(0), (n, b, b, c, height, width)).permuted((0, 3, 4, 1, 5, 2))
+        else:
+            cut = to.reshape(to.input(0), (n, c, b, b, height, width)).permuted((0, 1, 4, 2, 5, 3))
+        to.set(0, to.reshape(cut, (n, c, h, w)))
+
+
+@dataclass(frozen=True)
+class SpaceToDepth(Operator):
+    name = "SpaceToDepth"
+    versions = (1, 13, 28)
+    fusion = INJECTIVE
+    blocksize: int
+    mode: str = "DCR"
+
+    def infer(self, site: Site) -> list[Fact]:
+        n, c, h, w = _image(site, self.blocksize)
+        if self.mode not in ("DCR", "CRD"):
+            raise Invalid(f"mode {self.mode!r} is not DCR or CRD")
+        b = self.blocksize
+        space = _divided(h, b, "the height"), _divided(w, b, "the width")
+        return [Fact(TensorType(site.type(0).dtype, (n, static(b * b) * c, *space)))]
+
+    def lower(self, to: Lowering) -> None:
+        n, c, height, width = to.input(0).shape
+        b = self.blocksize
+        h, w = to.type().shape[2:]
+        cut = to.reshape(to.input(0), (n, c, h, b, w, b))
+        order = (0, 3, 5, 1, 2, 4) if self.mode == "DCR" else (0, 1, 3, 5, 2, 4)
+        to.set(0, to.reshape(cut.permuted(order), to.type().shape))
