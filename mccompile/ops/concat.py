@@ -10,7 +10,7 @@ from ..base.dims import Dim, bounds, ceil_div
 from ..base.tensor import TensorType
 from ..kinds.concat import Concat as ConcatKind
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .known import fact, sizes
+from .shapes import FIX_DIMENSIONS, fact, sizes
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Concat(Operator):
                 if other != axis and a != b:
                     if isinstance(a, int) and isinstance(b, int):
                         raise Invalid(f"{part} cannot be joined to {first} along axis {axis}")
-                    raise Unsupported(f"{a} and {b} are equal only for some sizes", "fix them with --dim or --shape")
+                    raise Unsupported(f"{a} and {b} are equal only for some sizes", FIX_DIMENSIONS)
             total = total + part.shape[axis]
         type = TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
         values = [site.value(i) for i in range(len(parts))]

@@ -16,7 +16,7 @@ from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..graph.ir import constant_fact
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
-from .known import fact, fits, objects, scalar, sizes
+from .shapes import fact, fits, objects, scalar, sizes
 
 
 def constant_value(attributes: Mapping[str, Any]) -> ConstantTensor:
@@ -91,7 +91,7 @@ class ConstantOfShape(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         type = TensorType(self.dtype, sizes(site, 0, "the shape"))
-        if not fits(type) or self.dtype.is_float:
+        if not fits(type):
             return [Fact(type)]
         value = np.empty(type.static_shape, dtype=object)
         value[...] = self.value

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.dims import Dim, static
 from ..base.tensor import TensorType, broadcast
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .known import fact, fits, moved, sizes
+from .shapes import fact, fits, moved, sizes
 
 
 @dataclass(frozen=True)

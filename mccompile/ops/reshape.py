@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..base.dims import Dim, bounds, product
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
-from .known import moved, same_count, show
+from .shapes import FIX_DIMENSIONS, moved, same_count, show
 
 
 class SameElements(Operator):
@@ -46,7 +46,7 @@ def reshaped(shape: Shape, wanted: Sequence[Dim], allow_zero: bool = False) -> S
     for axis, dim in enumerate(wanted):
         if dim == 0 and not allow_zero:
             if axis >= len(shape):
-                raise Invalid(f"the 0 at position {axis} of {show(tuple(wanted))} copies a dimension that {show(shape)} lacks")
+                raise Invalid(f"the 0 at {axis} in {show(tuple(wanted))} copies a dimension that {show(shape)} lacks")
             dim = shape[axis]
         elif dim != -1 and bounds(dim)[1] < 0:
             raise Invalid(f"{show(tuple(wanted))} has a negative size")
@@ -108,7 +108,7 @@ class Squeeze(SameElements):
         if not site.has(1):
             open_ = [dim for dim in shape if not isinstance(dim, int) and bounds(dim)[0] <= 1]
             if open_:
-                raise Unsupported(f"whether dimension {open_[0]} is 1 is known only at run time", "fix it with --dim or --shape")
+                raise Unsupported(f"whether dimension {open_[0]} is 1 is known only at run time", FIX_DIMENSIONS)
             return tuple(dim for dim in shape if dim != 1)
         axes = normal_axes(site.known_ints(1, "the axes"), len(shape))
         for axis in axes:
@@ -116,7 +116,7 @@ class Squeeze(SameElements):
             if not low <= 1 <= high:
                 raise Invalid(f"axis {axis} of {site.type(0)} is not 1")
             if shape[axis] != 1:
-                raise Unsupported(f"whether dimension {shape[axis]} is 1 is known only at run time", "fix it with --dim or --shape")
+                raise Unsupported(f"whether dimension {shape[axis]} is 1 is known only at run time", FIX_DIMENSIONS)
         return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 

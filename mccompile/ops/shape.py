@@ -10,7 +10,7 @@ from ..base.dims import Dim
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from .api import Fact, Lowering, Operator, Site, Unsupported
-from .known import fact, objects
+from .shapes import FIX_DIMENSIONS, fact, objects
 
 
 class Measure(Operator):
@@ -23,7 +23,7 @@ class Measure(Operator):
         if value is None or len(numbers) != len(dims):
             raise Unsupported(
                 f"the shape {to.site.type(0)} is known only at run time and something computes with it",
-                "fix the free dimensions with --dim or --shape",
+                FIX_DIMENSIONS,
             )
         to.set(0, to.constant(np.array(numbers, np.int64).reshape(to.type().static_shape)))
 

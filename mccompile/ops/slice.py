@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..base.dims import Dim, bounds, maximum, minimum
 from ..base.tensor import TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .known import moved
+from .shapes import FIX_DIMENSIONS, moved
 
 Cut = tuple[int, Dim, Dim, int]  # axis, first element, how many, step
 
@@ -61,14 +61,12 @@ class Slice(Operator):
 
 
 def span(start: Dim, end: Dim, step: int, size: Dim) -> tuple[Dim, Dim]:
-    """The first element and how many, of an axis, for bounds as ONNX and numpy have them: from the end where negative, then clamped."""
+    """The first element of an axis and how many, for bounds that count from the end where negative and are clamped."""
     low, high = (0, size) if step > 0 else (-1, size - 1)
     first = minimum(maximum(_from_front(start, size), 0), high if step < 0 else size)
     last = minimum(maximum(_from_front(end, size), low), high)
-    if step > 0:
-        count = maximum(last - first + step - 1, 0) // step
-    else:
-        count = maximum(first - last - step - 1, 0) // -step
+    room = last - first if step > 0 else first - last
+    count = maximum(room + abs(step) - 1, 0) // abs(step)
     if count == 0:
         first = 0  # nothing is read; an offset inside the tensor all the same
     return first, count
@@ -79,5 +77,5 @@ def _from_front(bound: Dim, size: Dim) -> Dim:
     if high < 0:
         return bound + size
     if low < 0:
-        raise Unsupported(f"whether the bound {bound} counts from the end is known only at run time", "fix it with --dim or --shape")
+        raise Unsupported(f"whether the bound {bound} counts from the end is known only at run time", FIX_DIMENSIONS)
     return bound

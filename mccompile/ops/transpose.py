@@ -1,4 +1,4 @@
-"""Transpose, DepthToSpace, SpaceToDepth: axes in another order. Views; a copy only where later strides cannot say it."""
+"""Transpose, DepthToSpace, SpaceToDepth: axes in another order. Views; a copy only where strides cannot say it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..base.dims import Dim, static
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .known import moved
+from .shapes import moved
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SpaceToDepth(Operator):
         return [Fact(TensorType(site.type(0).dtype, (n, static(b * b) * c, *space)))]
 
     def lower(self, to: Lowering) -> None:
-        n, c, height, width = to.input(0).shape
+        n, c = to.input(0).shape[:2]
         b = self.blocksize
         h, w = to.type().shape[2:]
         cut = to.reshape(to.input(0), (n, c, h, b, w, b))
