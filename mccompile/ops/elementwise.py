@@ -1,33 +1,146 @@
-"""Elementwise operators that are one scalar function or a short expression: unary, binary, comparison, logic."""
+"""What all elementwise operators share: operands that broadcast, a result that is one scalar expression.
+
+Invariant: type rule, known values and lowering all come from `element`, so they cannot disagree.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import ClassVar
 
-from ..expr.ir import Expr, apply, literal, operand
-from .api import INJECTIVE, Fact, Lowering, Operator, Site, same_type
+from ..base.dtypes import DType, f32
+from ..base.tensor import Shape, TensorType, broadcast
+from ..expr.ir import Expr, apply, cast, operand
+from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .known_elements import known_result
+
+_TAKES: dict[str, tuple[str, ...]] = {
+    "floats": ("float",),
+    "numbers": ("float", "int", "uint"),
+    "integers": ("int", "uint"),
+    "bools": ("bool",),
+    "numbers or bools": ("float", "int", "uint", "bool"),
+    "elements of any type": ("float", "int", "uint", "bool", "string", "complex"),
+}
 
 
-class Unary(Operator):
-    """One operand, a result of the same type (or bool); `expr` says what an element is."""
+class Elementwise(Operator):
+    """`element` says what an element of the result is, given one of each operand that is present."""
 
     fusion = INJECTIVE
+    takes: ClassVar[str] = "floats"
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        raise NotImplementedError
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        """Raises Invalid where the operands' element types are not those of the operator."""
+        check_dtypes(self.name, self.takes, types)
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return broadcast_shapes(shapes)
 
     def infer(self, site: Site) -> list[Fact]:
-        return same_type(site, self.expr(operand(0, site.type(0).dtype)).dtype)
+        present = [i for i in range(len(site.facts)) if site.has(i)]
+        types = [site.type(i) for i in present]
+        if not types:
+            raise Invalid("it has no operands")
+        self.check(types)
+        shape = self.result_shape([type.shape for type in types])
+        expr = self.element([operand(i, type.dtype) for i, type in enumerate(types)])
+        return [Fact(TensorType(expr.dtype, shape), known_result(expr, [site.value(i) for i in present], shape))]
+
+    def lower(self, to: Lowering) -> None:
+        ins = to.inputs()
+        expr = self.element([operand(i, view.buffer.dtype) for i, view in enumerate(ins)])
+        to.set(0, to.map(expr, ins, to.type().shape))
+
+
+class Unary(Elementwise):
+    """One operand."""
 
     def expr(self, x: Expr) -> Expr:
         raise NotImplementedError
 
-    def lower(self, to: Lowering) -> None:
-        x = to.input(0)
-        to.set(0, to.map(self.expr(operand(0, x.buffer.dtype)), [x]))
+    def element(self, args: Sequence[Expr]) -> Expr:
+        return self.expr(args[0])
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        check_count(self.name, types, 1)
+        super().check(types)
 
 
-@dataclass(frozen=True)
-class Relu(Unary):
-    name = "Relu"
-    versions = (6, 13, 14)
+class UnaryFunction(Unary):
+    """One scalar function."""
+
+    function: ClassVar[str] = ""
 
     def expr(self, x: Expr) -> Expr:
-        return apply("max", x, literal(0, x.dtype))
+        return apply(self.function, x)
+
+
+class Activation(Unary):
+    """A formula of several operations over floats: computed in f32 where the type is narrower, and rounded once."""
+
+    def formula(self, x: Expr) -> Expr:
+        raise NotImplementedError
+
+    def expr(self, x: Expr) -> Expr:
+        return cast(self.formula(widened(x)), x.dtype)
+
+
+class Binary(Elementwise):
+    """Two operands of one type."""
+
+    def expr(self, a: Expr, b: Expr) -> Expr:
+        raise NotImplementedError
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        return self.expr(args[0], args[1])
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        check_count(self.name, types, 2)
+        super().check(types)
+
+
+class BinaryFunction(Binary):
+    """One scalar function."""
+
+    takes = "numbers"
+    function: ClassVar[str] = ""
+
+    def expr(self, a: Expr, b: Expr) -> Expr:
+        return apply(self.function, a, b)
+
+
+def widened(x: Expr) -> Expr:
+    """In the type that formulas are computed in."""
+    return cast(x, wide(x.dtype))
+
+
+def wide(dtype: DType) -> DType:
+    return f32 if dtype.is_narrow_float else dtype
+
+
+def check_count(name: str, types: Sequence[TensorType], count: int) -> None:
+    if len(types) != count:
+        raise Invalid(f"{name} takes {count} operands, not {len(types)}")
+
+
+def check_dtypes(name: str, takes: str, types: Sequence[TensorType], same: bool = True) -> None:
+    """Raises Invalid unless every operand has elements of the kind that is taken, and all have one type."""
+    for index, type in enumerate(types):
+        if type.dtype.kind not in _TAKES[takes] or (type.dtype.is_packed and takes != "elements of any type"):
+            raise Invalid(f"{name} takes {takes}, operand {index} is {type}")
+        if same and type.dtype is not types[0].dtype:
+            raise Invalid(f"operands are of different types: {types[0]} and {type}")
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    try:
+        return broadcast(*shapes)
+    except ValueError as problem:
+        if all(isinstance(dim, int) for shape in shapes for dim in shape):
+            raise Invalid(str(problem)) from None
+        why = f"{problem} for every size of the free dimensions"
+        raise Unsupported(why, "fix them with --dim or --shape") from None

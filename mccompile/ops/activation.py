@@ -1,0 +1,232 @@
+"""Activation functions: one operand and attributes. Each formula holds for arguments of any size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..base.dtypes import f32, f64
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, apply, cast, literal
+from .api import Invalid
+from .elementwise import Activation, Binary, Unary, broadcast_shapes, widened
+
+
+def number(value: float, like: Expr) -> Expr:
+    return literal(value, like.dtype)
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    return apply("add", a, b)
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    return apply("mul", a, b)
+
+
+def where(condition: Expr, a: Expr, b: Expr) -> Expr:
+    return apply("select", condition, a, b)
+
+
+def softplus(x: Expr) -> Expr:
+    """log(1 + exp(x)), where neither exp overflows nor log loses what is small."""
+    fade = apply("exp", apply("neg", apply("abs", x)))
+    return add(apply("max", x, number(0, x)), apply("log1p", fade))
+
+
+def one_plus_exp_minus(x: Expr) -> Expr:
+    """The denominator of the logistic function; it may overflow to infinity, whose reciprocal is right."""
+    return add(number(1, x), apply("exp", apply("neg", x)))
+
+
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    return apply("max", number(low, x), apply("min", number(high, x), x))
+
+
+@dataclass(frozen=True)
+class Relu(Unary):
+    name = "Relu"
+    versions = (6, 13, 14)
+    takes = "numbers"
+
+    def expr(self, x: Expr) -> Expr:
+        return apply("max", x, literal(0, x.dtype))
+
+
+@dataclass(frozen=True)
+class Sigmoid(Activation):
+    name = "Sigmoid"
+    versions = (6, 13)
+
+    def formula(self, x: Expr) -> Expr:
+        return apply("div", number(1, x), one_plus_exp_minus(x))
+
+
+@dataclass(frozen=True)
+class Softplus(Activation):
+    name = "Softplus"
+    versions = (1, 22)
+
+    def formula(self, x: Expr) -> Expr:
+        return softplus(x)
+
+
+@dataclass(frozen=True)
+class Softsign(Activation):
+    name = "Softsign"
+    versions = (1, 22)
+
+    def formula(self, x: Expr) -> Expr:
+        return apply("div", x, add(number(1, x), apply("abs", x)))
+
+
+@dataclass(frozen=True)
+class LeakyRelu(Activation):
+    name = "LeakyRelu"
+    versions = (6, 16)
+    alpha: float = 0.01
+
+    def formula(self, x: Expr) -> Expr:
+        return where(apply("less", x, number(0, x)), mul(number(self.alpha, x), x), x)
+
+
+@dataclass(frozen=True)
+class ThresholdedRelu(Activation):
+    name = "ThresholdedRelu"
+    versions = (10, 22)
+    alpha: float = 1.0
+
+    def formula(self, x: Expr) -> Expr:
+        return where(apply("greater", x, number(self.alpha, x)), x, number(0, x))
+
+
+@dataclass(frozen=True)
+class Elu(Activation):
+    name = "Elu"
+    versions = (6, 22)
+    alpha: float = 1.0
+
+    def formula(self, x: Expr) -> Expr:
+        return where(apply("less", x, number(0, x)), mul(number(self.alpha, x), apply("expm1", x)), x)
+
+
+@dataclass(frozen=True)
+class Celu(Activation):
+    name = "Celu"
+    versions = (12, 28)
+    alpha: float = 1.0
+
+    def formula(self, x: Expr) -> Expr:
+        if self.alpha == 0:
+            raise Invalid("alpha must not be 0")
+        alpha, zero = number(self.alpha, x), number(0, x)
+        bent = mul(alpha, apply("expm1", apply("div", x, alpha)))
+        return add(apply("max", zero, x), apply("min", zero, bent))
+
+
+@dataclass(frozen=True)
+class Selu(Activation):
+    name = "Selu"
+    versions = (6, 22)
+    alpha: float = 1.6732631921768188
+    gamma: float = 1.0507010221481323
+
+    def formula(self, x: Expr) -> Expr:
+        bent = mul(number(self.alpha, x), apply("expm1", x))
+        return mul(number(self.gamma, x), where(apply("less", x, number(0, x)), bent, x))
+
+
+@dataclass(frozen=True)
+class HardSigmoid(Activation):
+    name = "HardSigmoid"
+    versions = (6, 22)
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def formula(self, x: Expr) -> Expr:
+        return clamp(add(mul(number(self.alpha, x), x), number(self.beta, x)), 0, 1)
+
+
+@dataclass(frozen=True)
+class HardSwish(Activation):
+    name = "HardSwish"
+    versions = (14, 22)
+
+    def formula(self, x: Expr) -> Expr:
+        return mul(x, clamp(add(mul(number(1 / 6, x), x), number(0.5, x)), 0, 1))
+
+
+@dataclass(frozen=True)
+class Mish(Activation):
+    name = "Mish"
+    versions = (18, 22)
+
+    def formula(self, x: Expr) -> Expr:
+        return mul(x, apply("tanh", softplus(x)))
+
+
+@dataclass(frozen=True)
+class Gelu(Activation):
+    name = "Gelu"
+    versions = (20,)
+    approximate: str = "none"
+
+    def formula(self, x: Expr) -> Expr:
+        if self.approximate == "tanh":
+            cubic = add(x, mul(number(0.044715, x), mul(x, mul(x, x))))
+            bend = apply("tanh", mul(number(math.sqrt(2 / math.pi), x), cubic))
+        elif self.approximate == "none":
+            bend = apply("erf", mul(x, number(math.sqrt(0.5), x)))
+        else:
+            raise Invalid(f"approximate {self.approximate!r} is not none or tanh")
+        return mul(mul(number(0.5, x), x), add(number(1, x), bend))
+
+
+@dataclass(frozen=True)
+class Swish(Activation):
+    name = "Swish"
+    versions = (24,)
+    alpha: float = 1.0
+
+    def formula(self, x: Expr) -> Expr:
+        return apply("div", x, one_plus_exp_minus(mul(number(self.alpha, x), x)))
+
+
+@dataclass(frozen=True)
+class Shrink(Unary):
+    """Integers too are compared with, and moved by, attributes that are floats."""
+
+    name = "Shrink"
+    versions = (9,)
+    takes = "numbers"
+    bias: float = 0.0
+    lambd: float = 0.5
+
+    def expr(self, x: Expr) -> Expr:
+        wide = widened(x) if x.dtype.is_float else cast(x, f64 if x.dtype.bits > 16 else f32)
+        low, high, bias = (number(value, wide) for value in (-self.lambd, self.lambd, self.bias))
+        above = where(apply("greater", wide, high), apply("sub", wide, bias), number(0, wide))
+        return cast(where(apply("less", wide, low), add(wide, bias), above), x.dtype)
+
+
+@dataclass(frozen=True)
+class PRelu(Binary):
+    """The slope broadcasts to x, never x to the slope."""
+
+    name = "PRelu"
+    versions = (7, 9, 16)
+    takes = "numbers"
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        if broadcast_shapes(shapes) != shapes[0]:
+            raise Invalid(f"a slope of shape {shapes[1]} does not broadcast to x of shape {shapes[0]}")
+        return shapes[0]
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        super().check(types)
+        if types[1].rank > types[0].rank:
+            raise Invalid(f"the slope {types[1]} has more axes than x {types[0]}")
+
+    def expr(self, a: Expr, b: Expr) -> Expr:
+        return where(apply("less", a, literal(0, a.dtype)), mul(a, b), a)

@@ -1,0 +1,81 @@
+"""Where and Clip: elements chosen from operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.dtypes import bool_
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, operand
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
+from .elementwise import Elementwise, check_count, check_dtypes
+from .known_elements import known_result
+
+
+@dataclass(frozen=True)
+class Where(Elementwise):
+    name = "Where"
+    versions = (9, 16)
+    takes = "elements of any type"
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        check_count(self.name, types, 3)
+        check_dtypes(self.name, self.takes, types[1:])
+        if types[0].dtype is not bool_:
+            raise Invalid(f"the condition is {types[0]}, not bool")
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        return apply("select", *args)
+
+
+@dataclass(frozen=True)
+class Clip(Operator):
+    """Bounds are scalar operands, each optional; where the lower one is above the upper, the upper one wins."""
+
+    name = "Clip"
+    versions = (6, 11, 12, 13)
+    fusion = INJECTIVE
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        x = node.inputs[0] if node.inputs else None
+        if node.version == 6 and x is not None:
+            largest = float(np.finfo(np.float32).max)
+            for position, (name, default) in enumerate((("min", -largest), ("max", largest)), 1):
+                if node.attributes.get(name, default) == default:
+                    node.attributes.pop(name, None)  # the default of these versions: no bound
+                node.attribute_to_input(name, position, x.type.dtype.numpy)
+        return make(cls, node)
+
+    @staticmethod
+    def expr(operands: dict[int, Expr]) -> Expr:
+        """Over the operands that are present, by their position in the operator."""
+        x = operands[0]
+        if 1 in operands:
+            x = apply("max", x, operands[1])
+        return apply("min", x, operands[2]) if 2 in operands else x
+
+    def infer(self, site: Site) -> list[Fact]:
+        present = [i for i in range(3) if site.has(i)]
+        if 0 not in present:
+            raise Invalid("the input is missing")
+        types = [site.type(i) for i in present]
+        check_dtypes(self.name, "numbers", types)
+        for i in present[1:]:
+            if site.type(i).count != 1:
+                raise Invalid(f"a bound is {site.type(i)}, not a scalar")
+        expr = self.expr({i: operand(n, type.dtype) for n, (i, type) in enumerate(zip(present, types, strict=True))})
+        values = [value if i == 0 or value is None else value.reshape(()) for i in present for value in [site.value(i)]]
+        return [Fact(site.type(0), known_result(expr, values, site.shape(0)))]
+
+    def lower(self, to: Lowering) -> None:
+        present = [i for i in range(3) if to.has(i)]
+        expr = self.expr({i: operand(n, to.input(i).buffer.dtype) for n, i in enumerate(present)})
+        if len(present) == 1:
+            to.set(0, to.input(0))
+            return
+        bounds = [to.reshape(to.input(i), ()) for i in present[1:]]
+        to.set(0, to.map(expr, [to.input(0), *bounds], to.type().shape))
