@@ -21,9 +21,9 @@ def literal_c(value: int | float | bool, dtype: DType) -> str:
         number = float(value)
         narrow = dtype.compute_c == "float"
         if math.isnan(number):
-            return "MCC_NAN_F32" if narrow else "MCC_NAN_F64"
+            return "NAN" if narrow else "(double)NAN"
         if math.isinf(number):
-            name = "MCC_INF_F32" if narrow else "MCC_INF_F64"
+            name = "INFINITY" if narrow else "(double)INFINITY"
             return name if number > 0 else f"(-{name})"
         text = f"{number:.9g}" if narrow else f"{number:.17g}"
         if not any(c in text for c in ".e"):
@@ -103,8 +103,17 @@ def cast_c(text: str, source: DType, target: DType, saturate: bool = True) -> st
     if source.is_float and not target.is_float:
         return f"mcc_{'f64' if source.compute_c == 'double' else 'f32'}_to_{target}({text})"
     if target.is_integer and source.is_integer and target.is_packed:
-        return f"mcc_i64_to_{target}((int64_t)({text}))"
+        return _wrap_packed(text, target)
     return f"({target.compute_c})({text})"
+
+
+def _wrap_packed(text: str, target: DType) -> str:
+    """The low bits of an integer as a 4-bit or 2-bit one: what a store and a load would make of it."""
+    mask = (1 << target.bits) - 1
+    if target.kind == "uint":
+        return f"(uint8_t)((uint64_t)({text}) & {mask}u)"
+    sign = 1 << (target.bits - 1)
+    return f"(int8_t)((int)(((uint64_t)({text}) & {mask}u) ^ {sign}u) - {sign})"
 
 
 def _wrapped(text: str) -> bool:

@@ -9,7 +9,8 @@ Invariant: a kind is a frozen dataclass; two equal kinds over equal views comput
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import Field
+from typing import Any, ClassVar
 
 from ..base.discovery import import_package_modules
 from ..base.dims import Dim
@@ -21,6 +22,7 @@ Box = tuple[tuple[Dim, Dim], ...]  # per axis [low, high)
 
 
 class Kind:
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kind is a dataclass
     name: ClassVar[str] = ""
     roles: ClassVar[tuple[str, ...]] = ()  # names of the fixed operands, for comments and checks
 

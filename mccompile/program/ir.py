@@ -41,6 +41,7 @@ class Buffer:
     provenance: Provenance = ()
     storage: Storage = field(default_factory=Storage)
     overlap: Overlap | None = None
+    packing: str = ""  # how a constant was packed for its kernel; set by pack_constants
 
     @property
     def type(self) -> TensorType:
@@ -59,10 +60,12 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Overlap:
-    """This buffer lies `offset` bytes into `base`: written in place, or a part of it."""
+    """This buffer lies `offset` bytes into `base`: written over it (`part` false: base is dead by then), or a part of it that is written
+    by its own call instead of being copied there (`part` true: base holds it as long as base lives)."""
 
     base: Buffer
     offset: int = 0
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,19 @@ class View:
             max(0, (evaluate(dim, top) - 1) * evaluate(stride, top))
             for dim, stride in zip(self.shape, self.strides, strict=True)
         )
+
+
+    @property
+    def byte_range(self) -> tuple[int, int]:
+        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes)."""
+        if any(dim == 0 for dim in self.shape):
+            return 0, 0
+        low = high = static(self.offset)
+        for dim, stride in zip(self.shape, self.strides, strict=True):
+            reach = (static(dim) - 1) * static(stride)
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        bits = self.buffer.dtype.bits
+        return low * bits // 8, ((high + 1) * bits + 7) // 8
 
 
 def _reshape_strided(view: View, shape: Shape) -> View | None:

@@ -62,7 +62,10 @@ def _buffer(buffer: Buffer) -> str:
     if buffer.storage != Storage():
         text += f" align {buffer.storage.align} slack {buffer.storage.slack}"
     if buffer.overlap:
-        text += f" over {_name(buffer.overlap.base.name)} at {buffer.overlap.offset}"
+        word = "part" if buffer.overlap.part else "over"
+        text += f" {word} {_name(buffer.overlap.base.name)} at {buffer.overlap.offset}"
+    if buffer.packing:
+        text += f" packed {json.dumps(buffer.packing)}"
     return text + _from(buffer.provenance)
 
 
@@ -163,17 +166,19 @@ class _ProgramReader:
             align = reader.integer()
             reader.expect("slack")
             buffer.storage = Storage(align, reader.integer())
-        if reader.take("over"):
+        if reader.at("over") or reader.at("part"):
+            part = reader.advance() == "part"
             base = self._word()
             reader.expect("at")
-            # the base may be declared below; it is looked up when everything is read
+            # the base may be declared below; it is completed when its line is read
             self.buffers.setdefault(base, Buffer(base, type.dtype, type.shape))
-            buffer.overlap = Overlap(self.buffers[base], reader.integer())
+            buffer.overlap = Overlap(self.buffers[base], reader.integer(), part)
+        if reader.take("packed"):
+            buffer.packing = reader.string()
         buffer.provenance = self._from()
         if name in self.buffers:  # was named as a base before
             early = self.buffers[name]
-            early.dtype, early.shape, early.role, early.constant = buffer.dtype, buffer.shape, buffer.role, buffer.constant
-            early.storage, early.overlap, early.provenance = buffer.storage, buffer.overlap, buffer.provenance
+            vars(early).update(vars(buffer))
             return early
         self.buffers[name] = buffer
         return buffer

@@ -80,7 +80,7 @@ class _Checker:
             self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")
 
     def inside(self, view: View, what: str) -> None:
-        if not len(view.shape) == len(view.strides):
+        if len(view.shape) != len(view.strides):
             self.problems.append(f"{what}: view of {view.buffer} has {len(view.strides)} strides for {view.shape}")
         elif view.last_element >= upper(view.buffer.type.count):
             self.problems.append(f"{what}: view {view.shape} by {view.strides} leaves {view.buffer} {view.buffer.type}")

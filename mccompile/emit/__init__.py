@@ -1,0 +1,1 @@
+"""Floor 7: prints the plan as files. Decides nothing."""

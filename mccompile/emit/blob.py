@@ -1,0 +1,102 @@
+"""Writes the blob as runtime_c/SPEC.md describes it, and the identity that ties it to the code.
+
+Invariant: the identity depends on code, table, packings and facts, never on the values of weights; so a retrained model of the same
+architecture has a blob that runs on the same firmware.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..plan.ir import Entry, Plan
+
+HEADER_BYTES, ENTRY_BYTES, SECTION = 64, 24, 64
+VERSION = 1
+
+
+def identity(plan: Plan, code: str) -> bytes:
+    """16 bytes; `code` is the generated C without the identity itself."""
+    hash = hashlib.sha256(code.encode())
+    hash.update(_table(plan))
+    for entry in plan.entries:
+        hash.update(f"{entry.name}:{entry.packing}\n".encode())
+    for fact in plan.facts_used:
+        hash.update(f"fact:{fact}\n".encode())
+    return hash.digest()[:16]
+
+
+def blob(plan: Plan, identity: bytes, alignment: int) -> bytes:
+    """The whole file."""
+    table = _table(plan)
+    data_offset = -(-(HEADER_BYTES + len(table)) // SECTION) * SECTION
+    data = bytearray(-(-plan.data_bytes // SECTION) * SECTION)
+    for entry in plan.entries:
+        contents = element_bytes(entry.contents)
+        data[entry.offset : entry.offset + len(contents)] = contents
+    between = table + bytes(data_offset - HEADER_BYTES - len(table))
+    head = struct.pack(
+        "<4sHHQ16sQQIII",
+        b"MCCB",
+        VERSION,
+        HEADER_BYTES,
+        data_offset + len(data),
+        identity,
+        data_offset,
+        len(data),
+        alignment,
+        len(plan.entries),
+        zlib.crc32(data),
+    )
+    return head + struct.pack("<I", zlib.crc32(between, zlib.crc32(head))) + between + bytes(data)
+
+
+def _table(plan: Plan) -> bytes:
+    return b"".join(_entry(entry) for entry in plan.entries)
+
+
+def _entry(entry: Entry) -> bytes:
+    type = entry.contents.type
+    return struct.pack("<QQII", entry.offset, type.max_bytes, type.dtype.onnx, zlib.crc32(entry.name.encode()))
+
+
+def element_bytes(constant: Constant) -> bytes:
+    """Elements as they lie in memory: little-endian, 4-bit and 2-bit ones packed with the first in the lowest bits."""
+    dtype = constant.type.dtype
+    if not dtype.is_packed:
+        return constant.raw_bytes()
+    per_byte = 8 // dtype.bits
+    values = np.asarray(constant.array)
+    codes = values.view(np.uint8) if dtype.is_float else values.astype(np.int16).astype(np.uint8)
+    flat = codes.reshape(-1) & np.uint8((1 << dtype.bits) - 1)
+    padded = np.zeros(-(-flat.size // per_byte) * per_byte, np.uint8)
+    padded[: flat.size] = flat
+    groups = padded.reshape(-1, per_byte)
+    packed = np.zeros(len(groups), np.uint8)
+    for position in range(per_byte):
+        packed |= groups[:, position] << (position * dtype.bits)
+    return packed.tobytes()
+
+
+def weights_source(prefix: str, contents: bytes, alignment: int) -> str:
+    """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
+    words = np.frombuffer(contents, "<u8")
+    rows = [
+        "    " + " ".join(f"0x{word:016X}u," for word in words[start : start + 5]) for start in range(0, len(words), 5)
+    ]
+    return "\n".join(
+        [
+            f"/* {prefix}_weights.c: the bytes of {prefix}.mcb, for programs that carry the weights in their image. */",
+            f'#include "{prefix}.h"',
+            "",
+            f"const size_t {prefix}_weights_bytes = {len(contents)}u;",
+            f"MCC_ALIGNED({alignment}) const uint64_t {prefix}_weights[{len(words)}] = {{",
+            *rows,
+            "};",
+            "",
+        ]
+    )

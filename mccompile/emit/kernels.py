@@ -1,0 +1,89 @@
+"""The file of kernels: each distinct instance once, and the header that declares them."""
+
+from __future__ import annotations
+
+import re
+
+from ..base.dtypes import DType
+from ..base.provenance import show
+from ..plan.ir import Function, Plan, Step
+from .render import TEMPLATES, comment, indent_c, render
+
+
+def signature(function: Function) -> str:
+    """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
+    outs, ins = function.kernel.parameter_names(function.call)
+    parameters = []
+    for names, views, const in ((outs, function.call.outs, ""), (ins, function.call.ins, "const ")):
+        for name, view in zip(names, views, strict=True):
+            parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
+    if function.call.scratch is not None:
+        parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
+    return f"void {function.name}({', '.join(parameters) or 'void'})"
+
+
+def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
+    return f"{dtype.storage_c} *{'' if may_overlap else 'MCC_RESTRICT '}{name}"
+
+
+def function_text(function: Function) -> str:
+    """The C function of one kernel instance."""
+    context = dict(function.kernel.context(function.call))
+    context |= {"function": function.name, "signature": signature(function)}
+    return indent_c(render(function.kernel.template, context))
+
+
+def kernel_files(plan: Plan) -> dict[str, str]:
+    """`<prefix>_kernels.c` and `.h`."""
+    first: dict[str, Step] = {}
+    uses: dict[str, int] = {}
+    for step in plan.steps():
+        first.setdefault(step.function.name, step)
+        uses[step.function.name] = uses.get(step.function.name, 0) + 1
+    functions = []
+    for function in plan.functions:
+        step = first[function.name]
+        tensors = ", ".join(f"{a.role} {a.type}" for a in step.arguments)
+        count = uses[function.name]
+        functions.append(
+            {
+                "text": function_text(function),
+                "signature": signature(function),
+                "kernel": function.kernel.id,
+                "tensors": comment(tensors),
+                "use": comment(show(step.provenance)) + (f" and {count - 1} more" if count > 1 else ""),
+            }
+        )
+    headers = sorted({h for f in plan.functions for h in f.kernel.headers(f.call)})
+    body = "\n".join(str(f["text"]) for f in functions)
+    context = {
+        "prefix": plan.prefix,
+        "guard": plan.prefix.upper(),
+        "functions": functions,
+        "headers": _standard_headers(body) + headers,
+        "math": bool(re.search(r"\bmcc_(?!index\b)\w+\(", body)),
+    }
+    return {
+        f"{plan.prefix}_kernels.h": render(TEMPLATES / "kernels.h.j2", context),
+        f"{plan.prefix}_kernels.c": render(TEMPLATES / "kernels.c.j2", context),
+    }
+
+
+def _standard_headers(text: str) -> list[str]:
+    """The standard headers whose names occur."""
+    words = set(re.findall(r"\b[A-Za-z_]\w*\b", text))
+    calls = set(re.findall(r"\b([a-z]\w*)\(", text))
+    headers = []
+    if words & {"FLT_MAX", "DBL_MAX", "FLT_MIN", "DBL_MIN", "FLT_EPSILON"}:
+        headers.append("float.h")
+    if words & {"INFINITY", "NAN"} or any(re.fullmatch(_LIBM, call) for call in calls):
+        headers.append("math.h")
+    if calls & {"memcpy", "memmove", "memset"}:
+        headers.append("string.h")
+    return headers
+
+
+_LIBM = (
+    r"(fabs|fmod|pow|sqrt|exp|exp2|log|log2|log10|log1p|expm1|erf|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|"
+    r"floor|ceil|trunc|rint|fmin|fmax|fma|cbrt|hypot|ldexp|lgamma|tgamma)f?"
+)

@@ -1,0 +1,150 @@
+"""The model's own files: the public header, the steps, a program that runs it, and build files."""
+
+from __future__ import annotations
+
+import re
+
+from ..base.dtypes import DType
+from ..base.provenance import show
+from ..base.tensor import TensorType
+from ..plan.ir import ARENA, Address, Argument, Branch, Item, Plan, Step, Tensor, max_bytes
+from .render import TEMPLATES, comment, render
+
+_PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
+
+
+def public_c(dtype: DType) -> str:
+    """The element's C type in the API."""
+    return f"mcc_{dtype}" if dtype.name in _PUBLIC else dtype.storage_c
+
+
+def model_files(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int) -> dict[str, str]:
+    context = _context(plan, identity, blob_align, weights_bytes, runtime_version)
+    prefix = plan.prefix
+    return {
+        f"{prefix}.h": render(TEMPLATES / "model.h.j2", context),
+        f"{prefix}.c": render(TEMPLATES / "model.c.j2", context),
+        "main.c": render(TEMPLATES / "main.c.j2", context),
+        "Makefile": render(TEMPLATES / "Makefile.j2", context),
+        "CMakeLists.txt": render(TEMPLATES / "CMakeLists.txt.j2", context),
+    }
+
+
+def _context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int) -> dict[str, object]:
+    octets = [f"0x{byte:02X}" for byte in identity]
+    return {
+        "prefix": plan.prefix,
+        "P": plan.prefix.upper(),
+        "title": comment(plan.name).replace('"', "'"),
+        "inputs": [_tensor(t, preserved(plan, t)) for t in plan.inputs],
+        "outputs": [_tensor(t, True) for t in plan.outputs],
+        "arena_bytes": plan.arena_bytes,
+        "arena_size": max(plan.arena_bytes, 1),  # C has no arrays of length 0
+        "arena_align": plan.arena_align,
+        "weights_bytes": weights_bytes,
+        "blob_align": blob_align,
+        "runtime_version": runtime_version,
+        "macs": sum(step.macs for step in plan.steps()),
+        "identity": ", ".join(octets),
+        "ready": identity[:4].hex().upper(),
+        "body": "\n".join(_items(plan.items, "    ")),
+    }
+
+
+def preserved(plan: Plan, tensor: Tensor) -> bool:
+    """Does an input still hold its elements after a run? Not where a step writes into its bytes."""
+    low, high = _range(tensor)
+    return not any(
+        a.written and a.address.base == ARENA and a.low < high and low < a.high
+        for step in plan.steps()
+        for a in step.arguments
+    )
+
+
+def _range(tensor: Tensor) -> tuple[int, int]:
+    offset = tensor.address.offset
+    assert isinstance(offset, int)
+    return offset, offset + max_bytes(tensor.type)
+
+
+def _tensor(tensor: Tensor, kept: bool) -> dict[str, object]:
+    type = tensor.type
+    count = max_bytes(type) if type.dtype.is_packed else _count(type)
+    printed = _printed(type.dtype)
+    return {
+        "symbol": tensor.symbol,
+        "S": tensor.symbol.upper(),
+        "title": comment(tensor.name).replace('"', "'"),
+        "type": str(type),
+        "c": public_c(type.dtype),
+        "count": count,
+        "bytes": max_bytes(type),
+        "preserved": int(kept),
+        "preserved_text": "the input is intact after a run" if kept else "a run overwrites the input",
+        "address": _pointer(tensor.address, public_c(type.dtype), const=False),
+        "format": printed[0],
+        "print_cast": printed[1],
+    }
+
+
+def _printed(dtype: DType) -> tuple[str, str]:
+    """printf format and cast; what C cannot print as a number is printed as its bits."""
+    if dtype.compute_c in ("float", "double") and dtype.is_plain:
+        return "%g", "(double)"
+    if dtype.kind == "int" and not dtype.is_packed:
+        return "%ld", "(long)"
+    return "%lu", "(unsigned long)"
+
+
+def _count(type: TensorType) -> int:
+    total = 1
+    for dim in type.static_shape:
+        total *= dim
+    return total
+
+
+def _items(items: tuple[Item, ...], indent: str) -> list[str]:
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, Branch):
+            lines.append(f"{indent}/* {comment(show(item.provenance))} */")
+            lines.append(f"{indent}if (*{_pointer(item.condition.address, 'uint8_t', const=True)} != 0u) {{")
+            lines += _items(item.then, indent + "    ")
+            if item.otherwise:
+                lines.append(f"{indent}}} else {{")
+                lines += _items(item.otherwise, indent + "    ")
+            lines.append(f"{indent}}}")
+        else:
+            lines += [*_step(item, indent), ""]
+    return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
+
+
+def _step(step: Step, indent: str) -> list[str]:
+    made = [a for a in step.arguments if a.written and a.role != "scratch"]
+    used = [a for a in step.arguments if not a.written]
+    types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
+    span = step.arena_range
+    where = f"; arena {span[0]}..{span[1]}" if span else ""
+    arguments = ", ".join(_argument(a) for a in step.arguments)
+    return [
+        f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
+        f"{indent}{step.function.name}({arguments});",
+    ]
+
+
+def _argument(argument: Argument) -> str:
+    return _pointer(argument.address, argument.type.dtype.storage_c, const=not argument.written)
+
+
+def _pointer(address: Address, c: str, const: bool) -> str:
+    if address.base == ARENA:
+        return f"A({'const ' if const else ''}{c}, {address.offset})"
+    return f"W({c}, {address.offset})"
+
+
+def runtime_version(mcc_h: str) -> int:
+    """What generated code has to be compiled with, read from the header itself."""
+    found = re.search(r"#define MCC_RUNTIME_VERSION (\d+)", mcc_h)
+    if found is None:
+        raise ValueError("mcc.h defines no MCC_RUNTIME_VERSION")
+    return int(found[1])

@@ -1,0 +1,75 @@
+"""Fills Jinja templates and indents the C that comes out. The only module that imports jinja2.
+
+Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        variable_start_string="${",
+        variable_end_string="}",
+        block_start_string="<%",
+        block_end_string="%>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        line_statement_prefix="//%",
+        line_comment_prefix="//#",
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,
+    )
+
+
+@cache
+def _template(path: Path) -> jinja2.Template:
+    return _environment().from_string(path.read_text(encoding="utf-8"))
+
+
+def render(path: Path, context: Mapping[str, Any]) -> str:
+    return _template(path).render(context)
+
+
+def indent_c(text: str) -> str:
+    """C with four spaces per open brace; labels, preprocessor lines and comments inside functions follow the same rule. Lines that continue a
+    bracket are indented once more. Runs of blank lines become one."""
+    lines: list[str] = []
+    depth = brackets = 0
+    comment = False
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line:
+            if lines and lines[-1]:
+                lines.append("")
+            continue
+        if comment or line.startswith("#"):
+            lines.append((raw.rstrip() if depth == 0 else "    " * depth + " " + line) if comment else line)
+            comment = comment and "*/" not in line
+            continue
+        code = re.sub(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/', "", line)
+        comment = "/*" in code
+        code = code.split("/*")[0]
+        closing = len(code) - len(code.lstrip("}"))
+        level = depth - closing + (1 if brackets > 0 else 0)
+        lines.append("    " * max(level, 0) + line)
+        depth += code.count("{") - code.count("}")
+        brackets += code.count("(") - code.count(")")
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def comment(text: str) -> str:
+    """Text that may stand in a C comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")

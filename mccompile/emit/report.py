@@ -1,0 +1,55 @@
+"""report.json: what was compiled, what it costs, and what each pass and step is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..plan.ir import Plan, Tensor, max_bytes
+
+
+def report(plan: Plan, weights_bytes: int, passes: Sequence[tuple[str, int, int]], version: str) -> str:
+    contents: dict[str, Any] = {
+        "mccompile": version,
+        "model": plan.name,
+        "prefix": plan.prefix,
+        "target": plan.target,
+        "macs": sum(step.macs for step in plan.steps()),
+        "arena_bytes": plan.arena_bytes,
+        "arena_align": plan.arena_align,
+        "arena_bound_bytes": plan.arena_bound,
+        "arena_naive_bytes": plan.arena_naive,
+        "weights_bytes": weights_bytes,
+        "inputs": [_tensor(t) for t in plan.inputs],
+        "outputs": [_tensor(t) for t in plan.outputs],
+        "steps": [
+            {
+                "name": " + ".join(step.provenance),
+                "op": step.op,
+                "kernel": step.function.kernel.id,
+                "function": step.function.name,
+                "macs": step.macs,
+                "arena_range": list(step.arena_range) if step.arena_range else None,
+            }
+            for step in plan.steps()
+        ],
+        "passes": [{"name": name, "nodes_before": before, "nodes_after": after} for name, before, after in passes],
+        "at_peak": list(plan.at_peak),
+        "buffers": [
+            {"name": life.name, "start": life.start, "end": life.end, "low": life.low, "high": life.high}
+            for life in plan.lives
+        ],
+        "facts_used": list(plan.facts_used),
+    }
+    return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "symbol": tensor.symbol,
+        "dtype": tensor.type.dtype.name,
+        "shape": list(tensor.type.static_shape),
+        "bytes": max_bytes(tensor.type),
+    }

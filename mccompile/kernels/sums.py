@@ -1,0 +1,52 @@
+"""Loops that add up many floats without losing accuracy: blocks are summed on their own, and so are blocks of blocks.
+
+Invariant: no accumulator takes more than `BLOCK` terms, so the error grows with the logarithm of the count, not with the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .loops import Loop
+
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Level:
+    """One loop of a sum: `counter` from `first` up to `limit` (C texts) by `step`; it adds to the accumulator number `depth`."""
+
+    counter: str
+    first: str
+    limit: str
+    step: int
+    depth: int
+    opens: bool  # the accumulator begins at this loop; at its end it is added to the one before
+
+
+def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
+    """The loops of a sum, outermost first; without `blocked` all share one accumulator."""
+    count = 1
+    for loop in loops:
+        count *= loop.extent
+    blocked = blocked and count > BLOCK
+    found: list[Level] = []
+
+    def add(counter: str, first: str, limit: str, step: int) -> None:
+        depth = len(found) if blocked else 0
+        found.append(Level(counter, first, limit, step, depth, opens=blocked and bool(found)))
+
+    for loop in loops:
+        step = 1
+        while blocked and step * BLOCK < loop.extent:
+            step *= BLOCK
+        first, limit = "0", str(loop.extent)
+        while step > 1:
+            counter = f"{loop.counter}_{step}"
+            add(counter, first, limit, step)
+            end = f"{counter} + {step}"
+            limit = end if loop.extent % step == 0 else f"({end} < {limit} ? {end} : {limit})"
+            first, step = counter, step // BLOCK
+        add(loop.counter, first, limit, 1)
+    return found

@@ -1,0 +1,94 @@
+"""lower: from the graph to a program. Each operator writes its calls; values become views.
+
+Every operator that cannot be lowered is collected before stopping, so the user sees all of them at once.
+"""
+
+from __future__ import annotations
+
+from ..base.errors import Problem, UnsupportedModel, raise_all
+from ..base.names import Names
+from ..graph.ir import Graph, Node, Refused, Value
+from ..ops.api import Lowering, Operator
+from ..program.ir import CONSTANT, INPUT, Buffer, Item, Program, View
+
+
+def lower(graph: Graph) -> Program:
+    """The program of a graph."""
+    return _Lower(graph).run()
+
+
+class _Lower:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.program = Program(graph.name, facts_used=dict(graph.facts_used))
+        self.names = Names()
+        self.views: dict[Value, View] = {}
+        self.problems: list[Problem] = []
+
+    def run(self) -> Program:
+        for value in self.graph.inputs:
+            buffer = Buffer(self.names.take(value.name), value.type.dtype, value.type.shape, INPUT)
+            self.program.inputs.append((value.name, buffer))
+            self.views[value] = buffer.whole()
+        self.nodes(self.graph, self.program.body)
+        raise_all(UnsupportedModel, self.problems)
+        for value in self.graph.outputs:
+            self.program.outputs.append((value.name, self.output(value)))
+        return self.program
+
+    def nodes(self, graph: Graph, body: list[Item]) -> None:
+        for node in graph.nodes:
+            if all(self.available(value) for value in node.present_inputs):
+                self.node(node, body)
+
+    def available(self, value: Value) -> bool:
+        """False below an operator that has been refused already."""
+        return value in self.views or value.constant is not None
+
+    def node(self, node: Node, body: list[Item]) -> None:
+        def view_of(position: int) -> View:
+            value = node.inputs[position]
+            assert value is not None
+            return self.view(value)
+
+        def region(number: int, inner: list[Item]) -> list[View]:
+            self.nodes(node.regions[number], inner)
+            return [self.view(value) for value in node.regions[number].outputs]
+
+        to = Lowering(self.program, body, node, view_of, self.names, region)
+        try:
+            if not isinstance(node.op, Operator):
+                raise Refused("it has no lowering")
+            node.op.lower(to)
+        except Refused as refused:
+            where = ", ".join(f'node "{name}"' for name in node.provenance)
+            self.problems.append(
+                Problem(f"cannot compile {node.op.qualified_name}", f"{where} ({node.op.name})", refused.why, refused.fix)
+            )
+            return
+        for position, value in enumerate(node.outputs):
+            if value is not None:
+                self.views[value] = to.results[position]
+
+    def view(self, value: Value) -> View:
+        if value not in self.views and value.constant is not None:
+            type = value.type
+            buffer = Buffer(self.names.take(value.name), type.dtype, type.shape, CONSTANT, value.constant)
+            self.views[value] = buffer.whole()
+        return self.views[value]
+
+    def output(self, value: Value) -> View:
+        """Outputs are dense: the API hands out a pointer to them."""
+        view = self.view(value)
+        if view.is_dense:
+            return view
+        copy = Node(_COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ())
+        to = Lowering(self.program, self.program.body, copy, lambda _: view, self.names, lambda *_: [])
+        return to.copy(view)
+
+
+class _Copy(Operator):
+    """Stands for the copy of a strided output; never part of a graph."""
+
+
+_COPY = _Copy()

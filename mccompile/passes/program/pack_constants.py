@@ -1,0 +1,41 @@
+"""pack_constants: constants in the form in which their kernels want them; equal ones are kept once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...base.constant import Constant
+from ...base.names import Names
+from ...kernels.registry import Registry
+from ...program.ir import CONSTANT, Buffer, Program, View
+
+
+def pack_constants(program: Program, registry: Registry) -> None:
+    names = Names()
+    for buffer in program.buffers():
+        names.take(buffer.name)
+    kept: dict[tuple[str, str], Buffer] = {}  # (packing, digest of the contents) -> buffer
+
+    def keep(buffer: Buffer) -> Buffer:
+        assert buffer.constant is not None
+        return kept.setdefault((buffer.packing, buffer.constant.digest), buffer)
+
+    for call in program.calls():
+        kernel = registry.kernels[call.kernel]
+        constants = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
+        packed = kernel.pack(call, constants)
+        packings = kernel.packing(call)
+        ins: list[View] = []
+        for index, view in enumerate(call.ins):
+            if index in packed:
+                contents = Constant.of(packed[index])
+                name = names.take(f"{view.buffer.name}_packed")
+                buffer = Buffer(name, contents.type.dtype, contents.type.shape, CONSTANT, contents, view.buffer.provenance)
+                buffer.packing = packings[index]
+                buffer.storage = view.buffer.storage
+                ins.append(keep(buffer).whole())
+            elif view.buffer.role == CONSTANT:
+                ins.append(replace(view, buffer=keep(view.buffer)))
+            else:
+                ins.append(view)
+        call.ins = tuple(ins)

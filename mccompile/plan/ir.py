@@ -1,0 +1,143 @@
+"""Plan IR: frozen. Steps and regions whose arguments are addresses.
+
+An address is a base and a byte offset; the offset is an expression over dimension variables and loop counters (a plain int where all
+sizes are static), the base is a memory pool, the blob or an external pointer. Invariant: nothing here can change, so what was
+verified stays true until it is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..base.constant import Constant
+from ..base.dims import Dim, upper
+from ..base.provenance import Provenance
+from ..base.tensor import TensorType
+from ..kernels.api import Kernel
+from ..program.ir import Call
+
+ARENA, BLOB = "arena", "blob"
+
+
+@dataclass(frozen=True)
+class Address:
+    base: str  # ARENA, BLOB or the name of an external pointer
+    offset: Dim  # bytes
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A pointer that a step passes: where its first element lies, and which bytes it may touch from there."""
+
+    role: str  # name of the C parameter
+    address: Address
+    type: TensorType
+    low: int  # first byte touched, counted from the base; at the upper bounds of all symbols
+    high: int  # one past the last
+    written: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """One C function: a kernel instance, made for one call and used by all calls that would give the same text."""
+
+    name: str
+    kernel: Kernel
+    call: Call
+    aliased: frozenset[str]  # parameters that may overlap another one: emitted without restrict
+
+
+@dataclass(frozen=True)
+class Step:
+    op: str  # kind
+    function: Function
+    arguments: tuple[Argument, ...]
+    macs: int
+    provenance: Provenance
+
+    @property
+    def arena_range(self) -> tuple[int, int] | None:
+        """The bytes of the arena between the first and the last that the step touches."""
+        inside = [a for a in self.arguments if a.address.base == ARENA and a.high > a.low]
+        return (min(a.low for a in inside), max(a.high for a in inside)) if inside else None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Runs `then` where the bool at `condition` is true, else `otherwise`."""
+
+    condition: Argument
+    then: tuple[Step | Branch, ...]
+    otherwise: tuple[Step | Branch, ...]
+    provenance: Provenance
+
+
+Item = Step | Branch
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output: dense, at a fixed address."""
+
+    name: str
+    symbol: str  # its part of C names
+    type: TensorType
+    address: Address
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One constant of the blob, as the kernel wants it."""
+
+    name: str
+    offset: int  # from the start of the blob's data
+    contents: Constant
+    packing: str  # empty: as in the model
+
+
+@dataclass(frozen=True)
+class Life:
+    """A buffer's place and time, for maps and reports."""
+
+    name: str
+    start: int
+    end: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    name: str
+    prefix: str
+    target: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    items: tuple[Item, ...]
+    functions: tuple[Function, ...]
+    entries: tuple[Entry, ...]
+    data_bytes: int  # of the blob's data, with what may be read past the last constant
+    arena_bytes: int
+    arena_align: int
+    arena_bound: int
+    arena_naive: int
+    lives: tuple[Life, ...]
+    at_peak: tuple[str, ...]
+    facts_used: tuple[str, ...]
+
+    def steps(self) -> Iterator[Step]:
+        return walk(self.items)
+
+
+def walk(items: Iterable[Item]) -> Iterator[Step]:
+    for item in items:
+        if isinstance(item, Branch):
+            yield from walk(item.then)
+            yield from walk(item.otherwise)
+        else:
+            yield item
+
+
+def max_bytes(type: TensorType) -> int:
+    return type.dtype.nbytes(upper(type.count))

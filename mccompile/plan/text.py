@@ -1,0 +1,35 @@
+"""Prints a plan: functions, constants and steps with their addresses."""
+
+from __future__ import annotations
+
+from ..base.provenance import show as show_provenance
+from .ir import Address, Branch, Item, Plan
+
+
+def show(plan: Plan) -> str:
+    lines = [f"plan {plan.name!r} for {plan.target}: arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes} {{"]
+    lines += [f"  input {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.inputs]
+    lines += [f"  const {e.name}: {e.contents.type} at {e.offset} #{e.contents.digest} {e.packing}".rstrip() for e in plan.entries]
+    lines += [f"  function {f.name} from {f.kernel.id}" for f in plan.functions]
+    lines += _items(plan.items, "  ")
+    lines += [f"  output {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.outputs]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _items(items: tuple[Item, ...], indent: str) -> list[str]:
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, Branch):
+            lines.append(f"{indent}if {_address(item.condition.address)} {{")
+            lines += _items(item.then, indent + "  ")
+            lines.append(f"{indent}}} else {{")
+            lines += _items(item.otherwise, indent + "  ")
+            lines.append(f"{indent}}}")
+        else:
+            arguments = ", ".join(f"{a.role}={_address(a.address)}:{a.type}" for a in item.arguments)
+            lines.append(f"{indent}{item.function.name}({arguments}) from {show_provenance(item.provenance)}")
+    return lines
+
+
+def _address(address: Address) -> str:
+    return f"{address.base}+{address.offset}"

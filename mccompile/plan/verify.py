@@ -1,0 +1,47 @@
+"""Checks a plan on its own terms: addresses inside their memory, aligned for their types, and no step that writes what it must not."""
+
+from __future__ import annotations
+
+from ..base.errors import InternalError
+from .ir import ARENA, BLOB, Argument, Plan, Step, max_bytes
+
+
+def verify(plan: Plan) -> None:
+    problems: list[str] = []
+    for step in plan.steps():
+        problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(plan, a)]
+        problems += _overlaps(step)
+    for tensor in (*plan.inputs, *plan.outputs):
+        limit = plan.arena_bytes if tensor.address.base == ARENA else plan.data_bytes
+        if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:
+            problems.append(f"{tensor.name} leaves its memory")
+    if plan.arena_bytes < plan.arena_bound:
+        problems.append(f"an arena of {plan.arena_bytes} bytes is below the largest live set of {plan.arena_bound}")
+    if problems:
+        raise InternalError(f"plan {plan.name!r} is broken:\n  " + "\n  ".join(problems[:20]))
+
+
+def _argument(plan: Plan, argument: Argument) -> list[str]:
+    size = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes}.get(argument.address.base)
+    problems = []
+    if size is not None and not 0 <= argument.low <= argument.high <= size:
+        problems.append(f"{argument.role} touches bytes {argument.low} to {argument.high} of {size}")
+    unit = max(1, argument.type.dtype.bits // 8)
+    if isinstance(argument.address.offset, int) and argument.address.offset % unit:
+        problems.append(f"{argument.role} lies at {argument.address.offset}, not at a multiple of {unit}")
+    if argument.written and argument.address.base == BLOB:
+        problems.append(f"{argument.role} is written but lies in the blob")
+    return problems
+
+
+def _overlaps(step: Step) -> list[str]:
+    """A written argument may meet another one only where the function was made for that."""
+    problems = []
+    for argument in step.arguments:
+        for other in step.arguments:
+            if argument is other or not argument.written or argument.address.base != other.address.base:
+                continue
+            meets = argument.low < other.high and other.low < argument.high
+            if meets and not {argument.role, other.role} <= step.function.aliased:
+                problems.append(f"{step.op} {step.provenance}: {argument.role} overlaps {other.role}")
+    return problems
