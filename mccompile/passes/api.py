@@ -17,6 +17,7 @@ from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
 from ..graph.ir import Graph, all_nodes
+from ..kernels.registry import Registry
 from ..program import text as program_text
 from ..program import verify as program_verify
 from ..program.ir import Program
@@ -30,14 +31,10 @@ IR = TypeVar("IR")
 class Context:
     """What a pass may ask besides the IR itself."""
 
-    target: Target
-    prefer: str = ""  # "ram", "time" or "flash"; empty: what the target prefers
+    target: Target  # `target.prefer` says what to save first
+    registry: Registry  # of kernels
+    keep_inputs: bool = False  # a run must not overwrite the model's inputs
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
-
-    @property
-    def first(self) -> str:
-        """What to save first."""
-        return self.prefer or self.target.prefer
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ from ...kernels.registry import Registry
 from ...kinds.concat import Concat
 from ...program.ir import INPUT, TEMPORARY, Buffer, Call, If, Item, Overlap, Program, View, reads, root, writes
 from ...targets.api import Target
+from ..api import Context
 
 
-def bind_storage(program: Program, registry: Registry, target: Target, keep_inputs: bool = False) -> None:
+def bind_storage(program: Program, context: Context) -> None:
     if any(not isinstance(d, int) for b in program.buffers() for d in b.shape):
         return  # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
-    _join_concats(program, registry, target)
-    _write_in_place(program, registry, target, keep_inputs)
+    _join_concats(program, context.registry, context.target)
+    _write_in_place(program, context.registry, context.target, context.keep_inputs)
 
 
 # -- concat

@@ -21,11 +21,12 @@ from ...kinds.api import WithEpilogue
 from ...kinds.map import Map
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, reads
 from ...program.ir import walk as walk_items
+from ..api import Context
 
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
 
 
-def fuse(program: Program) -> None:
+def fuse(program: Program, context: Context) -> None:
     """Runs until nothing can be fused any more; each fusion removes one call."""
     _Fuse(program).body(program.body)
 

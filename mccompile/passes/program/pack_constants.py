@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ...base.constant import Constant
 from ...base.names import Names
-from ...kernels.registry import Registry
 from ...program.ir import CONSTANT, Buffer, Program, View
+from ..api import Context
 
 
-def pack_constants(program: Program, registry: Registry) -> None:
+def pack_constants(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
@@ -21,7 +21,7 @@ def pack_constants(program: Program, registry: Registry) -> None:
         return kept.setdefault((buffer.packing, buffer.constant.digest), buffer)
 
     for call in program.calls():
-        kernel = registry.kernels[call.kernel]
+        kernel = context.registry.kernels[call.kernel]
         constants = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
         packed = kernel.pack(call, constants)
         packings = kernel.packing(call)

@@ -17,13 +17,14 @@ from ...kernels.registry import Registry
 from ...kinds.map import Map
 from ...program.ir import CONSTANT, Buffer, Call, If, Item, Program, View
 from ...targets.api import Target
+from ..api import Context
 
 
-def select_kernels(program: Program, registry: Registry, target: Target) -> None:
+def select_kernels(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
-    selector = _Select(registry, target, names)
+    selector = _Select(context.registry, context.target, names)
     selector.body(program.body)
     raise_all(UnsupportedModel, selector.problems)
 

@@ -1,0 +1,45 @@
+"""THE ordered lists of passes, and nothing else. Each pass is one file; its place in the order is decided here."""
+
+from __future__ import annotations
+
+from .passes.api import GraphPass, ProgramPass
+from .passes.graph.eliminate_dead import eliminate_dead
+from .passes.graph.fold_constants import fold_constants
+from .passes.graph.fuse_batchnorm import fuse_batchnorm
+from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.share_common import share_common
+from .passes.graph.simplify_algebra import simplify_algebra
+from .passes.program.bind_storage import bind_storage
+from .passes.program.fuse import fuse
+from .passes.program.order_calls import order_calls
+from .passes.program.pack_constants import pack_constants
+from .passes.program.select_kernels import select_kernels
+
+GRAPH_PASSES: tuple[GraphPass, ...] = (
+    GraphPass("eliminate_dead", eliminate_dead),
+    GraphPass("fold_constants", fold_constants),
+    GraphPass("simplify_algebra", simplify_algebra),
+    GraphPass("share_common", share_common),
+    GraphPass("fuse_pad", fuse_pad),
+    GraphPass("fuse_batchnorm", fuse_batchnorm),
+    GraphPass("clean_up", eliminate_dead),
+)
+
+PROGRAM_PASSES: tuple[ProgramPass, ...] = (
+    ProgramPass("fuse", fuse),
+    ProgramPass("select_kernels", select_kernels, optional=False),
+    ProgramPass("order_calls", order_calls),
+    ProgramPass("bind_storage", bind_storage),
+    ProgramPass("pack_constants", pack_constants, optional=False),
+)
+
+
+def chosen(optimize: bool, without: frozenset[str] = frozenset()) -> tuple[tuple[GraphPass, ...], tuple[ProgramPass, ...]]:
+    """The passes to run: all, or with `optimize` off only those that compiling needs; never those named in `without`."""
+
+    def wanted(step: GraphPass | ProgramPass) -> bool:
+        return not step.optional or optimize and step.name not in without
+
+    return tuple(p for p in GRAPH_PASSES if wanted(p)), tuple(p for p in PROGRAM_PASSES if wanted(p))
+
+
