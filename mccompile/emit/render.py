@@ -25,22 +25,23 @@ def _environment() -> jinja2.Environment:
         block_end_string="%>",
         comment_start_string="<#",
         comment_end_string="#>",
-        line_statement_prefix="//%",
-        line_comment_prefix="//#",
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
+        lstrip_blocks=True,
         autoescape=False,
     )
 
 
 @cache
 def _template(path: Path) -> jinja2.Template:
-    return _environment().from_string(path.read_text(encoding="utf-8"))
+    # Jinja's own line statements swallow the blank lines that follow them; blocks on a line of their own do not.
+    text = re.sub(r"^[ \t]*//#.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return _environment().from_string(re.sub(r"^[ \t]*//%(.*)$", r"<%\1 %>", text, flags=re.MULTILINE))
 
 
 def render(path: Path, context: Mapping[str, Any]) -> str:
-    return _template(path).render(context)
+    return _template(path).render(context).rstrip() + "\n"
 
 
 def indent_c(text: str) -> str:
