@@ -56,6 +56,11 @@ class Operator(Op):
         """The operator for a node of any of `versions`."""
         return make(cls, node)
 
+    @classmethod
+    def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
+        """Facts about the inputs of region `index`, where the operands tell them; None: as the file declares them."""
+        return None
+
     def lower(self, to: Lowering) -> None:
         """Calls that compute the results, made through `to`."""
         raise NotImplementedError
@@ -63,7 +68,7 @@ class Operator(Op):
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         """Attributes of the ONNX node that means the same, and the opset it has to be read under (None: the newest)."""
         attributes = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+        for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value is not None:
                 attributes[field.name] = value
@@ -72,7 +77,7 @@ class Operator(Op):
 
 def make(cls: type[AnyOperator], node: OnnxNode) -> AnyOperator:
     """The operator with the attributes of the node; names it does not know are an error in the model."""
-    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    known = {field.name for field in dataclasses.fields(cls)}
     unknown = sorted(set(node.attributes) - known)
     if unknown:
         raise Invalid(f"{cls.name} has no attribute {', '.join(unknown)}")

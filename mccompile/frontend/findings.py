@@ -1,0 +1,47 @@
+"""Everything that is wrong with a model, collected so that the user sees all of it at once.
+
+Invariant: findings that say the same of several nodes become one problem with a line for each node.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ..base.errors import BadFile, Problem, UnsupportedModel
+from ..graph.ir import Invalid, Refused
+
+_NODES_SHOWN = 8
+_PROBLEMS_SHOWN = 20
+
+
+class Findings:
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
+        self._invalid = False
+
+    def add(self, what: str, where: str, refused: Refused) -> None:
+        """`Invalid` is a fault of the file, any other refusal a limit of this compiler."""
+        self._invalid |= isinstance(refused, Invalid)
+        places = self._places.setdefault((what, refused.why, refused.fix), [])
+        if where not in places:
+            places.append(where)
+
+    def stop_if_any(self) -> None:
+        if self._places:
+            self.stop()
+
+    def stop(self) -> NoReturn:
+        """Raises one error with all that was found."""
+        problems = [
+            Problem(what, "\n".join(_first(where, _NODES_SHOWN)), why, fix)
+            for (what, why, fix), where in list(self._places.items())[:_PROBLEMS_SHOWN]
+        ]
+        hidden = len(self._places) - len(problems)
+        if hidden:
+            problems.append(Problem(f"{hidden} more problems of other kinds"))
+        raise BadFile(*problems) if self._invalid else UnsupportedModel(*problems)
+
+
+def _first(places: list[str], limit: int) -> list[str]:
+    hidden = len(places) - limit
+    return [*places[:limit], f"and {hidden} more"] if hidden > 0 else places

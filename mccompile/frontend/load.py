@@ -1,0 +1,293 @@
+"""ONNX files into graphs.
+
+Invariant: a graph that is returned is complete and typed, every operator in it is supported, and its inputs are numbers
+whose free dimensions the caller has bound. Everything that is wrong is found before stopping and raised as one error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto
+from onnx.defs import onnx_opset_version
+
+from ..base import dims as dimensions
+from ..base.dims import Dim
+from ..base.dtypes import DType
+from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.tensor import TensorType
+from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
+from .findings import Findings
+from .nodes import NodeReader, Scope, names_made, normal_domain
+from .signature import similar
+from .tensors import declared
+
+OLDEST_OPSET = 7
+DimRanges = Mapping[str, tuple[int, int]]  # free dimension -> lowest and highest size
+InputShapes = Mapping[str, Sequence[int | str]]  # input -> sizes and names of free dimensions
+
+# protobuf comes with onnx; it has no types of its own to import
+_DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
+
+
+def load(path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | None = None) -> Graph:
+    """The graph of a file. Raises MccError."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise BadFile(Problem(f"cannot read {path}", why=problem.strerror or str(problem))) from None
+    try:
+        model = ModelProto.FromString(data)
+    except _DecodeError:
+        raise _not_onnx(path, data) from None
+    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
+        raise _not_onnx(path, data)
+    return load_proto(model, path.parent, dims, shapes, path.name)
+
+
+def load_proto(
+    model: ModelProto,
+    folder: Path | None = None,
+    dims: DimRanges | None = None,
+    shapes: InputShapes | None = None,
+    name: str = "the model",
+) -> Graph:
+    """The same for a model that is in memory; external data is looked for in `folder`."""
+    opsets = _opsets(model, name)
+    findings = Findings()
+    inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, findings)
+    graph = Graph(model.graph.name or Path(name).stem)
+    scope = Scope(graph, opsets)
+    reader = NodeReader(name, folder, model.functions, findings)
+    reader.reserve(names_made(model.graph))
+    reader.constants(model.graph, scope)
+    for value in inputs.values():
+        if value.name in scope.values:
+            where = f"input {value.name!r} in {name}"
+            findings.add("one name for two values", where, Invalid(f"{value.name!r} is made twice"))
+        graph.inputs.append(value)
+        scope.values[value.name] = value
+    findings.stop_if_any()
+    reader.nodes(model.graph.node, scope)
+    reader.outputs(model.graph, scope)
+    graph.facts_used |= reader.facts_used
+    findings.stop_if_any()
+    _check_outputs(model.graph, graph, name)
+    return graph
+
+
+def _not_onnx(path: Path, data: bytes) -> BadFile:
+    if data.startswith(b"version https://git-lfs"):
+        why, fix = "it is a placeholder of Git LFS, not the model itself", "fetch it with `git lfs pull`"
+    elif not data:
+        why, fix = "the file is empty", "copy or export it again"
+    else:
+        why, fix = f"its {len(data)} bytes are of another format, or were cut off", "export or copy it again"
+    return BadFile(Problem(f"{path.name} is not an ONNX model", str(path), why, fix))
+
+
+def _opsets(model: ModelProto, name: str) -> dict[str, int]:
+    """Version by domain, if this is a file of an age that can be read."""
+    if model.ir_version > IR_VERSION:
+        raise UnsupportedModel(
+            Problem(
+                f"{name} is newer than the installed onnx package",
+                name,
+                f"it has IR version {model.ir_version}, the package knows versions up to {IR_VERSION}",
+                "update the package: pip install --upgrade onnx",
+            )
+        )
+    opsets = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
+    version = opsets.setdefault("", 1) if model.ir_version < 3 else opsets.get("")
+    if version is not None and version < OLDEST_OPSET:
+        raise UnsupportedModel(
+            Problem(
+                f"{name} uses opset {version}",
+                name,
+                f"the oldest opset that is supported is {OLDEST_OPSET}",
+                "export the model anew, or convert it with onnx.version_converter",
+            )
+        )
+    if version is not None and version > onnx_opset_version():
+        raise UnsupportedModel(
+            Problem(
+                f"{name} uses opset {version}",
+                name,
+                f"the newest opset that the installed onnx package knows is {onnx_opset_version()}",
+                "update the package: pip install --upgrade onnx",
+            )
+        )
+    return opsets
+
+
+class _Inputs:
+    """The inputs of a model with their free dimensions bound as the user says."""
+
+    def __init__(
+        self, graph: GraphProto, file: str, dims: DimRanges, shapes: InputShapes, findings: Findings
+    ) -> None:
+        self.file, self.ranges, self.shapes, self.findings = file, dims, shapes, findings
+        constants = {tensor.name for tensor in graph.initializer}
+        constants |= {tensor.values.name for tensor in graph.sparse_initializer}
+        self.inputs = [entry for entry in graph.input if entry.name not in constants]
+        self.free: dict[str, None] = {}  # names of free dimensions that the file has
+        self.bound: dict[str, Dim] = {}
+        self.unbound: dict[str, list[str]] = {}  # flag to add -> what it is for
+
+    def values(self) -> list[Value]:
+        types = [(entry, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
+        self.free = {dim: None for _, (_, shape) in types for dim in shape or () if isinstance(dim, str)}
+        self._check_use([entry.name for entry, _ in types])
+        for name, (low, high) in self.ranges.items():
+            self.bound[name] = dimensions.symbol(_symbol_name(name, self.bound), low, high)
+        for entry, (_, shape) in types:  # a size given for one input holds for the others too
+            for dim, size in zip(shape or (), self.shapes.get(entry.name, ()), strict=False):
+                if isinstance(dim, str) and isinstance(size, int):
+                    self.bound.setdefault(dim, size)
+        values = []
+        for entry, (dtype, shape) in types:
+            sizes = self._shape(entry.name, shape)
+            if sizes is not None:
+                values.append(Value(entry.name, Fact(TensorType(dtype, sizes))))
+        raise_all(
+            UnsupportedModel,
+            [
+                Problem(
+                    "a free dimension has no size",
+                    f"{' and '.join(dict.fromkeys(users))} in {self.file}",
+                    "memory is planned at compile time, so every size must be known",
+                    f"add {flag}",
+                )
+                for flag, users in self.unbound.items()
+            ],
+        )
+        return values
+
+    def _declared(self, entry: ValueInfoProto) -> tuple[DType, tuple[int | str | None, ...] | None] | None:
+        where = f"input {entry.name!r} in {self.file}"
+        try:
+            kind = entry.type.WhichOneof("value")
+            if kind != "tensor_type":
+                raise Unsupported(f"it is {_kind_name(kind)}, and only tensors can be passed in and out")
+            dtype, shape = declared(entry.type)
+            if dtype.kind in ("string", "complex"):
+                raise Unsupported(f"its elements are {dtype}, and only numbers are supported")
+            return dtype, shape
+        except Refused as refused:
+            what = "unsupported input" if isinstance(refused, Unsupported) else "wrong input"
+            self.findings.add(what, where, refused)
+            return None
+
+    def _check_use(self, names: list[str]) -> None:
+        problems = []
+        for dim, (low, high) in self.ranges.items():
+            named_in_shape = any(dim in shape for shape in self.shapes.values())
+            size = f"{low}" if low == high else f"{low}..{high}"
+            if dim not in self.free and not named_in_shape:
+                known = f"those of {self.file} are {', '.join(self.free)}" if self.free else f"{self.file} has none"
+                what, where = f"there is no free dimension {dim!r}", f"--dim {dim}={size}"
+                problems.append(Problem(what, where, known, similar(dim, self.free)))
+            elif not 0 <= low <= high:
+                problems.append(Problem("a range is empty", f"--dim {dim}={size}", fix=f"write --dim {dim}=LOW..HIGH"))
+        for name, shape in self.shapes.items():
+            if name not in names:
+                known = f"those of {self.file} are {', '.join(names)}" if names else f"{self.file} has none"
+                where = f"--shape {name}={','.join(map(str, shape))}"
+                problems.append(Problem(f"there is no input {name!r}", where, known, similar(name, names)))
+        raise_all(WrongUse, problems)
+
+    def _shape(self, name: str, shape: tuple[int | str | None, ...] | None) -> tuple[Dim, ...] | None:
+        """The shape of an input; None where something is not bound, which is noted."""
+        wanted = self.shapes.get(name)
+        if wanted is not None:
+            self._check_shape(name, shape, wanted)
+            given: Sequence[int | str | None] = wanted
+        elif shape is None:
+            self.unbound.setdefault(f"--shape {name}=1,3,32,32 (its own sizes)", []).append(f"input {name!r}")
+            return None
+        else:
+            given = shape
+        sizes: list[Dim] = []
+        for dim in given:
+            if isinstance(dim, int):
+                sizes.append(dim)
+            elif dim is not None and dim in self.bound:
+                sizes.append(self.bound[dim])
+            elif dim is None:
+                example = ",".join(str(d) if isinstance(d, int) else "1" for d in given)
+                self.unbound.setdefault(f"--shape {name}={example}", []).append(f"input {name!r}")
+            else:
+                self.unbound.setdefault(f"--dim {_quoted(dim)}=1", []).append(f"{dim!r} of input {name!r}")
+        return tuple(sizes) if len(sizes) == len(given) else None
+
+    def _check_shape(self, name: str, shape: tuple[int | str | None, ...] | None, wanted: Sequence[int | str]) -> None:
+        where = f"--shape {name}={','.join(map(str, wanted))}"
+        if shape is None:
+            return
+        text = ",".join("?" if dim is None else str(dim) for dim in shape)
+        clash = len(shape) != len(wanted) or any(
+            isinstance(have, int) and isinstance(want, int) and have != want
+            for have, want in zip(shape, wanted, strict=False)
+        )
+        if clash or any(isinstance(want, int) and want < 0 for want in wanted):
+            raise WrongUse(
+                Problem(
+                    "a shape does not fit the model",
+                    where,
+                    f"{self.file} says that {name!r} is {text}",
+                    "only free dimensions can be given a size",
+                )
+            )
+
+
+def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
+    """Declared types of outputs against those that follow from the nodes; those of inner values are but comments."""
+    findings = Findings()
+    for entry, value in zip(proto.output, graph.outputs, strict=True):
+        kind = entry.type.WhichOneof("value")
+        where = f"output {entry.name!r} in {file}"
+        if kind is None:
+            continue
+        if kind != "tensor_type":
+            findings.add("wrong output", where, Invalid(f"it is declared as {_kind_name(kind)}, but is {value.type}"))
+            continue
+        dtype, shape = declared(entry.type) if entry.type.tensor_type.elem_type else (value.type.dtype, None)
+        fits = shape is None or (
+            len(shape) == value.type.rank
+            and all(
+                have == want or not (isinstance(want, int) and isinstance(have, int))
+                for have, want in zip(value.type.shape, shape, strict=True)
+            )
+        )
+        if dtype is not value.type.dtype or not fits:
+            text = "" if shape is None else ",".join("?" if dim is None else str(dim) for dim in shape)
+            findings.add(
+                "an output contradicts its declaration",
+                where,
+                Invalid(f"it is declared as {dtype}[{text}], but its node makes {value.type}", "export it again"),
+            )
+    findings.stop_if_any()
+
+
+def _kind_name(kind: str | None) -> str:
+    names = {"sequence_type": "a sequence", "map_type": "a map", "optional_type": "an optional value"}
+    return names.get(kind or "", "a value of unknown kind" if kind is None else kind.replace("_", " "))
+
+
+def _symbol_name(text: str, taken: Mapping[str, Dim]) -> str:
+    """A name that can stand in expressions."""
+    name = re.sub(r"\W", "_", text, flags=re.ASCII)
+    if not re.match(r"[A-Za-z_]", name):
+        name = f"d_{name}"
+    used = {s.name for dim in taken.values() for s in dimensions.symbols(dim)}
+    while name in used:
+        name += "_"
+    return name
+
+
+def _quoted(dim: str) -> str:
+    return dim if re.fullmatch(r"[\w.-]+", dim) else f'"{dim}"'

@@ -1,0 +1,493 @@
+"""Nodes of a file into nodes of a graph: operators found and typed, functions written out in place, regions kept.
+
+Invariant: a node is added to the graph only when its operator is supported and its types are known; otherwise the
+reason is collected and its results count as broken, so whatever reads them is checked as far as it goes without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
+
+from ..base.constant import Constant
+from ..base.tensor import TensorType
+from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
+from ..ops.api import OnnxNode, Operator, registry, resolve
+from ..ops.constant import constant_value
+from .findings import Findings
+from .ordering import Circle, in_order, names_read, node_name
+from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
+from .tensors import constant_of, declared, dense_constant_of
+
+_NOT_NUMBERS = ("string", "complex")
+
+
+class Missing(Enum):
+    BROKEN = "could not be made; why has been said"
+    ABSENT = "an optional operand of a function that its call leaves out"
+
+
+Found = Value | Missing
+FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+
+@dataclass
+class Scope:
+    """The names that are visible at one place."""
+
+    graph: Graph
+    opsets: Mapping[str, int]
+    outer: Scope | None = None
+    values: dict[str, Found] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)  # of the function call being written out
+    prefix: str = ""  # before the names of values made here
+    provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
+    functions: tuple[FunctionKey, ...] = ()  # being written out, outermost first
+
+    def find(self, name: str) -> Found | None:
+        if not name:
+            return Missing.ABSENT
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        return None
+
+    def origin(self, node: NodeProto) -> str:
+        inside = self.provenance
+        return inside + node_name(node) if not inside or inside.endswith("/") else inside
+
+
+class NodeReader:
+    def __init__(self, file: str, folder: Path | None, functions: Iterable[FunctionProto], findings: Findings) -> None:
+        self.file, self.folder, self.findings = file, folder, findings
+        self.functions: dict[FunctionKey, FunctionProto] = {
+            (normal_domain(f.domain), f.name, f.overload): f for f in functions
+        }
+        self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
+        self._names: set[str] = set()  # given to values; those of the outermost graph are reserved
+
+    def reserve(self, names: Iterable[str]) -> None:
+        self._names.update(names)
+
+    # -- graphs
+
+    def constants(self, graph: GraphProto, scope: Scope) -> None:
+        """The initializers, those that are also listed as inputs included: a default that a compiled model keeps."""
+        tensors = [*((t.name, t) for t in graph.initializer), *((s.values.name, s) for s in graph.sparse_initializer)]
+        for name, tensor in tensors:
+            where = f"initializer {name!r} in {self.file}"
+            if name in scope.values:
+                self.findings.add("one name for two values", where, Invalid(f"{name!r} is made twice"))
+                continue
+            try:
+                scope.values[name] = Value.of_constant(self._unique(name, scope), self._tensor(tensor))
+            except Refused as refused:
+                self.findings.add("a tensor cannot be read", where, refused)
+                scope.values[name] = Missing.BROKEN
+
+    def _tensor(self, tensor: TensorProto | SparseTensorProto) -> Constant:
+        if isinstance(tensor, SparseTensorProto):
+            return dense_constant_of(tensor, self.folder)
+        return constant_of(tensor, self.folder)
+
+    def nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
+        """Adds the nodes to the scope's graph."""
+
+        def missing(node: NodeProto, name: str) -> None:
+            known = [*scope.values, *(made for other in nodes for made in other.output)]
+            refused = Invalid(f"it reads {name!r}, which nothing makes", similar(name, known))
+            self.findings.add("a value is missing", self._where(node, scope), refused)
+            scope.values[name] = Missing.BROKEN
+
+        try:
+            ordered = in_order(nodes, lambda name: scope.find(name) is not None, missing)
+        except Circle as circle:
+            names = [scope.origin(node) for node in circle.nodes]
+            refused = Invalid(
+                "each of these nodes waits for the one before it: " + " -> ".join([*names, names[0]]),
+                "a loop has to be written with the operators Loop or Scan",
+            )
+            self.findings.add("the graph has a cycle", f"{len(names)} nodes in {self.file}", refused)
+            self.findings.stop()
+        for node in ordered:
+            self.node(node, scope)
+
+    def outputs(self, graph: GraphProto, scope: Scope) -> bool:
+        """Binds the outputs of the scope's graph; False where one is broken."""
+        own = {*scope.graph.inputs, *(v for node in scope.graph.nodes for v in node.present_outputs)}
+        whole = True
+        for output in graph.output:
+            value = scope.find(output.name)
+            if value is None:
+                where = f"output {output.name!r} of graph {graph.name!r} in {self.file}"
+                known = [name for name, found in scope.values.items() if isinstance(found, Value)]
+                self.findings.add("a value is missing", where, Invalid("nothing makes it", similar(output.name, known)))
+            if not isinstance(value, Value):
+                whole = False
+                continue
+            renamed = scope.outer is None and value.name != output.name
+            if renamed or (value not in own and value.constant is None) or value in scope.graph.outputs:
+                value = self._copy(value, output.name, scope)
+            scope.graph.outputs.append(value)
+        return whole
+
+    def _copy(self, value: Value, name: str, scope: Scope) -> Value:
+        """A value of this name that is made in this graph."""
+        copy = Value(self._unique(name, scope), Fact(value.type, value.fact.value))
+        scope.graph.add(Node(resolve("", "Identity")(), [value], [copy], (name,)))
+        return copy
+
+    def region(
+        self, graph: GraphProto, scope: Scope, prefix: str, facts: Sequence[Fact] | None, search_only: bool = False
+    ) -> Graph | None:
+        """The body of If, Loop or Scan; `facts` about its inputs, where the operator knows them better than the file.
+
+        With `search_only` it is read for the sake of the operators in it that are not supported.
+        """
+        inner = Scope(
+            Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
+        )
+        self.constants(graph, inner)
+        for number, entry in enumerate(graph.input):
+            if search_only:
+                inner.values[entry.name] = Missing.BROKEN
+                continue
+            fact = facts[number] if facts is not None and number < len(facts) else Fact(_static_type(entry.type))
+            value = Value(self._unique(entry.name, inner), fact)
+            inner.graph.inputs.append(value)
+            inner.values[entry.name] = value
+        self.nodes(graph.node, inner)
+        return inner.graph if self.outputs(graph, inner) else None
+
+    # -- nodes
+
+    def node(self, node: NodeProto, scope: Scope) -> None:
+        results: Sequence[Found]
+        try:
+            self._check_new(node, scope)
+            results = self._read(node, scope)
+        except Refused as refused:
+            domain = normal_domain(node.domain)
+            label = f"{domain}.{node.op_type}" if domain else node.op_type
+            what = f"{'wrong' if isinstance(refused, Invalid) else 'unsupported'} operator {label}"
+            self.findings.add(what, self._where(node, scope), refused)
+            results = [Missing.BROKEN] * len(node.output)
+        for name, value in zip(node.output, results, strict=False):
+            if name:
+                scope.values[name] = value
+
+    def _check_new(self, node: NodeProto, scope: Scope) -> None:
+        for name in filter(None, node.output):
+            if isinstance(scope.values.get(name), Value):
+                raise Invalid(f"it makes {name!r}, which something else makes too", "give each value a name of its own")
+
+    def _where(self, node: NodeProto, scope: Scope) -> str:
+        domain = normal_domain(node.domain)
+        label = f"{domain}.{node.op_type}" if domain else node.op_type
+        opset = scope.opsets.get(domain)
+        version = f", opset {opset}" if opset is not None else ""
+        return f'node "{scope.origin(node)}" ({label}{version}) in {self.file}'
+
+    def _read(self, node: NodeProto, scope: Scope) -> Sequence[Found]:
+        """The results of a node, which is added to the graph; raises Refused."""
+        domain = normal_domain(node.domain)
+        function = self.functions.get((domain, node.op_type, node.overload))
+        if function is not None:
+            return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
+        if domain not in scope.opsets:
+            known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets)
+            raise Invalid(f"the model does not say which version of domain {domain!r} it uses; it names {known}")
+        opset = scope.opsets[domain]
+        cls = registry().get((domain, node.op_type))
+        sig = signature(domain, node.op_type, opset) if domain in STANDARD_DOMAINS else None
+        if sig is None:
+            version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0
+        else:
+            version = sig.version
+            check_form(sig, _resolved(node, scope))
+        inputs = [scope.find(name) for name in node.input]
+        if cls is None or version not in cls.versions:
+            if sig and sig.has_body:
+                return self._body(node, sig, inputs, scope)
+            self._regions(node, None, scope)
+            _no_class(cls, domain, node, version)
+        attributes = {a.name: self._attribute(a) for a in _attributes(node, scope) if not _is_graph(a)}
+        operands = [value if isinstance(value, Value) else None for value in inputs]
+        while operands and operands[-1] is None:
+            operands.pop()
+        broken = any(self._is_broken(name, scope) for name in names_read(node))
+        if not broken:
+            _check_operands(sig, operands)
+        name = scope.origin(node)
+
+        def constant(array: np.ndarray) -> Value:
+            return Value.of_constant(self._unique(f"{name}/constant", scope, made_up=True), Constant.of(array))
+
+        wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
+        onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
+        if (domain, node.op_type) == ("", "If") and not broken and (chosen := _known_condition(operands)) is not None:
+            return self._branch(node, chosen, scope)
+        regions = self._regions(node, None if broken else (cls, onnx_node), scope)
+        if broken or regions is None:
+            return [Missing.BROKEN] * len(node.output)
+        if (domain, node.op_type) == ("", "Constant"):
+            if "sparse_value" in attributes:  # read as a dense tensor already
+                attributes["value"] = attributes.pop("sparse_value")
+            return [Value.of_constant(self._unique(node.output[0], scope), constant_value(attributes))]
+        onnx_node.regions = regions
+        op = cls.from_onnx(onnx_node)
+        draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
+        facts = op.infer(draft.site())
+        if len(facts) < wanted:
+            raise Invalid(f"it has {wanted} results, {node.op_type} gives {len(facts)}")
+        for fact in facts:
+            if fact.type.dtype.kind in _NOT_NUMBERS:
+                raise Unsupported(f"its result is {fact.type}, and only numbers are supported")
+        draft.outputs = [
+            Value(self._unique(result, scope), fact) if result else None
+            for result, fact in zip(node.output, facts, strict=False)
+        ]
+        scope.graph.add(draft)
+        return [value or Missing.ABSENT for value in draft.outputs]
+
+    def _is_broken(self, name: str, scope: Scope) -> bool:
+        return scope.find(name) in (Missing.BROKEN, None)
+
+    def _branch(self, node: NodeProto, chosen: bool, scope: Scope) -> Sequence[Found]:
+        """Only the branch that is taken, written out in place of an If whose condition is known."""
+        self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
+        wanted = "then_branch" if chosen else "else_branch"
+        graph = next(a.g for a in _attributes(node, scope) if a.name == wanted)
+        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/")
+        self.constants(graph, inner)
+        self.nodes(graph.node, inner)
+        if len(graph.output) < len(node.output):
+            raise Invalid(f"it has {len(node.output)} results, its {wanted} gives {len(graph.output)}")
+        results: list[Found] = []
+        for output, name in zip(graph.output, node.output, strict=False):
+            value = inner.find(output.name)
+            if value is None:
+                raise Invalid(f"its {wanted} gives {output.name!r}, which nothing makes")
+            if isinstance(value, Value) and name and value in inner.values.values() and value not in results:
+                value.name = self._unique(name, scope)
+            results.append(value)
+        return results
+
+    def _regions(
+        self, node: NodeProto, operator: tuple[type[Operator], OnnxNode] | None, scope: Scope
+    ) -> tuple[Graph, ...] | None:
+        """The node's regions; None where one could not be read. Without an operator they are searched only."""
+        graphs = [(a.name, a.g) for a in _attributes(node, scope) if _is_graph(a)]
+        found: list[Graph | None] = []
+        # then_branch before else_branch; every other operator has one region
+        for number, (name, graph) in enumerate(sorted(graphs, key=lambda entry: entry[0], reverse=True)):
+            facts = operator[0].region_inputs(operator[1], number) if operator else None
+            found.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
+        whole = [graph for graph in found if graph is not None]
+        return tuple(whole) if len(whole) == len(found) else None
+
+    def _attribute(self, attribute: AttributeProto) -> Any:
+        match attribute.type:
+            case AttributeProto.TENSOR:
+                return constant_of(attribute.t, self.folder)
+            case AttributeProto.TENSORS:
+                return tuple(constant_of(t, self.folder) for t in attribute.tensors)
+            case AttributeProto.SPARSE_TENSOR:
+                return dense_constant_of(attribute.sparse_tensor, self.folder)
+            case AttributeProto.STRING:
+                return attribute.s.decode("utf-8", "surrogateescape")
+            case AttributeProto.STRINGS:
+                return tuple(s.decode("utf-8", "surrogateescape") for s in attribute.strings)
+            case AttributeProto.INT:
+                return attribute.i
+            case AttributeProto.INTS:
+                return tuple(attribute.ints)
+            case AttributeProto.FLOAT:
+                return attribute.f
+            case AttributeProto.FLOATS:
+                return tuple(attribute.floats)
+        kind = AttributeProto.AttributeType.Name(attribute.type)
+        raise Unsupported(f"attribute {attribute.name!r} is of type {kind}")
+
+    # -- functions
+
+    def _body(self, node: NodeProto, sig: Signature, inputs: Sequence[Found | None], scope: Scope) -> Sequence[Found]:
+        """An operator that this compiler has no class for, but that ONNX defines by other operators."""
+        if any(self._is_broken(name, scope) for name in node.input if name):
+            return [Missing.BROKEN] * len(node.output)
+        values = [value if isinstance(value, Value) else None for value in inputs]
+        _check_operands(sig, values)
+        function = _schema_function(node, sig, values, scope)
+        defaults = {
+            name: formal.default_value
+            for name, formal in sig.schema.attributes.items()
+            if formal.default_value.type != AttributeProto.UNDEFINED
+        }
+        return self._call(node, function, scope, defaults, scope.origin(node))
+
+    def _call(
+        self,
+        node: NodeProto,
+        function: FunctionProto,
+        scope: Scope,
+        defaults: Mapping[str, AttributeProto],
+        provenance: str,
+    ) -> Sequence[Found]:
+        """Writes the body of a function into the scope's graph."""
+        key = (normal_domain(node.domain), node.op_type, node.overload)
+        if key in scope.functions:
+            raise Invalid(f"function {node.op_type} calls itself")
+        if len(node.input) > len(function.input) or len(node.output) > len(function.output):
+            raise Invalid(
+                f"it has {len(node.input)} operands and {len(node.output)} results, function {node.op_type} takes "
+                f"{len(function.input)} and gives {len(function.output)}"
+            )
+        attributes = {**defaults, **{a.name: a for a in function.attribute_proto}}
+        attributes |= {a.name: a for a in _attributes(node, scope)}
+        opsets = {**scope.opsets, **{normal_domain(o.domain): o.version for o in function.opset_import}}
+        inner = Scope(
+            scope.graph, opsets, None, {}, attributes, f"{scope.origin(node)}/", provenance, (*scope.functions, key)
+        )
+        for position, formal in enumerate(function.input):
+            actual = scope.find(node.input[position]) if position < len(node.input) else None
+            inner.values[formal] = Missing.ABSENT if actual is None else actual
+        given = set(inner.values.values())
+        self.nodes(function.node, inner)
+        results: list[Found] = []
+        for formal, actual_name in zip(function.output, node.output, strict=False):
+            value = inner.find(formal)
+            if value is None:
+                raise Invalid(f"function {node.op_type} does not make its result {formal!r}")
+            if isinstance(value, Value) and actual_name and value not in given and value not in results:
+                value.name = self._unique(actual_name, scope)
+            results.append(value)
+        return results
+
+    def _unique(self, name: str, scope: Scope, made_up: bool = False) -> str:
+        """The name of a new value. Those of the outermost graph stay as they are; others must not collide with any."""
+        if scope.outer is None and not scope.functions and not made_up:
+            return name
+        full = name if made_up else scope.prefix + name
+        candidate, number = full, 1
+        while candidate in self._names:
+            number += 1
+            candidate = f"{full}_{number}"
+        self._names.add(candidate)
+        return candidate
+
+
+def normal_domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def names_made(graph: GraphProto) -> set[str]:
+    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    return made | {name for node in graph.node for name in node.output}
+
+
+def _attributes(node: NodeProto, scope: Scope) -> list[AttributeProto]:
+    """The node's attributes; those that refer to the function's are looked up, or left out where the call does so."""
+    found = []
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            actual = scope.attributes.get(attribute.ref_attr_name)
+            if actual is None:
+                continue
+            copy = AttributeProto()
+            copy.CopyFrom(actual)
+            copy.name = attribute.name
+            attribute = copy
+        found.append(attribute)
+    return found
+
+
+def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
+    """The node with no reference to attributes of a function left."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.extend(_attributes(node, scope))
+    return copy
+
+
+def _is_graph(attribute: AttributeProto) -> bool:
+    return attribute.type == AttributeProto.GRAPH
+
+
+def _known_condition(operands: Sequence[Value | None]) -> bool | None:
+    if not operands or operands[0] is None or operands[0].fact.value is None:
+        return None
+    elements = list(operands[0].fact.value.reshape(-1))
+    return bool(elements[0]) if len(elements) == 1 and isinstance(elements[0], int) else None
+
+
+def _static_type(type: TypeProto) -> TensorType:
+    """What a region's input is declared to be."""
+    if type.WhichOneof("value") != "tensor_type":
+        raise Unsupported("an input of its body is not a tensor")
+    dtype, shape = declared(type)
+    if shape is None:
+        raise Unsupported("the rank of an input of its body is not known")
+    sizes = tuple(dim for dim in shape if isinstance(dim, int))
+    if len(sizes) != len(shape):
+        raise Unsupported("the shape of an input of its body is not known")
+    return TensorType(dtype, sizes)
+
+
+def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:
+    for position, value in enumerate(operands):
+        if value is not None and value.type.dtype.kind in _NOT_NUMBERS:
+            raise Unsupported(f"operand {position} is {value.type}, and only numbers are supported")
+    if sig is not None:
+        check_types(sig, [value.type if value is not None else None for value in operands])
+
+
+def _no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: int) -> NoReturn:
+    if cls is None:
+        place = f" of domain {domain!r}" if domain else ""
+        known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
+        raise Unsupported(
+            f"mccompile has no operator {node.op_type}{place}",
+            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
+        )
+    raise Unsupported(
+        f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",
+        "export the model with another opset",
+    )
+
+
+def _schema_function(
+    node: NodeProto, sig: Signature, operands: Sequence[Value | None], scope: Scope
+) -> FunctionProto:
+    """The body that ONNX gives for an operator, for these operands."""
+    schema, opset = sig.schema, scope.opsets[sig.domain]
+    if not schema.has_context_dependent_function:
+        version = max((v for v in schema.function_opset_versions if v <= opset), default=sig.version)
+        plain: FunctionProto = FunctionProto.FromString(schema.get_function_with_opset_version(version))
+        return plain
+    version = max((v for v in schema.context_dependent_function_opset_versions if v <= opset), default=sig.version)
+    call = NodeProto()
+    call.CopyFrom(_resolved(node, scope))
+    types = []
+    for position, value in enumerate(operands):
+        if value is None:
+            call.input[position] = ""
+            types.append(TypeProto())
+        else:
+            dims = [dim if isinstance(dim, int) else str(dim) for dim in value.type.shape]
+            types.append(helper.make_tensor_type_proto(value.type.dtype.onnx, dims))
+    data = schema.get_context_dependent_function_with_opset_version(
+        version, call.SerializeToString(), [type.SerializeToString() for type in types]
+    )
+    body: FunctionProto = FunctionProto.FromString(data)
+    return body

@@ -1,0 +1,82 @@
+"""Nodes of a file in an order in which each reads only what is there: most files have it already, some do not.
+
+A file may break this in two ways: a name that nothing makes, and nodes that wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from onnx import GraphProto, NodeProto
+
+
+def node_name(node: NodeProto) -> str:
+    """What a node is called in messages and comments; nameless ones go by their first result."""
+    return node.name or next(filter(None, node.output), node.op_type)
+
+
+def names_read(node: NodeProto) -> Iterator[str]:
+    """Names a node reads, those that its regions read from around them included."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            yield from names_captured(graph)
+
+
+def names_captured(graph: GraphProto) -> Iterator[str]:
+    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    made |= {tensor.values.name for tensor in graph.sparse_initializer}
+    made |= {name for node in graph.node for name in node.output}
+    for node in graph.node:
+        yield from (name for name in names_read(node) if name not in made)
+    yield from (value.name for value in graph.output if value.name not in made)
+
+
+class Circle(Exception):
+    """Nodes that wait for each other."""
+
+    def __init__(self, nodes: Sequence[NodeProto]) -> None:
+        super().__init__()
+        self.nodes = nodes
+
+
+def in_order(
+    nodes: Sequence[NodeProto], known: Callable[[str], bool], missing: Callable[[NodeProto, str], None]
+) -> Sequence[NodeProto]:
+    """The nodes, sorted only where they must be.
+
+    `known` says what is there before the first of them; names that nothing makes go to `missing`.
+    """
+    maker = {name: number for number, node in enumerate(nodes) for name in node.output if name}
+    waits_for: list[list[int]] = []
+    sorted_already = True
+    for number, node in enumerate(nodes):
+        before = []
+        for name in dict.fromkeys(names_read(node)):
+            made_by = maker.get(name)
+            if made_by is not None and not (made_by >= number and known(name)):
+                before.append(made_by)
+                sorted_already &= made_by < number
+            elif not known(name):
+                missing(node, name)
+        waits_for.append(before)
+    return nodes if sorted_already else [nodes[number] for number in _sorted(nodes, waits_for)]
+
+
+def _sorted(nodes: Sequence[NodeProto], waits_for: list[list[int]]) -> Iterator[int]:
+    done: set[int] = set()
+    for start in range(len(nodes)):
+        path: dict[int, Iterator[int]] = {} if start in done else {start: iter(waits_for[start])}
+        while path:
+            current = next(reversed(path))
+            following = next((n for n in path[current] if n not in done), None)
+            if following is None:
+                del path[current]
+                done.add(current)
+                yield current
+            elif following in path:
+                numbers = list(path)
+                # from a node to what it waits for; turned round, each feeds the next
+                raise Circle([nodes[n] for n in reversed(numbers[numbers.index(following) :])])
+            else:
+                path[following] = iter(waits_for[following])

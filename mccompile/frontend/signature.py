@@ -1,0 +1,157 @@
+"""What the ONNX standard says of an operator at one opset: how many operands, of what types, which attributes.
+
+Invariant: a node that passes `check_form` and `check_types` has the operands and attributes that its schema requires,
+so operators need not look for that again.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from onnx import AttributeProto, NodeProto, TensorProto, defs
+
+from ..base.dtypes import DTYPES, DType
+from ..base.tensor import TensorType
+from ..graph.ir import Invalid, Refused, Unsupported
+
+STANDARD_DOMAINS = ("", "ai.onnx.ml")
+
+_Option = defs.OpSchema.FormalParameterOption
+_BY_TYPE_NAME = {f"tensor({TensorProto.DataType.Name(d.onnx).lower()})": d for d in DTYPES.values()}
+
+
+@dataclass(frozen=True)
+class Formal:
+    name: str
+    variable: str  # the type variable, such as T
+    allowed: tuple[DType, ...]
+    required: bool
+    variadic: bool
+    uniform: bool  # all operands of a variadic one have the same type
+
+
+@dataclass(frozen=True)
+class Signature:
+    name: str
+    domain: str
+    version: int  # since_version
+    schema: Any  # defs.OpSchema, whose type stub does not know of function bodies
+    inputs: tuple[Formal, ...]
+
+    @property
+    def has_body(self) -> bool:
+        """Is the operator defined by others, as a function?"""
+        return bool(self.schema.has_function or self.schema.has_context_dependent_function)
+
+
+@cache
+def signature(domain: str, name: str, opset: int) -> Signature:
+    """What is in force at `opset`; raises Refused where nothing is."""
+    schema: Any
+    try:
+        schema = defs.get_schema(name, opset, domain)
+    except defs.SchemaError:
+        raise _unknown(domain, name, opset) from None
+    if schema.deprecated:
+        raise Invalid(
+            f"ONNX took {name} out in opset {schema.since_version}",
+            "export the model with an older opset, or convert it with onnx.version_converter",
+        )
+    formals = []
+    for formal in schema.inputs:
+        allowed = tuple(d for name, d in sorted(_BY_TYPE_NAME.items()) if name in formal.types)
+        variadic = formal.option == _Option.Variadic
+        required = formal.option == _Option.Single
+        formals.append(
+            Formal(formal.name, formal.type_str, allowed, required, variadic, bool(formal.is_homogeneous))
+        )
+    return Signature(name, domain, schema.since_version, schema, tuple(formals))
+
+
+@cache
+def operator_names(domain: str) -> tuple[str, ...]:
+    return tuple(sorted({schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == domain}))
+
+
+def similar(name: str, known: Collection[str]) -> str:
+    """`did you mean Conv?`, or nothing."""
+    close = difflib.get_close_matches(name, sorted(known), 3, 0.7)
+    if not close:
+        folded = {k.lower(): k for k in known}
+        close = [folded[name.lower()]] if name.lower() in folded else []
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _unknown(domain: str, name: str, opset: int) -> Refused:
+    if name in operator_names(domain):
+        newest = defs.get_schema(name, domain)
+        versions = sorted(
+            s.since_version for s in defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, name)
+        )
+        if newest.deprecated and opset >= newest.since_version:
+            return Invalid(f"ONNX took {name} out in opset {newest.since_version}")
+        return Invalid(
+            f"{name} exists from opset {versions[0]} on, the model says it uses opset {opset}",
+            "export the model with a newer opset",
+        )
+    return Unsupported("ONNX has no such operator", similar(name, operator_names(domain)))
+
+
+def check_form(sig: Signature, node: NodeProto) -> None:
+    """The number of operands and results, and names and types of attributes."""
+    schema = sig.schema
+    inputs, outputs = _present(node.input), _present(node.output)
+    if not schema.min_input <= inputs <= schema.max_input:
+        raise Invalid(f"it has {inputs} operands, {sig.name} takes {_range(schema.min_input, schema.max_input)}")
+    if not schema.min_output <= outputs <= schema.max_output:
+        raise Invalid(f"it has {outputs} results, {sig.name} gives {_range(schema.min_output, schema.max_output)}")
+    for position, (formal, name) in enumerate(zip(sig.inputs, node.input, strict=False)):
+        if formal.required and not name:
+            raise Invalid(f"operand {position} ({formal.name}) is missing")
+    given = set()
+    for attribute in node.attribute:
+        formal_attribute = schema.attributes.get(attribute.name)
+        if formal_attribute is None:
+            why = f"{sig.name} has no attribute {attribute.name!r} at this opset"
+            raise Invalid(why, similar(attribute.name, schema.attributes))
+        want = str(formal_attribute.type).rpartition(".")[2]
+        have = AttributeProto.AttributeType.Name(attribute.type)
+        if want != have:
+            raise Invalid(f"attribute {attribute.name!r} is of type {have}, it must be {want}")
+        given.add(attribute.name)
+    for name, formal_attribute in schema.attributes.items():
+        if formal_attribute.required and name not in given:
+            raise Invalid(f"attribute {name!r} is missing")
+
+
+def check_types(sig: Signature, types: Sequence[TensorType | None]) -> None:
+    """Element types of the operands against what the schema allows, and against each other."""
+    bound: dict[str, tuple[str, DType]] = {}
+    for position, type in enumerate(types):
+        formal = sig.inputs[min(position, len(sig.inputs) - 1)]
+        if type is None:
+            continue
+        label = f"operand {position} ({formal.name})"
+        if type.dtype not in formal.allowed:
+            allowed = ", ".join(sorted(str(d) for d in formal.allowed)) or "no tensors"
+            raise Invalid(f"{label} is {type}; {sig.name} takes {allowed} there", "insert a Cast")
+        if formal.variadic and not formal.uniform:
+            continue
+        other, dtype = bound.setdefault(formal.variable, (label, type.dtype))
+        if dtype is not type.dtype:
+            raise Invalid(f"{other} is {dtype} but {label} is {type.dtype}; they must be of one type", "insert a Cast")
+
+
+def _present(names: Sequence[str]) -> int:
+    """How many there are, without absent ones at the end."""
+    return max((position + 1 for position, name in enumerate(names) if name), default=0)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"at least {low}" if high > 1000 else f"{low} to {high}"
