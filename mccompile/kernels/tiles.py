@@ -1,10 +1,11 @@
 """Sums of products in portable C: a tile of results kept in named scalars, and sums that are cut into short pieces.
 
-A tile is `points` x `lanes` results (positions x output channels, rows x columns). Every loaded number is used once per row or column of
-the tile. Named scalars, not arrays: compilers keep them in registers, and make vectors of them where operands lie side by side.
+A tile is `points` x `lanes` results (positions x output channels, rows x columns). Every loaded number is used once per
+row or column of the tile. Named scalars, not arrays: compilers keep them in registers, and make vectors of them where
+operands lie side by side.
 
-Invariant: long float sums are added up in pieces of about `PIECE` terms, whose sums are added up in turn, so rounding errors grow
-with the length of a piece and the number of pieces, not with their product.
+Invariant: long float sums are added up in pieces of about `PIECE` terms, whose sums are added up in turn, so rounding
+errors grow with the length of a piece and the number of pieces, not with their product.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass, replace
 
 from ..base.dtypes import DType
 from ..expr.scalar_c import cast_c, load_c
+from ..program.ir import Call
+from .api import elementwise_alias
 
 PIECE = 128
 LONG = 4 * PIECE  # sums up to here are not cut
@@ -56,37 +59,68 @@ class Tile:
     def result(self, lane: int, point: int) -> int:
         return lane * self.points + point
 
+    @property
+    def declarations(self) -> str:
+        return ", ".join(f"a{number} = 0" for number in range(self.count))
+
+    @property
+    def scalars(self) -> str:
+        return ", ".join(f"a{number}" for number in range(self.count))
+
+    @property
+    def place(self) -> str:
+        """C for the number of the result at `lane` and `point`."""
+        if self.points == 1 or self.lanes == 1:
+            return "0" if self.count == 1 else "lane" if self.points == 1 else "point"
+        return f"lane * {self.points} + point"
+
 
 def sizes(limit: int, most: int) -> list[int]:
     """Candidates for one side of a tile over `limit` results."""
     return list(range(1, max(1, min(limit, most)) + 1))
 
 
-def best_tile(points: int, lanes: int, divide_lanes: bool, loads_per_result: bool = False) -> Tile:
-    """The tile with the least work for `points` x `lanes` results: loads and products per result, with what is left over at the edges
-    computed one point at a time. `divide_lanes`: only sizes that leave no lanes over. `loads_per_result`: each result has an operand of
-    its own (depthwise), so nothing is gained by more lanes than a vector holds."""
+def best_tile(points: int, lanes: int, loads_per_result: bool = False) -> Tile:
+    """The tile with the least work for `points` x `lanes` results: loads and products per result. Points left over
+    are computed one at a time; lanes are divided evenly. `loads_per_result`: each result has a factor of its own
+    (depthwise over neighbouring channels)."""
 
     def effort(tile: Tile) -> float:
         left = tile.points + tile.lanes if not loads_per_result else tile.count + tile.lanes
         whole = (points // tile.points) * (left + tile.count)
         rest = (points % tile.points) * (1 + tile.lanes + tile.lanes)
         blocks = -(-lanes // tile.lanes)
-        # Fewer than four chains of additions wait for each other.
-        waiting = 4 / min(4, tile.count)
+        waiting = 4 / min(4, tile.count)  # fewer than four chains of additions wait for each other
         return (whole * waiting + rest * 4 / min(4, tile.lanes)) * blocks
 
     candidates = [
         Tile(p, n)
         for n in sizes(lanes, MAX_RESULTS)
         for p in sizes(points, 8)
-        if n * p <= MAX_RESULTS and not (divide_lanes and lanes % n)
+        if n * p <= MAX_RESULTS and lanes % n == 0
     ]
     return min(candidates, key=lambda t: (effort(t), -(t.points % 4 == 0), -(t.lanes % 4 == 0), t.lanes))
 
 
+def best_cover(points: int, lanes: int) -> Tile:
+    """The tile for a matrix of `points` x `lanes` results whose last rows and columns, if any are left over, get
+    smaller tiles of their own."""
+
+    def effort(tile: Tile) -> float:
+        total = 0.0
+        for high, rows in ((tile.points, points // tile.points), (points % tile.points, 1)):
+            for wide, columns in ((tile.lanes, lanes // tile.lanes), (lanes % tile.lanes, 1)):
+                waiting = 4 / max(1, min(4, high * wide))  # fewer than four chains of additions wait for each other
+                total += rows * columns * (high + wide + high * wide) * waiting if high * wide else 0
+        return total
+
+    candidates = [Tile(p, n) for n in sizes(lanes, MAX_RESULTS) for p in sizes(points, 8) if n * p <= MAX_RESULTS]
+    return min(candidates, key=lambda t: (effort(t), -(t.lanes % 4 == 0), -(t.points % 4 == 0), t.points))
+
+
 def cut_sum(loops: Sequence[Range], dtype: DType) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Splits the loops of a sum (outermost first) into those around a piece and those inside one. No loops around: the sum is short."""
+    """Splits the loops of a sum (outermost first) into those around a piece and those inside one. No loops around: the
+    sum is short."""
     total = 1
     for loop in loops:
         total *= max(loop.extent, 1)
@@ -119,6 +153,10 @@ def term_c(dtype: DType, pointer: str, index: str, total: DType, zero: str = "")
     return f"mcc_sub_{total}({value}, {zero})" if zero else value
 
 
-def add_product_c(total: DType) -> tuple[str, str, str]:
-    """What stands before, between and after the factors in C: `a = ` + before + a, left + ... see the templates."""
-    return ("", " * ", "") if total.is_float else (f"mcc_mul_{total}(", ", ", ")")
+
+def epilogue_alias(call: Call, fixed: int) -> dict[tuple[int, int], int]:
+    """Operands of the epilogue that the result may be written over: each of their elements is read just before it is
+    overwritten, and never again. In whatever order that happens, so elements must be of one size."""
+    bits = call.outs[0].buffer.dtype.bits
+    extras = range(fixed, len(call.ins))
+    return {(0, i): 0 for i in extras if call.ins[i].buffer.dtype.bits == bits and elementwise_alias(call, i)}

@@ -1,7 +1,8 @@
-"""Sliding windows in portable C: which taps of a window lie inside the image, said once per row or column, never per product.
+"""Sliding windows in portable C: which taps of a window lie inside the image, said once per row or column, never per
+product.
 
-For position `o` along an axis, tap `t` reads `o * stride - pad + t * dilation`. Invariant: for every position, the taps in
-[first_tap, end_tap) are exactly those that lie inside.
+For position `o` along an axis, tap `t` reads `o * stride - pad + t * dilation`. Invariant: for every position, the taps
+in [first_tap, end_tap) are exactly those that lie inside.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def axes(
     dilations: Sequence[int],
     pads: Sequence[int],
 ) -> list[Axis]:
-    """One per spatial axis; neighbours over which nothing slides (1x1 windows) become one where they lie evenly in every view."""
+    """One per spatial axis; neighbours over which nothing slides (1x1 windows) become one where they lie evenly in
+    every view."""
     found: list[Axis] = []
     for number, size in enumerate(kernel):
         at = number + 2

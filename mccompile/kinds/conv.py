@@ -1,6 +1,8 @@
 """conv: convolution in any number of spatial dimensions, with groups, strides, dilations and zero padding.
 
-Operands x[N,C,...], w[O,C/group,...], then those of the epilogue (a bias is one: its view has stride 0 everywhere but along O).
+Operands x[N,C,...], w[O,C/group,...], then zero points where there are any (of x: a scalar; of w: [O]), then those of
+the epilogue (a bias is one: its view has stride 0 everywhere but along O). Zero points are subtracted before anything
+else, so padding stands for the zero point.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ class Conv(WithEpilogue):
     group: int
     accumulator: DType
     epilogue: Expr | None = None
+    x_zero: bool = False  # is there a zero point of x among the operands?
+    w_zero: bool = False
+
+    @property
+    def fixed(self) -> int:
+        return 2 + self.x_zero + self.w_zero
 
     def out_shape(self, x: Shape, w: Shape) -> Shape:
         """The result's shape; how often the window fits."""
@@ -38,13 +46,18 @@ class Conv(WithEpilogue):
         return (x[0], w[0], *space)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if len(ins) < 2 or len(outs) != 1:
-            return "a convolution has operands x and w and one result"
+        if len(ins) < self.fixed or len(outs) != 1:
+            return f"a convolution like this has at least {self.fixed} operands and one result"
         x, w = ins[:2]
         if x.rank != w.rank or x.rank != 2 + len(self.strides) or len(self.pads) != 2 * len(self.strides):
             return f"x {x}, w {w} and {len(self.strides)} strides do not fit together"
         if x.shape[1] != w.shape[1] * self.group:
             return f"x {x} has not {self.group} groups of the channels of w {w}"
+        if isinstance(w.shape[0], int) and w.shape[0] % self.group:
+            return f"w {w} has not {self.group} groups of results"
+        zeros = [TensorType(x.dtype, ())] * self.x_zero + [TensorType(w.dtype, w.shape[:1])] * self.w_zero
+        if list(ins[2 : self.fixed]) != zeros:
+            return f"the zero points are {', '.join(map(str, ins[2 : self.fixed]))}, not {', '.join(map(str, zeros))}"
         return self.check_epilogue(TensorType(self.accumulator, self.out_shape(x.shape, w.shape)), ins, outs[0])
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
@@ -53,7 +66,8 @@ class Conv(WithEpilogue):
             window(box[axis + 2], w[axis + 2], stride, dilation, self.pads[axis], x[axis + 2])
             for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True))
         ]
-        return ((box[0], (0, x[1]), *space), (box[1], *whole(w)[1:]), *(box for _ in ins[2:]))
+        zeros = [whole(shape) for shape in ins[2 : self.fixed]]
+        return ((box[0], (0, x[1]), *space), (box[1], *whole(w)[1:]), *zeros, *(box for _ in ins[self.fixed :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return outs[0].count * product(ins[1].shape[1:])

@@ -1,4 +1,8 @@
-"""gemm: matrix products a[..., M, K] x b[..., K, N]; leading axes are batches, broadcast by views. Transposed operands are views too."""
+"""gemm: matrix products a[..., M, K] x b[..., K, N]; leading axes are batches, broadcast by views. Transposed operands
+are views too.
+
+After a and b come zero points where there are any (of a: [..., M]; of b: [..., N]), then the operands of the epilogue.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,31 @@ class Gemm(WithEpilogue):
     roles: ClassVar[tuple[str, ...]] = ("a", "b")
     accumulator: DType
     epilogue: Expr | None = None
+    a_zero: bool = False  # is there a zero point of a among the operands?
+    b_zero: bool = False
+
+    @property
+    def fixed(self) -> int:
+        return 2 + self.a_zero + self.b_zero
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if len(ins) < 2 or len(outs) != 1:
-            return "a gemm has operands a and b and one result"
+        if len(ins) < self.fixed or len(outs) != 1:
+            return f"a gemm like this has at least {self.fixed} operands and one result"
         a, b = ins[:2]
         if min(a.rank, b.rank) < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
             return f"a {a} and b {b} do not fit together"
+        zeros = [TensorType(a.dtype, a.shape[:-1])] * self.a_zero
+        zeros += [TensorType(b.dtype, (*b.shape[:-2], b.shape[-1]))] * self.b_zero
+        if list(ins[2 : self.fixed]) != zeros:
+            return f"the zero points are {', '.join(map(str, ins[2 : self.fixed]))}, not {', '.join(map(str, zeros))}"
         element = TensorType(self.accumulator, (*a.shape[:-1], b.shape[-1]))
         return self.check_epilogue(element, ins, outs[0])
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         batch, (rows, columns) = box[:-2], box[-2:]
         inner = (0, ins[0][-1])
-        return ((*batch, rows, inner), (*batch, inner, columns), *(box for _ in ins[2:]))
+        zeros = [(*batch, rows)] * self.a_zero + [(*batch, columns)] * self.b_zero
+        return ((*batch, rows, inner), (*batch, inner, columns), *zeros, *(box for _ in ins[self.fixed :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return outs[0].count * ins[0].shape[-1]

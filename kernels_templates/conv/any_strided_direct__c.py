@@ -1,0 +1,283 @@
+"""conv in portable C: a tile of positions x channels in registers, any strides, any number of dimensions.
+
+Padding is never read: along all axes but one the taps inside the image are worked out once per row; along that one,
+positions whose windows lie inside are taken several at a time, those at the edges one at a time with their own taps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Product, Range, Tile, best_tile, cut_sum, epilogue_alias, term_c
+from mccompile.kernels.windows import axes
+from mccompile.kinds.conv import Conv
+
+Named = tuple[tuple[str, str], ...]  # C names and their values
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the template prints for one size of tile."""
+
+    tile: Tile
+    lanes: tuple[Range, ...]  # loops over channels, where those are inside of the positions
+    around: tuple[Range, ...]  # of the sum: loops around its pieces
+    inside: tuple[Range, ...]
+    x_inner: str
+    w_inner: str
+    zeros: Named
+    loads: Named
+    products: tuple[Product, ...]
+    lines: tuple[str, ...]
+    store: str
+
+
+class Direct(Kernel):
+    kind = Conv
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        nhwc = {0: (0, 2, 3, 1)}
+        cases = [
+            _case("3x3", plain, (1, 3, 8, 9), (8, 3, 3, 3)),
+            _case("3x3_channels_last", plain, (2, 5, 8, 9), (6, 5, 3, 3), permute=nhwc),
+            _case("odd", Conv((2, 3), (2, 1), (0, 2, 1, 0), 1, f32), (2, 3, 11, 7), (5, 3, 3, 2)),
+            _case("windows_outside", Conv((1, 1), (1, 1), (5, 5, 5, 5), 1, f32), (1, 2, 3, 3), (3, 2, 3, 3)),
+            _case("dilated_outside", Conv((1, 1), (4, 3), (4, 3, 4, 3), 1, f32), (1, 2, 3, 4), (3, 2, 3, 3)),
+            _case("1x1", replace(plain, pads=(0,) * 4), (2, 7, 5, 3), (13, 7, 1, 1)),
+            _case("1x1_padded", replace(plain, pads=(1, 0, 0, 2)), (1, 3, 4, 4), (4, 3, 1, 1)),
+            _case("1x1_strided", Conv((2, 2), (1, 1), (0, 0, 0, 0), 1, f32), (1, 8, 6, 5), (4, 8, 1, 1)),
+            _case("groups", replace(plain, group=3), (1, 6, 6, 6), (12, 2, 3, 3)),
+            _case("depthwise", replace(plain, group=6), (1, 6, 12, 13), (6, 1, 3, 3)),
+            _case("depthwise_channels_last", replace(plain, group=7), (1, 7, 6, 5), (7, 1, 3, 3), permute=nhwc),
+            _case("depthwise_multiplier", replace(plain, group=4), (1, 4, 6, 5), (8, 1, 3, 3), permute=nhwc),
+            _case("1d", Conv((2,), (3,), (4, 1), 1, f32), (2, 3, 25), (5, 3, 4)),
+            _case("3d", Conv((1, 2, 1), (1, 1, 2), (1, 0, 2, 0, 1, 2), 1, f32), (1, 2, 4, 5, 6), (3, 2, 2, 3, 2)),
+            _case("tall", Conv((1, 1), (1, 1), (1, 0, 1, 0), 1, f32), (1, 3, 12, 3), (4, 3, 3, 3)),
+            _case("long_sum", replace(plain, pads=(0,) * 4), (1, 160, 5, 6), (3, 160, 3, 3)),
+            _case("long_sum_channels_last", plain, (1, 150, 5, 6), (3, 150, 3, 3), permute=nhwc),
+            _case("weights_transposed", plain, (1, 3, 6, 6), (4, 3, 3, 3), permute={1: (2, 3, 1, 0)}),
+            _case("epilogue", replace(plain, epilogue=relu), (1, 3, 6, 7), (4, 3, 3, 3), extras=1),
+            _case("empty_batch", plain, (0, 3, 6, 6), (4, 3, 3, 3)),
+            _case("f64", replace(plain, accumulator=f64), (1, 3, 6, 7), (4, 3, 3, 3), dtype=f64),
+        ]
+        for dtype in (f16, bf16):
+            kind = replace(plain, epilogue=cast(operand(0, f32), dtype))
+            cases.append(_case(dtype.name, kind, (1, 3, 6, 7), (4, 3, 3, 3), dtype=dtype))
+        integers = replace(plain, accumulator=i32, x_zero=True, w_zero=True, pads=(1, 0, 1, 2))
+        x, w = TensorType(u8, (1, 3, 6, 7)), TensorType(i8, (4, 3, 3, 3))
+        zeros = (TensorType(u8, ()), TensorType(i8, (4,)))
+        out = (TensorType(i32, integers.out_shape(x.shape, w.shape)),)
+        ranges = {0: (0, 255), 1: (-128, 127), 2: (0, 255), 3: (-9, 9)}
+        cases.append(Case("integers", integers, (x, w, *zeros), out, ranges=ranges))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        return Cost(static(macs) * 4e-10, code=600)
+
+    def label(self, call: Call) -> str:
+        kind, (x, w) = _kind(call), call.ins[:2]
+        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        space = "x".join(map(str, x.shape[2:]))
+        name = "depthwise" if kind.group > 1 and kind.group == x.shape[1] else "conv"
+        return f"{name}_{kernel}_{space}x{x.shape[1]}_{w.shape[0]}"
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = _kind(call)
+        ins = ["x", "w", *["x_zero"] * kind.x_zero, *["w_zero"] * kind.w_zero]
+        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)[1]).context()
+
+
+class _Printer:
+    """Works out the loops and the text of every index for one call. Counters: n batch, g group, o channel within it,
+    p0.. positions, k0.. taps, c input channel; at0.. are the places of the first taps."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.call, self.names = _kind(call), call, names
+        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.extras = call.ins[self.kind.fixed :]
+        self.group_in, self.group_out = static(self.w.shape[1]), static(self.w.shape[0]) // self.kind.group
+        kind, kernel = self.kind, self.w.type.static_shape[2:]
+        self.axes = axes(self.y, self.x, self.w, self.extras, kernel, kind.strides, kind.dilations, kind.pads)
+        wide = [a for a in self.axes if a.out >= 4] or [max(self.axes, key=lambda a: a.out)]
+        self.axes.append(self.axes.pop(self.axes.index(wide[-1])))  # the positions of a tile lie along the last one
+        self.last = len(self.axes) - 1
+        # Depthwise over channels-last operands: a tile is made of neighbouring channels, which are groups.
+        channels_last = abs(static(self.x.strides[1])) < abs(self.axes[-1].x)
+        self.lanes_are_groups = kind.group > 1 and self.group_out == 1 and channels_last
+
+    def context(self) -> dict[str, Any]:
+        kind, point_axis = self.kind, self.axes[self.last]
+        first, end = point_axis.interior
+        lanes = kind.group if self.lanes_are_groups else self.group_out
+        wide = best_tile(end - first, lanes, loads_per_result=self.lanes_are_groups)
+        outer = [Range("n", static(self.x.shape[0]))]
+        if not self.lanes_are_groups:
+            outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
+        origins = [f"at{i}" for i in range(len(self.axes))]
+        needs_single = point_axis.out != end - first or bool((end - first) % wide.points)
+        return {
+            "outer": [loop for loop in outer if loop.extent != 1],
+            "rows": [self.row(number) for number in range(self.last)],
+            "points": self.row(self.last),
+            "inside": f"p{self.last} >= {first} && p{self.last} <= {end - wide.points}",
+            "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
+            "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
+            "sum_type": kind.accumulator.compute_c,
+            "sum_name": kind.accumulator.name,
+            "exact": not kind.accumulator.is_float,
+            "x_at": self.place(self.x, self.group_in, origins, [a.x for a in self.axes]),
+            "w_at": index_c([static(self.w.strides[0]) * self.group_out, static(self.w.strides[0])], self.channel()),
+        }
+
+    def row(self, number: int) -> dict[str, str]:
+        axis = self.axes[number]
+        at = f"at{number}"
+        return {
+            "loop": Range(f"p{number}", axis.out).header,
+            "counter": f"p{number}",
+            "out": str(axis.out),
+            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
+            "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
+            "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
+        }
+
+    def channel(self) -> list[str]:
+        """Counters of group and channel within it."""
+        kind = self.kind
+        return ["g" if kind.group > 1 else "0", "0" if self.lanes_are_groups or self.group_out == 1 else "o"]
+
+    def place(self, view: Any, channels: int, counters: list[str], strides: list[int]) -> str:
+        """Index in an operand that has a batch and groups of `channels`."""
+        batch = "n" if self.x.shape[0] != 1 else "0"
+        fixed = [static(view.strides[0]), static(view.strides[1]) * channels]
+        return index_c([*fixed, *strides], [batch, self.channel()[0], *counters])
+
+    def sum_loops(self, clamped: bool) -> list[Range]:
+        """Loops over input channels and taps, those with the largest steps through x outermost."""
+        found = [(abs(static(self.x.strides[1])), Range("c", self.group_in))]
+        for number, axis in enumerate(self.axes):
+            if axis.always_inside or (number == self.last and not clamped):
+                loop = Range(f"k{number}", axis.kernel)
+            else:
+                loop = Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
+            found.append((abs(axis.x) * axis.dilation, loop))
+        found.sort(key=lambda item: -item[0])
+        return [loop for _, loop in found if loop.extent != 1 or loop.end]
+
+    def body(self, tile: Tile, clamped: bool) -> Body:
+        kind = self.kind
+        around, inside = cut_sum(self.sum_loops(clamped), kind.accumulator)
+        used = [loop.counter for loop in self.sum_loops(clamped)]
+        counters = [name if name in used else "0" for name in ("c", *(f"k{i}" for i in range(len(self.axes))))]
+        x_strides = [static(self.x.strides[1]), *(a.x * a.dilation for a in self.axes)]
+        w_strides = [static(self.w.strides[1]), *(a.w for a in self.axes)]
+        zeros, loads, products = self.products(tile)
+        lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
+        lines, store = self.epilogue(tile)
+        return Body(
+            tile,
+            tuple(lanes),
+            around,
+            inside,
+            index_c([1, *x_strides], ["x_at", *counters]),
+            index_c([1, *w_strides], ["w_at", *counters]),
+            zeros,
+            loads,
+            products,
+            tuple(lines),
+            store,
+        )
+
+    def products(self, tile: Tile) -> tuple[Named, Named, tuple[Product, ...]]:
+        """Zero points, loads of factors, and products of one step of the sum."""
+        kind, total = self.kind, self.kind.accumulator
+        zeros: list[tuple[str, str]] = []
+        if kind.x_zero:
+            zeros.append(("zero_x", term_c(self.x.buffer.dtype, "x_zero", "0", total)))
+        loads: list[tuple[str, str]] = []
+        x_lanes = range(tile.lanes) if self.lanes_are_groups else range(1)
+        for lane in x_lanes:
+            for point in range(tile.points):
+                step = lane * static(self.x.strides[1]) + point * self.axes[self.last].x * self.axes[self.last].stride
+                name = f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}"
+                zero = "zero_x" if kind.x_zero else ""
+                loads.append((name, term_c(self.x.buffer.dtype, "x", _moved("x_in", step), total, zero)))
+        for lane in range(tile.lanes):
+            zero = f"zero_w{lane}" if kind.w_zero else ""
+            if kind.w_zero:
+                view = self.call.ins[2 + kind.x_zero]
+                step = static(view.strides[0])
+                at = index_c([step * self.group_out, step, step], [*self.channel(), str(lane)])
+                zeros.append((zero, term_c(self.w.buffer.dtype, "w_zero", at, total)))
+            step = lane * static(self.w.strides[0])
+            loads.append((f"w{lane}", term_c(self.w.buffer.dtype, "w", _moved("w_in", step), total, zero)))
+        products = [
+            Product(tile.result(lane, point), f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}", f"w{lane}")
+            for lane in range(tile.lanes)
+            for point in range(tile.points)
+        ]
+        return tuple(zeros), tuple(loads), tuple(products)
+
+    def epilogue(self, tile: Tile) -> tuple[list[str], str]:
+        """Statements for one result of a tile, at `lane` and `point`."""
+        lane = "0" if tile.lanes == 1 else "lane"
+        point = "0" if tile.points == 1 else "point"
+
+        def at(view: Any, steps: Sequence[int]) -> str:
+            channel = static(view.strides[1])
+            counters = [self.channel()[1], *(f"p{i}" for i in range(len(self.axes))), lane, point]
+            return self.place(view, self.group_out, counters, [channel, *steps, channel, steps[-1]])
+
+        loads = [
+            load_c(view.buffer.dtype, name, at(view, [axis.extras[number] for axis in self.axes]))
+            for number, (view, name) in enumerate(zip(self.extras, self.names[self.kind.fixed :], strict=True))
+        ]
+        total = "total"
+        expr = self.kind.epilogue or operand(0, self.kind.accumulator)
+        lines, value = to_statements(expr, [total, *loads], local="v")
+        return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _moved(name: str, step: int) -> str:
+    return index_c([1], [name], step) if step else name
+
+
+def _case(
+    name: str,
+    kind: Conv,
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    dtype: Any = f32,
+    extras: int = 0,
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+) -> Case:
+    out = TensorType(dtype, kind.out_shape(x, w))
+    ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
+    return Case(name, kind, ins, (out,), permute=permute or {})

@@ -1,0 +1,228 @@
+"""gemm in portable C: a tile of rows x columns in registers, any strides, so transposed and broadcast operands are
+nothing special.
+
+Rows and columns that are left over get tiles of their own size: no tests inside. A matrix times a vector is a tile of
+one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.loops import Loop, index_c, nest
+from mccompile.kernels.tiles import Product, Range, Tile, best_cover, cut_sum, epilogue_alias, term_c
+from mccompile.kinds.gemm import Gemm
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the template prints for one part of the result and its size of tile."""
+
+    outer: str  # opens a loop over columns or rows, or says where the part starts
+    inner: str
+    tile: Tile
+    zeros: tuple[tuple[str, str], ...]  # name, value
+    loads: tuple[tuple[str, str], ...]
+    products: tuple[Product, ...]
+    lines: tuple[str, ...]
+    store: str
+
+
+class Strided(Kernel):
+    kind = Gemm
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Gemm(f32)
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        cases = [
+            _case("square", plain, (8, 12), (12, 8)),
+            _case("odd", plain, (7, 5), (5, 11)),
+            _case("vector", plain, (1, 40), (40, 37)),
+            _case("vector_transposed", plain, (1, 40), (40, 24), permute={1: (1, 0)}),
+            _case("column", plain, (23, 9), (9, 1)),
+            _case("dot", plain, (1, 9), (9, 1)),
+            _case("outer", plain, (9, 1), (1, 6)),
+            _case("transposed", plain, (6, 7), (7, 5), permute={0: (1, 0), 1: (1, 0)}),
+            _case("batches", plain, (2, 3, 4, 5), (2, 3, 5, 7), permute={0: (0, 2, 1, 3), 1: (0, 2, 1, 3)}),
+            _case("long_sum", plain, (3, 5000), (5000, 5)),
+            _case("nothing_to_add", plain, (3, 0), (0, 5)),
+            _case("empty", plain, (0, 3), (3, 5)),
+            _case("epilogue", replace(plain, epilogue=relu), (5, 6), (6, 9), extras=1),
+            _case("f64", Gemm(f64), (5, 6), (6, 9), dtype=f64),
+            _case("i32", Gemm(i32), (5, 6), (6, 9), dtype=i32, span=2**31 - 1),
+            _case("i64", Gemm(i64), (5, 6), (6, 9), dtype=i64),
+            _case("u32", Gemm(u32), (5, 6), (6, 9), dtype=u32),
+        ]
+        for dtype in (f16, bf16):
+            cases.append(_case(dtype.name, Gemm(f32, cast(operand(0, f32), dtype)), (5, 6), (6, 9), dtype=dtype))
+        ins = (TensorType(u8, (2, 5, 6)), TensorType(i8, (2, 6, 9)), TensorType(u8, (2, 5)), TensorType(i8, (2, 9)))
+        ranges = {0: (0.0, 255.0), 1: (-128.0, 127.0), 2: (0.0, 255.0), 3: (-9.0, 9.0)}
+        integers = Gemm(i32, a_zero=True, b_zero=True)
+        cases.append(Case("integers", integers, ins, (TensorType(i32, (2, 5, 9)),), ranges=ranges))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        return Cost(static(macs) * 4e-10, code=500)
+
+    def label(self, call: Call) -> str:
+        a, b = call.ins[:2]
+        return "_".join(["gemm", *(map(str, call.outs[0].shape[:-2])), f"{a.shape[-2]}x{a.shape[-1]}x{b.shape[-1]}"])
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = _kind(call)
+        ins = ["a", "b", *["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
+        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)[1]).context()
+
+
+class _Printer:
+    """Works out the loops and the text of every index for one call. Counters: n0.. batches, i row, j column, k along
+    the sum."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.call, self.names = _kind(call), call, names
+        self.a, self.b, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.rows, self.columns = static(self.y.shape[-2]), static(self.y.shape[-1])
+        zeros = call.ins[2 : self.kind.fixed]
+        self.a_zero = zeros[0] if self.kind.a_zero else None
+        self.b_zero = zeros[-1] if self.kind.b_zero else None
+        self.views = [self.y, *call.ins]
+        batch = [static(dim) for dim in self.y.shape[:-2]]
+        self.batches = nest(batch, self.views, prefix="n")
+
+    def context(self) -> dict[str, Any]:
+        total = self.kind.accumulator
+        depth = static(self.a.shape[-1])
+        around, inside = cut_sum([Range("k", depth)] if depth != 1 else [], total)
+        step = "k" if depth != 1 else "0"
+        a, b = self.batches.index(1), self.batches.index(2)
+        return {
+            "batches": [_range(loop) for loop in self.batches.loops],
+            "blocks": self.blocks(),
+            "around": around,
+            "inside": inside,
+            "sum_type": total.compute_c,
+            "sum_name": total.name,
+            "exact": not total.is_float,
+            "a_in": index_c([1, static(self.a.strides[-2]), static(self.a.strides[-1])], [a, "i", step]),
+            "b_in": index_c([1, static(self.b.strides[-1]), static(self.b.strides[-2])], [b, "j", step]),
+        }
+
+    def blocks(self) -> list[Block]:
+        """The parts of the result, with whatever is longer in the outer loop: its operand is read once."""
+        tile = best_cover(self.rows, self.columns)
+        rows = _parts("i", self.rows, tile.points)
+        columns = _parts("j", self.columns, tile.lanes)
+        if self.columns >= self.rows:
+            return [self.block(column, row, Tile(high, wide)) for column, wide in columns for row, high in rows]
+        return [self.block(row, column, Tile(high, wide)) for row, high in rows for column, wide in columns]
+
+    def block(self, outer: str, inner: str, tile: Tile) -> Block:
+        total = self.kind.accumulator
+        zeros: list[tuple[str, str]] = []
+        loads: list[tuple[str, str]] = []
+        for point in range(tile.points):
+            zero = self.zero(f"zero_a{point}", "a_zero", self.a_zero, "i", point, zeros)
+            at = _moved("a_in", point * static(self.a.strides[-2]))
+            loads.append((f"a_{point}", term_c(self.a.buffer.dtype, "a", at, total, zero)))
+        for lane in range(tile.lanes):
+            zero = self.zero(f"zero_b{lane}", "b_zero", self.b_zero, "j", lane, zeros)
+            at = _moved("b_in", lane * static(self.b.strides[-1]))
+            loads.append((f"b_{lane}", term_c(self.b.buffer.dtype, "b", at, total, zero)))
+        products = [
+            Product(tile.result(lane, point), f"a_{point}", f"b_{lane}")
+            for lane in range(tile.lanes)
+            for point in range(tile.points)
+        ]
+        lines, store = self.epilogue(tile)
+        return Block(outer, inner, tile, tuple(zeros), tuple(loads), tuple(products), tuple(lines), store)
+
+    def zero(
+        self, name: str, pointer: str, view: View | None, counter: str, step: int, zeros: list[tuple[str, str]]
+    ) -> str:
+        """The name of a zero point, noted in `zeros`; no name where there is none."""
+        if view is None:
+            return ""
+        number = 1 + next(i for i, other in enumerate(self.call.ins) if i >= 2 and other is view)
+        stride = static(view.strides[-1])
+        at = index_c([1, stride, stride], [self.batches.index(number), counter, str(step)])
+        zeros.append((name, term_c(view.buffer.dtype, pointer, at, self.kind.accumulator)))
+        return name
+
+    def epilogue(self, tile: Tile) -> tuple[list[str], str]:
+        """Statements for one result of a tile, at `lane` and `point`."""
+        counters = ["i", "0" if tile.points == 1 else "point", "j", "0" if tile.lanes == 1 else "lane"]
+
+        def at(number: int) -> str:
+            row, column = (static(stride) for stride in self.views[number].strides[-2:])
+            return index_c([1, row, row, column, column], [self.batches.index(number), *counters])
+
+        fixed = self.kind.fixed
+        loads = [
+            load_c(view.buffer.dtype, self.names[number], at(number + 1))
+            for number, view in enumerate(self.call.ins)
+            if number >= fixed
+        ]
+        expr = self.kind.epilogue or operand(0, self.kind.accumulator)
+        lines, value = to_statements(expr, ["total", *loads], local="v")
+        return lines, store_c(self.y.buffer.dtype, "y", at(0), value)
+
+
+def _kind(call: Call) -> Gemm:
+    assert isinstance(call.kind, Gemm)
+    return call.kind
+
+
+def _range(loop: Loop) -> Range:
+    return Range(loop.counter, loop.extent)
+
+
+def _parts(counter: str, count: int, size: int) -> list[tuple[str, int]]:
+    """Whole tiles along rows or columns, then what is left over: each as C that opens a block, and the size of its
+    tiles."""
+    parts: list[tuple[str, int]] = []
+    whole = count - count % size
+    if whole > size:
+        parts.append((Range(counter, whole, step=size).header, size))
+    elif whole:
+        parts.append((f"{{ const mcc_index {counter} = 0;", size))
+    if count % size:
+        parts.append((f"{{ const mcc_index {counter} = {whole};", count % size))
+    return parts or [(Range(counter, 0).header, 1)]
+
+
+def _moved(name: str, step: int) -> str:
+    return index_c([1], [name], step) if step else name
+
+
+def _case(
+    name: str,
+    kind: Gemm,
+    a: tuple[int, ...],
+    b: tuple[int, ...],
+    dtype: DType = f32,
+    extras: int = 0,
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+    span: float = 2,
+) -> Case:
+    out = TensorType(dtype, (*a[:-1], b[-1]))
+    ins = (TensorType(dtype, a), TensorType(dtype, b), *[out] * extras)
+    return Case(name, kind, ins, (out,), permute=permute or {}, ranges={0: (-span, span), 1: (-span, span)})
