@@ -1,0 +1,130 @@
+"""What a node gives for constant operands: folding, one mechanism for all operators.
+
+Invariant: a result has exactly the type that the operator's type rule gives, and its bytes do not depend on the machine
+it was computed on: what CPUs and libraries round differently (sums of products, transcendental functions) is computed
+in float64 and rounded once. Where that cannot be had, there is no result and the node stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.dtypes import f64
+from ..base.tensor import TensorType
+from ..graph.ir import Fact, Node, Value
+from ..ops.api import Operator
+from .reference import EvaluationFailed, run_node
+
+_ALWAYS_KEPT = frozenset({"Loop", "Scan", "If"})
+# sums of products other than those of `_contract`: too slow to compute here without BLAS, and rarely constant
+_CONTRACTIONS = frozenset({
+    "Conv", "ConvTranspose", "ConvInteger", "DeformConv", "QLinearConv", "Einsum", "LSTM", "GRU", "RNN", "Attention",
+    "Det", "DFT", "STFT",
+})  # fmt: skip
+_IN_DOUBLE = frozenset({
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Gelu", "Log",
+    "GlobalAveragePool", "HardSwish", "LayerNormalization", "LogSoftmax", "Mean", "Mish", "Pow", "RMSNormalization",
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare", "Selu", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus", "Sum", "Swish", "Tan", "Tanh",
+})  # fmt: skip
+
+
+def known_constant(fact: Fact) -> Constant | None:
+    """The constant that a type rule has found a value to be."""
+    if fact.constant is not None:
+        return fact.constant
+    if fact.value is None or not fact.type.is_static or not all(isinstance(v, int) for v in fact.value.reshape(-1)):
+        return None
+    if tuple(fact.value.shape) != fact.type.static_shape or fact.type.dtype.is_packed:
+        return None
+    return Constant.of(np.array(fact.value.tolist(), fact.type.dtype.numpy).reshape(fact.type.static_shape))
+
+
+def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
+    """The results (None for absent ones) of a node whose operands are constants, if they are few enough bytes."""
+    op = node.op
+    if not isinstance(op, Operator) or op.random or op.name in _ALWAYS_KEPT or op.name in _CONTRACTIONS:
+        return None
+    operands = [value and (value.constant or known_constant(value.fact)) for value in node.inputs]
+    if any(value is not None and constant is None for value, constant in zip(node.inputs, operands, strict=True)):
+        return None
+    types = [value.type for value in node.present_outputs]
+    if not all(type.is_static for type in types):
+        return None
+    size = sum(type.max_bytes for type in types)
+    if size > limit + 4 * sum(c.type.max_bytes for c in operands if c):  # 4: bytes may become floats
+        return None
+    results = _run(node, [constant.array if constant else None for constant in operands])
+    if results is None:
+        return None
+    constants = [None if array is None else Constant.of(np.array(array)) for array in results]
+    wanted = [value.type if value else None for value in node.outputs]
+    return constants if [c and c.type for c in constants] == wanted else None
+
+
+def _run(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None] | None:
+    name, type = node.op.name, node.output.type if node.outputs[0] else None
+    if type is not None and not node.op.domain and (name == "MatMul" or (name == "Gemm" and type.dtype.is_float)):
+        return [_contract(node, arrays, type)]
+    narrow = type is not None and type.dtype.is_float and type.dtype is not f64
+    in_double = name in _IN_DOUBLE and not node.op.domain and narrow
+    try:
+        return _run_in_double(node, arrays) if in_double else run_node(node, arrays)
+    except EvaluationFailed:
+        return None
+
+
+def _run_in_double(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+    wide = [_widened(value) for value in node.inputs]
+    doubles = Node(node.op, wide, [_widened(value) for value in node.outputs], ())
+    results = run_node(
+        doubles,
+        [
+            array.astype(np.float64) if array is not None and value and value.type.dtype.is_float else array
+            for array, value in zip(arrays, node.inputs, strict=True)
+        ],
+    )
+    return [
+        array if array is None or value is None else array.astype(value.type.dtype.numpy)
+        for array, value in zip(results, node.outputs, strict=True)
+    ]
+
+
+def _widened(value: Value | None) -> Value | None:
+    if value is None or not value.type.dtype.is_float:
+        return value
+    return Value(value.name, Fact(TensorType(f64, value.type.shape)))
+
+
+def _contract(node: Node, arrays: Sequence[np.ndarray | None], type: TensorType) -> np.ndarray:
+    """MatMul or Gemm: products added one after the other, the same on every machine."""
+    attributes = vars(node.op)
+    wide: np.dtype[np.generic] = np.dtype(np.float64 if type.dtype.is_float else type.dtype.numpy)
+    a, b, *rest = (array if array is None else array.astype(wide) for array in arrays)
+    assert a is not None and b is not None
+    if attributes.get("transA"):
+        a = a.T
+    if attributes.get("transB"):
+        b = b.T
+    product = dot(a, b)
+    if node.op.name == "Gemm":
+        product = product * float(attributes["alpha"])
+        if rest and rest[0] is not None:
+            product = product + rest[0] * float(attributes["beta"])
+    return np.asarray(product.astype(type.dtype.numpy))
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """numpy's matmul without BLAS: one product after the other is added, elementwise operations only."""
+    left = a[None, :] if a.ndim == 1 else a
+    right = b[:, None] if b.ndim == 1 else b
+    shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    total = np.zeros((*shape, left.shape[-2], right.shape[-1]), left.dtype)
+    for k in range(left.shape[-1]):
+        total += left[..., :, k, None] * right[..., None, k, :]
+    if a.ndim == 1:
+        total = total[..., 0, :]
+    return total[..., 0] if b.ndim == 1 else total

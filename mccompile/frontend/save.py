@@ -1,0 +1,143 @@
+"""Graphs and single nodes back to ONNX.
+
+Invariant: what is written means the same as the graph. Operators are kept in their newest form, so the model is of the
+newest opset; one that has to be read under an older opset stands in a function of its own with another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    ValueInfoProto,
+    defs,
+    helper,
+    numpy_helper,
+)
+
+from ..base.constant import Constant
+from ..base.errors import InternalError
+from ..graph.ir import Graph, Node, Value
+from ..ops.api import Operator
+
+_REGION_NAMES = {"If": ("then_branch", "else_branch")}  # every other operator with regions has one body
+
+
+def to_onnx(graph: Graph) -> ModelProto:
+    """The whole graph as a model."""
+    writer = _Writer()
+    return writer.model(writer.graph(graph))
+
+
+def node_model(node: Node) -> ModelProto:
+    """One node as a model: inputs `in0`, `in1` ..., outputs `out0` ...; what is absent is left out."""
+    inputs = [f"in{i}" if value else "" for i, value in enumerate(node.inputs)]
+    outputs = [f"out{i}" if value else "" for i, value in enumerate(node.outputs)]
+    writer = _Writer(newest=_operator(node).to_onnx()[1])
+    proto = helper.make_graph(
+        [writer.node(node, inputs, outputs)],
+        "node",
+        [_info(name, value) for name, value in zip(inputs, node.inputs, strict=True) if value],
+        [_info(name, value) for name, value in zip(outputs, node.outputs, strict=True) if value],
+    )
+    return writer.model(proto)
+
+
+class _Writer:
+    def __init__(self, newest: int | None = None) -> None:
+        self.opset = newest or defs.onnx_opset_version()
+        self.domains: dict[str, int] = {"": self.opset}
+        self.functions: dict[str, FunctionProto] = {}
+
+    def model(self, graph: GraphProto) -> ModelProto:
+        imports = [helper.make_opsetid(domain, version) for domain, version in sorted(self.domains.items())]
+        functions = list(self.functions.values())
+        return helper.make_model(graph, producer_name="mccompile", opset_imports=imports, functions=functions)
+
+    def graph(self, graph: Graph, is_region: bool = False) -> GraphProto:
+        nodes = []
+        for node in graph.nodes:
+            names = [value.name if value else "" for value in node.inputs]
+            nodes.append(self.node(node, names, [value.name if value else "" for value in node.outputs]))
+        constants = [] if is_region else graph.constants()  # those that regions read are among the outermost graph's
+        return helper.make_graph(
+            nodes,
+            graph.name,
+            [_info(value.name, value) for value in graph.inputs],
+            [_info(value.name, value) for value in graph.outputs],
+            [numpy_helper.from_array(value.constant.array, value.name) for value in constants if value.constant],
+        )
+
+    def node(self, node: Node, inputs: list[str], outputs: list[str]) -> NodeProto:
+        op = _operator(node)
+        attributes, opset = op.to_onnx()
+        if op.domain and op.domain not in self.domains:
+            versions = [s.since_version for s in defs.get_all_schemas_with_history() if s.domain == op.domain]
+            self.domains[op.domain] = max(versions, default=1)
+        version = (opset or self.opset) if not op.domain else self.domains[op.domain]
+        proto = helper.make_node(op.name, inputs, outputs, " + ".join(node.provenance), domain=op.domain)
+        proto.attribute.extend(self.attributes(op, attributes, version))
+        region_names = _REGION_NAMES.get(op.name, ("body",))
+        for name, region in zip(region_names, node.regions, strict=False):
+            proto.attribute.append(helper.make_attribute(name, self.graph(region, is_region=True)))
+        if not op.domain and version != self.opset:
+            return self.under(version, proto)
+        return proto
+
+    def under(self, opset: int, proto: NodeProto) -> NodeProto:
+        """The node as a call of a function that is read under its own opset."""
+        name = f"{proto.op_type}_{len(self.functions)}"
+        domain = "mccompile.opset"
+        formal_ins = [f"in{i}" if text else "" for i, text in enumerate(proto.input)]
+        formal_outs = [f"out{i}" if text else "" for i, text in enumerate(proto.output)]
+        inner = NodeProto()
+        inner.CopyFrom(proto)
+        del inner.input[:], inner.output[:]
+        inner.input.extend(formal_ins)
+        inner.output.extend(formal_outs)
+        self.domains[domain] = 1
+        self.functions[name] = helper.make_function(
+            domain,
+            name,
+            [text for text in formal_ins if text],
+            [text for text in formal_outs if text],
+            [inner],
+            [helper.make_opsetid("", opset)],
+        )
+        actual_ins, actual_outs = [text for text in proto.input if text], [text for text in proto.output if text]
+        return helper.make_node(name, actual_ins, actual_outs, proto.name, domain=domain)
+
+    def attributes(self, op: Operator, attributes: Mapping[str, Any], version: int) -> list[AttributeProto]:
+        if not attributes:
+            return []
+        known: Mapping[str, Any] = {}
+        if defs.has(op.name, op.domain):
+            known = defs.get_schema(op.name, version, op.domain).attributes
+        made = []
+        for name, value in attributes.items():
+            if known and name not in known:
+                raise InternalError(f"{op.name} of opset {version} has no attribute {name!r}")
+            kind = int(known[name].type.value) if known else None
+            if isinstance(value, Constant):
+                value = numpy_helper.from_array(value.array, name)
+            made.append(helper.make_attribute(name, value, attr_type=kind))
+        return made
+
+
+def _operator(node: Node) -> Operator:
+    if not isinstance(node.op, Operator):
+        raise InternalError(f"{node.op.qualified_name} cannot be written as ONNX")
+    return node.op
+
+
+def _info(name: str, value: Value) -> ValueInfoProto:
+    dims = [dim if isinstance(dim, int) else str(dim) for dim in value.type.shape]
+    return helper.make_tensor_value_info(name, value.type.dtype.onnx, dims)
+
+
