@@ -1,0 +1,67 @@
+"""concat in portable C: each operand copied to its place, runs that lie together with memcpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DTYPES, f16, f32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.moves import copy
+from mccompile.kinds.concat import Concat
+from mccompile.program.ir import root
+
+
+class ConcatStrided(Kernel):
+    kind = Concat
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(name: str, axis: int, *parts: TensorType, **options: Any) -> Case:
+            shape = list(parts[0].shape)
+            shape[axis] = sum(static(part.shape[axis]) for part in parts)
+            return Case(name, Concat(axis), parts, (TensorType(parts[0].dtype, tuple(shape)),), **options)
+
+        i4 = DTYPES["i4"]
+        images = [TensorType(f32, (2, channels, 5, 7)) for channels in (3, 1, 4)]
+        return [
+            case("channels", 1, *images),
+            case("last_axis", 2, TensorType(f16, (2, 3, 5)), TensorType(f16, (2, 3, 1))),
+            case("transposed", 0, TensorType(u8, (2, 3)), TensorType(u8, (4, 3)), permute={1: (1, 0)}),
+            case("vectors", 0, TensorType(f32, (1,)), TensorType(f32, (1,))),
+            case("packed", 1, TensorType(i4, (3, 3)), TensorType(i4, (3, 2))),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Concat)
+        y, axis = call.outs[0], call.kind.axis
+        outs, ins = self.parameter_names(call)
+        copies = []
+        first = 0
+        for name, x in zip(ins, call.ins, strict=True):
+            part = y.sliced(axis, 0, x.shape[axis])
+            start = first * static(y.strides[axis])
+            if not same_place(y.sliced(axis, first, x.shape[axis]), x):
+                copies.append(copy(part, x, outs[0], name, start))
+            first += static(x.shape[axis])
+        return {"copies": copies}
+
+    def label(self, call: Call) -> str:
+        return f"concat_{len(call.ins)}"
+
+
+def same_place(part: View, x: View) -> bool:
+    """Was the operand computed right where it belongs?"""
+    (a, a_bytes), (b, b_bytes) = root(part.buffer), root(x.buffer)
+    bits = x.buffer.dtype.bits
+    starts = a_bytes * 8 + static(part.offset) * bits, b_bytes * 8 + static(x.offset) * bits
+    return a is b and starts[0] == starts[1] and part.strides == x.strides

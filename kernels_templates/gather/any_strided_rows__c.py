@@ -1,0 +1,81 @@
+"""gather in portable C: positions are read where indices change, and below that elements are copied in runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DTYPES, f16, f32, f64, i8, i32, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import load_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.moves import along, move_c, place, position_c
+from mccompile.kinds.gather import Gather
+
+
+class GatherRows(Kernel):
+    kind = Gather
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(name: str, kind: Gather, x: TensorType, y: tuple[int, ...], **options: Any) -> Case:
+            indices = [TensorType(i64 if name != "elements" else i32, y)] * sum(axis < 0 for axis in kind.axes)
+            return Case(name, kind, (x, *indices), (TensorType(x.dtype, y),), **options)
+
+        x = TensorType(f32, (4, 5, 6))
+        wild = {1: (-9.0, 9.0), 2: (-9.0, 9.0)}  # outside as well: the nearest element inside is taken
+        turned = {0: (1, 0), 1: (1, 0)}
+        return [
+            case("rows", Gather((-1, 1, 2)), x, (3, 5, 6), ranges=wild),
+            case("middle", Gather((0, -1, 3)), TensorType(f16, (2, 5, 3)), (2, 2, 3, 3), ranges=wild),
+            case("elements", Gather((0, -1)), TensorType(i8, (3, 4)), (2, 7), ranges=wild),
+            case("transposed", Gather((-1, 1)), TensorType(f64, (4, 5)), (3, 5), permute=turned, ranges=wild),
+            case("two", Gather((-2, 0, -1)), x, (5, 7), ranges=wild),
+            case("packed", Gather((-1, 1)), TensorType(DTYPES["u4"], (4, 3)), (5, 3), ranges=wild),
+            case("in_range", Gather((0, -1), in_range=True), TensorType(f32, (2, 3)), (2, 5), ranges={1: (0.0, 2.0)}),
+            case("scalar", Gather((-1,)), TensorType(f32, (4,)), (), ranges=wild),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Gather)
+        x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.kind.axes
+        (y_name,), (x_name, *index_names) = self.parameter_names(call)
+        loops = nest(y.type.static_shape, [y, along(x, axes, y.type.static_shape), *indices])
+        counters = [loop.counter for loop in loops.loops]
+        # Indices change along the outer loops only; from there on elements lie evenly.
+        depth = max((1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s), default=0)
+        lines = []
+        steps = []
+        for axis, number in enumerate(axes):
+            if number < 0:
+                view, operand = indices[-1 - number], 1 - number
+                load = load_c(view.buffer.dtype, index_names[-1 - number], loops.index(operand))
+                lines += position_c(f"p{axis}", load, static(x.shape[axis]), call.kind.in_range)
+                steps.append((f"p{axis}", static(x.strides[axis])))
+        from_index = [*counters[:depth], *(name for name, _ in steps)]
+        from_steps = [*loops.strides[1][:depth], *(step for _, step in steps)]
+        inner = loops.loops[depth:]
+        dtype = y.buffer.dtype
+        if len(inner) == 1 and loops.strides[0][-1] == loops.strides[1][-1] == 1 and not dtype.is_packed:
+            target = place(y_name, index_c(loops.strides[0][:-1], counters[:-1]))
+            origin = place(x_name, index_c(from_steps, from_index))
+            statement = f"memcpy({target}, {origin}, {dtype.nbytes(inner[0].extent)});"
+            inner = ()
+        else:
+            from_index += counters[depth:]
+            from_steps += loops.strides[1][depth:]
+            statement = move_c(dtype, y_name, loops.index(0), x_name, index_c(from_steps, from_index))
+        return {"loops": loops.loops[:depth], "lines": lines, "inner": inner, "statement": statement}
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, Gather)
+        return "gather_" + "".join("i" if axis < 0 else str(axis) for axis in call.kind.axes)

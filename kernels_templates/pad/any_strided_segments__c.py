@@ -1,0 +1,209 @@
+"""pad in portable C: outer axes work out where they read (or fill a slab), the innermost goes in even segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import literal_c, load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import Loop, index_c
+from mccompile.kernels.moves import move_c, place
+from mccompile.kinds.pad import Pad
+
+Segment = tuple[int, int, int | None, int]  # first, count, first of x (or None: the constant), step
+
+
+@dataclass
+class Axis:
+    size: int  # of x
+    before: int
+    after: int
+    x_stride: int
+    y_stride: int
+
+    @property
+    def extent(self) -> int:
+        return self.before + self.size + self.after
+
+
+class PadSegments(Kernel):
+    kind = Pad
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(
+            name: str, x: TensorType, before: tuple[int, ...], after: tuple[int, ...], mode: str, **options: Any
+        ) -> Case:
+            shape = tuple(b + static(dim) + a for b, dim, a in zip(before, x.shape, after, strict=True))
+            value = (TensorType(x.dtype, ()),) if mode == "constant" and name != "zero" else ()
+            return Case(name, Pad(before, after, mode), (x, *value), (TensorType(x.dtype, shape),), **options)
+
+        image = TensorType(f32, (2, 3, 4, 5))
+        before, after = (0, 0, 1, 2), (0, 0, 2, 3)
+        turned = {0: (0, 2, 3, 1)}
+        return [
+            case("zero", image, before, after, "constant"),
+            case("constant", image, before, after, "constant", permute=turned),
+            case("channels", image, (0, 1, 0, 0), (1, 2, 0, 0), "constant"),
+            *(case(mode, image, before, after, mode, permute=turned) for mode in ("edge", "reflect", "wrap")),
+            case("edge_outer", TensorType(f16, (3, 2)), (2, 0), (3, 0), "edge"),
+            case("reflect_far", TensorType(i8, (3, 3)), (5, 4), (7, 8), "reflect"),
+            case("reflect_one", TensorType(i64, (1, 2)), (2, 0), (1, 0), "reflect"),
+            case("wrap_far", TensorType(f32, (2, 3)), (5, 7), (4, 8), "wrap"),
+            case("packed", TensorType(DTYPES["i4"], (3, 3)), (1, 1), (0, 2), "constant"),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Pad)
+        x, y, kind = call.ins[0], call.outs[0], call.kind
+        dtype = y.buffer.dtype
+        names = self.parameter_names(call)
+        axes = _merged(
+            [
+                Axis(static(dim), kind.before[axis], kind.after[axis], static(x.strides[axis]), static(y.strides[axis]))
+                for axis, dim in enumerate(x.shape)
+            ],
+            kind.mode,
+        )
+        outer, inner = axes[:-1], axes[-1]
+        loops = []
+        for number, axis in enumerate(outer):
+            counters = [f"i{n}" for n in range(number + 1)]
+            at = index_c([a.y_stride for a in outer[: number + 1]], counters)
+            filled = axis.before + axis.after > 0 and kind.mode == "constant"
+            loops.append(
+                {
+                    "counter": f"i{number}",
+                    "extent": axis.extent,
+                    "source": f"s{number}",
+                    "place": _source_c(kind.mode, axis, f"i{number}"),
+                    "inside": f"i{number} >= {axis.before} && i{number} < {axis.before + axis.size}" if filled else "",
+                    "slab": _slab(axes[number + 1 :], at, dtype, names[0][0]) if filled else None,
+                }
+            )
+        y_at = index_c([a.y_stride for a in outer], [f"i{n}" for n in range(len(outer))])
+        x_at = index_c([a.x_stride for a in outer], [f"s{n}" for n in range(len(outer))])
+        segments = [_segment_c(part, inner, dtype, names, y_at, x_at) for part in _segments(kind.mode, inner)]
+        fill = ""
+        if kind.mode == "constant":
+            fill = load_c(dtype, names[1][1], "0") if len(call.ins) == 2 else literal_c(0, dtype)
+        return {"loops": loops, "segments": segments, "type": dtype.compute_c, "fill": fill}
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, Pad)
+        return f"pad_{call.kind.mode}"
+
+
+def _merged(axes: Sequence[Axis], mode: str) -> list[Axis]:
+    """Fewer axes: one without padding joins the axis before it where both tensors allow; a constant pads whole rows as well."""
+    result: list[Axis] = []
+    for axis in axes:
+        last = result[-1] if result else None
+        plain = axis.before == axis.after == 0
+        if (
+            last
+            and plain
+            and (mode == "constant" or last.before == last.after == 0)
+            and last.x_stride == axis.x_stride * axis.size
+            and last.y_stride == axis.y_stride * axis.size
+        ):
+            sizes = (last.size * axis.size, last.before * axis.size, last.after * axis.size)
+            result[-1] = Axis(*sizes, axis.x_stride, axis.y_stride)
+        elif not plain or axis.size != 1:
+            result.append(axis)
+    return result or [Axis(1, 0, 0, 1, 1)]
+
+
+def _source_c(mode: str, axis: Axis, i: str) -> str:
+    """C text of the position of x that position `i` of the result shows, for an axis that is not the innermost."""
+    if not (axis.before or axis.after):
+        return i
+    if mode == "edge":
+        return f"{i} < {axis.before} ? 0 : {i} < {axis.before + axis.size} ? {i} - {axis.before} : {axis.size - 1}"
+    if mode == "wrap":
+        return f"({i} + {-axis.before % axis.size}) % {axis.size}"
+    if mode == "reflect":
+        if axis.size == 1:
+            return f"{i} * 0"
+        period = 2 * (axis.size - 1)
+        there = f"({i} + {-axis.before % period}) % {period}"
+        return f"{there} < {axis.size} ? {there} : {period} - {there}"
+    return f"{i} - {axis.before}"
+
+
+def _source(mode: str, axis: Axis, i: int) -> int | None:
+    """The same as a number; None where the constant goes."""
+    at = i - axis.before
+    if 0 <= at < axis.size:
+        return at
+    if mode == "edge":
+        return 0 if at < 0 else axis.size - 1
+    if mode == "wrap":
+        return at % axis.size
+    if mode == "reflect":
+        period = max(2 * (axis.size - 1), 1)
+        return min(at % period, period - at % period) if axis.size > 1 else 0
+    return None
+
+
+def _segments(mode: str, axis: Axis) -> list[Segment]:
+    """The runs that make up the innermost axis."""
+    found: list[Segment] = []
+    if mode == "constant":
+        end = axis.before + axis.size
+        return [p for p in [(0, axis.before, None, 0), (axis.before, axis.size, 0, 1), (end, axis.after, None, 0)] if p[1]]
+    sources = [_source(mode, axis, i) or 0 for i in range(axis.extent)]
+    for i, source in enumerate(sources):
+        first, count, start, step = found[-1] if found else (0, 0, 0, 0)
+        if count == 1 and start is not None and abs(source - start) <= 1:
+            found[-1] = (first, 2, start, source - start)
+        elif count > 1 and start is not None and source == start + count * step:
+            found[-1] = (first, count + 1, start, step)
+        else:
+            found.append((i, 1, source, 1))
+    return found
+
+
+def _segment_c(
+    part: Segment, axis: Axis, dtype: DType, names: tuple[list[str], list[str]], y_at: str, x_at: str
+) -> dict[str, Any]:
+    first, count, source, step = part
+    y, x = names[0][0], names[1][0]
+    y_first = f"{y_at} + {first * axis.y_stride}".removeprefix("0 + ").removesuffix(" + 0")
+    if source is None:
+        return {"count": count, "statement": store_c(dtype, y, f"{y_first} + {_times('j', axis.y_stride)}", "fill")}
+    x_first = f"{x_at} + {source * axis.x_stride}".removeprefix("0 + ").removesuffix(" + 0").replace("+ -", "- ")
+    x_step = step * axis.x_stride
+    if x_step == axis.y_stride == 1 and not dtype.is_packed:
+        return {"count": 0, "statement": f"memcpy({place(y, y_first)}, {place(x, x_first)}, {dtype.nbytes(count)});"}
+    from_x = f"{x_first} + {_times('j', x_step)}".replace("+ -", "- ") if x_step else x_first
+    return {"count": count, "statement": move_c(dtype, y, f"{y_first} + {_times('j', axis.y_stride)}", x, from_x)}
+
+
+def _times(counter: str, stride: int) -> str:
+    return counter if stride == 1 else f"{counter} * {stride}"
+
+
+def _slab(axes: Sequence[Axis], at: str, dtype: DType, y: str) -> dict[str, Any]:
+    """Loops that fill all of `axes` of the result."""
+    spans: list[tuple[int, int]] = []
+    for axis in axes:
+        if spans and spans[-1][1] == axis.y_stride * axis.extent:
+            spans[-1] = (spans[-1][0] * axis.extent, axis.y_stride)
+        else:
+            spans.append((axis.extent, axis.y_stride))
+    loops = [Loop(f"f{number}", extent) for number, (extent, _) in enumerate(spans)]
+    index = " + ".join([at, *(_times(loop.counter, stride) for loop, (_, stride) in zip(loops, spans, strict=True))])
+    return {"loops": loops, "statement": store_c(dtype, y, index.removeprefix("0 + "), "fill")}

@@ -1,0 +1,109 @@
+"""resize in portable C: for every element, a nest of loops over the taps of each resized axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f16, f32, f64, i32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, operand
+from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.moves import along
+from mccompile.kinds.resize import Resize
+
+
+class ResizeTaps(Kernel):
+    kind = Resize
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(
+            name: str, kind: Resize, x: TensorType, sizes: tuple[int, ...], *extra: TensorType, **options: Any
+        ) -> Case:
+            shape = list(x.shape)
+            tables: list[TensorType] = []
+            ranges = {}
+            for axis, size, taps in zip(kind.axes, sizes, kind.taps, strict=True):
+                ranges[1 + len(tables)] = (0.0, static(shape[axis]) - 1.0)
+                tables += [TensorType(i32, (size, taps)), TensorType(kind.accumulator, (size, taps))]
+                shape[axis] = size
+            dtype = kind.epilogue.dtype if kind.epilogue else x.dtype
+            return Case(name, kind, (x, *tables, *extra), (TensorType(dtype, tuple(shape)),), ranges=ranges, **options)
+
+        image = TensorType(f32, (2, 3, 4, 5))
+        plus = apply("add", operand(0, f32), operand(1, f32))
+        return [
+            case("bilinear", Resize((2, 3), (2, 2), f32), image, (7, 3)),
+            case("channels_last", Resize((2, 3), (2, 2), f32), image, (5, 8), permute={0: (0, 2, 3, 1)}),
+            case("cubic_1d", Resize((2,), (4,), f64), TensorType(f64, (1, 2, 5)), (9,)),
+            case("three_axes", Resize((0, 1, 2), (2, 3, 1), f32), TensorType(f32, (2, 3, 4)), (3, 2, 5)),
+            case("u8", Resize((1,), (2,), f32, cast(operand(0, f32), u8)), TensorType(u8, (3, 4)), (6,)),
+            case("f16", Resize((0,), (2,), f32, cast(operand(0, f32), f16)), TensorType(f16, (4, 3)), (6,)),
+            case("epilogue", Resize((1,), (2,), f32, plus), TensorType(f32, (3, 4)), (6,), TensorType(f32, (3, 6))),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        return Cost(static(macs) * 2e-9, code=300)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind = call.kind
+        assert isinstance(kind, Resize)
+        x, y = call.ins[0], call.outs[0]
+        (y_name,), in_names = self.parameter_names(call)
+        shape = y.type.static_shape
+        direct = along(x, [-1 if axis in kind.axes else axis for axis in range(len(shape))], shape)
+        rows = [along(table, (axis, -1), shape) for axis, *pair in _tables(call) for table in pair]
+        extras = call.ins[kind.fixed :]
+        loops = nest(shape, [y, direct, *rows, *extras])
+        accumulator = kind.accumulator
+        sums = []
+        before = loops.index(1)
+        for level, (axis, positions, weights) in enumerate(_tables(call)):
+            number = 1 + 2 * level
+            tap = f"t{level}"
+            counters = [*(loop.counter for loop in loops.loops), tap]
+            at = index_c((*loops.strides[1 + number], static(positions.strides[1])), counters)
+            weight = index_c((*loops.strides[2 + number], static(weights.strides[1])), counters)
+            step = index_c((static(x.strides[axis]),), (f"(mcc_index){in_names[number]}[{at}]",))
+            place = f"{before} + {step}".removeprefix("0 + ")
+            sums.append(
+                {"sum": f"s{level}", "tap": tap, "taps": kind.taps[level], "offset": f"o{level}", "place": place}
+                | {"weight": f"{in_names[number + 1]}[{weight}]"}
+            )
+            before = f"o{level}"
+        element = cast_c(load_c(x.buffer.dtype, in_names[0], before), x.buffer.dtype, accumulator)
+        lines: list[str] = []
+        value = "s0"
+        if kind.epilogue is not None:
+            names = in_names[kind.fixed :]
+            start = 2 + len(rows)
+            loads = [load_c(v.buffer.dtype, names[i], loops.index(start + i)) for i, v in enumerate(extras)]
+            lines, value = to_statements(kind.epilogue, ["s0", *loads], loops.axes)
+        return {
+            "loops": loops.loops,
+            "sums": sums,
+            "type": accumulator.compute_c,
+            "zero": literal_c(0, accumulator),
+            "element": element,
+            "lines": lines,
+            "store": store_c(y.buffer.dtype, y_name, loops.index(0), value),
+        }
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, Resize)
+        return "resize_" + "x".join(map(str, call.kind.taps))
+
+
+def _tables(call: Call) -> list[tuple[int, Any, Any]]:
+    """Per resized axis: its number, the view of positions and that of weights."""
+    assert isinstance(call.kind, Resize)
+    return [(axis, call.ins[1 + 2 * n], call.ins[2 + 2 * n]) for n, axis in enumerate(call.kind.axes)]

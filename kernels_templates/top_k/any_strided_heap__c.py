@@ -1,0 +1,91 @@
+"""top_k in portable C: a heap of the k best so far in the results themselves, worst on top, sorted at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f16, f32, i8, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kinds.top_k import TopK
+
+
+class TopKHeap(Kernel):
+    kind = TopK
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(
+            name: str, dtype: DType, shape: tuple[int, ...], axis: int, k: int, largest: bool, **options: Any
+        ) -> Case:
+            found = (*shape[:axis], k, *shape[axis + 1 :])
+            outs = (TensorType(dtype, found), TensorType(i64, found))
+            return Case(name, TopK(axis, k, largest), (TensorType(dtype, shape),), outs, **options)
+
+        return [
+            case("largest", f32, (3, 50), 1, 7, True),
+            case("smallest", f32, (3, 50), 1, 7, False),
+            case("all_with_ties", i8, (2, 33, 3), 1, 33, True),
+            case("one", f32, (4, 9), 1, 1, True),
+            case("first_axis", f16, (9, 4), 0, 4, False, permute={0: (1, 0)}),
+            case("single", i64, (1,), 0, 1, True),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if not reason and 0 in call.outs[0].shape:
+            reason = "nothing is asked for"
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.ins[0].type.count) * 5e-9, code=400)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, TopK)
+        kind, x, dtype = call.kind, call.ins[0], call.ins[0].buffer.dtype
+        axis = kind.axis
+        steps = [static(view.strides[axis]) for view in (*call.outs, x)]
+        lines = [_without(view, axis) for view in (*call.outs, x)]
+        loops = nest(lines[0].type.static_shape, lines)
+        names = ("y0", "y1", "x")
+
+        def at(which: int, position: str) -> str:
+            return index_c((*loops.strides[which], steps[which]), [*(loop.counter for loop in loops.loops), position])
+
+        def get(which: int, position: str) -> str:
+            return load_c(i64 if which == 1 else dtype, names[which], at(which, position))
+
+        def put(which: int, position: str, value: str) -> str:
+            return store_c(i64 if which == 1 else dtype, names[which], at(which, position), value)
+
+        def ahead(a: str, b: str) -> str:
+            """C: is value a better than b?"""
+            if not dtype.is_float:
+                return f"{a} {'>' if kind.largest else '<'} {b}"
+            if kind.largest:
+                return f"({a} > {b} || ({a} != {a} && {b} == {b}))"
+            return f"({a} < {b} || ({b} != {b} && {a} == {a}))"
+
+        return {
+            "loops": loops.loops,
+            "n": static(x.shape[axis]),
+            "k": kind.k,
+            "type": dtype.compute_c,
+            "get": get,
+            "put": put,
+            "ahead": ahead,
+        }
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, TopK)
+        return f"top_{call.kind.k}"
+
+
+def _without(view: View, axis: int) -> View:
+    """The first element along an axis."""
+    return replace(view, shape=(*view.shape[:axis], 1, *view.shape[axis + 1 :]))
