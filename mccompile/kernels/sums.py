@@ -1,6 +1,6 @@
 """Loops that add up many floats without losing accuracy: blocks are summed on their own, and so are blocks of blocks.
 
-Invariant: no accumulator takes more than `BLOCK` terms, so the error grows with the logarithm of the count, not with the count.
+Invariant: no accumulator takes more than `BLOCK` terms of one loop, so the error grows with the logarithm of the count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class Level:
-    """One loop of a sum: `counter` from `first` up to `limit` (C texts) by `step`; it adds to the accumulator number `depth`."""
+    """One loop of a sum: `counter` from `first` up to `limit` (C texts) by `step`; it adds to accumulator `depth`."""
 
     counter: str
     first: str

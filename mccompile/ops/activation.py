@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dtypes import f32, f64
-from ..base.tensor import Shape, TensorType
+from ..base.tensor import Shape
 from ..expr.ir import Expr, apply, cast, literal
 from .api import Invalid
-from .elementwise import Activation, Binary, Unary, broadcast_shapes, widened
+from .elementwise import Activation, Binary, Unary, check_broadcast, widened
 
 
 def number(value: float, like: Expr) -> Expr:
@@ -219,14 +219,8 @@ class PRelu(Binary):
     takes = "numbers"
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        if broadcast_shapes(shapes) != shapes[0]:
-            raise Invalid(f"a slope of shape {shapes[1]} does not broadcast to x of shape {shapes[0]}")
+        check_broadcast(shapes[1], shapes[0], "the slope")
         return shapes[0]
-
-    def check(self, types: Sequence[TensorType]) -> None:
-        super().check(types)
-        if types[1].rank > types[0].rank:
-            raise Invalid(f"the slope {types[1]} has more axes than x {types[0]}")
 
     def expr(self, a: Expr, b: Expr) -> Expr:
         return where(apply("less", a, literal(0, a.dtype)), mul(a, b), a)

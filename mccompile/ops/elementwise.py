@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.dtypes import DType, f32
-from ..base.tensor import Shape, TensorType, broadcast
+from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .known_elements import known_result
@@ -144,3 +144,9 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
             raise Invalid(str(problem)) from None
         why = f"{problem} for every size of the free dimensions"
         raise Unsupported(why, "fix them with --dim or --shape") from None
+
+
+def check_broadcast(shape: Shape, target: Shape, what: str) -> None:
+    """Raises Invalid unless `shape` broadcasts to `target`, which stays as it is."""
+    if len(shape) > len(target) or broadcast_shapes([shape, target]) != target:
+        raise Invalid(f"{what} of shape {show_shape(shape)} does not broadcast to x of shape {show_shape(target)}")

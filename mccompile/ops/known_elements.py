@@ -47,25 +47,25 @@ def _evaluate(expr: Expr, operands: dict[int, Dim]) -> Dim | None:
         return None
     match expr:
         case Operand():
-            return _fitting(operands[expr.index], expr.dtype)
+            return fitting(operands[expr.index], expr.dtype)
         case Literal():
             return bool(expr.value) if expr.dtype is bool_ else int(expr.value)
         case Cast():
             value = _evaluate(expr.argument, operands)
             if value is None:
                 return None
-            return _unequal(value, 0) if expr.dtype is bool_ else _fitting(value, expr.dtype)
+            return _unequal(value, 0) if expr.dtype is bool_ else fitting(value, expr.dtype)
         case Apply() if expr.function in _FUNCTIONS:
             args = [_evaluate(arg, operands) for arg in expr.arguments]
             if expr.function == "select" and args[0] is not None:
                 return args[1] if args[0] else args[2]
             present = [arg for arg in args if arg is not None]
             if len(present) == len(args):
-                return _fitting(_FUNCTIONS[expr.function](*present), expr.dtype)
+                return fitting(_FUNCTIONS[expr.function](*present), expr.dtype)
     return None
 
 
-def _fitting(value: Dim | None, dtype: DType) -> Dim | None:
+def fitting(value: Dim | None, dtype: DType) -> Dim | None:
     """The value if it cannot overflow the type, as bool or int."""
     if value is None:
         return None

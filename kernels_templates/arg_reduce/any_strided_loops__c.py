@@ -1,0 +1,66 @@
+"""arg_reduce in portable C: a loop nest over the result, one loop along the axis inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f16, f32, i64, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import load_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kinds.arg_reduce import ArgReduce
+
+
+class StridedLoops(Kernel):
+    kind = ArgReduce
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        t, bytes_ = TensorType(f32, (2, 5, 3)), TensorType(u8, (6, 40))
+        return [
+            Case("largest", ArgReduce(1, True), (t,), (TensorType(i64, (2, 1, 3)),)),
+            Case(
+                "smallest_transposed", ArgReduce(1, False), (t,), (TensorType(i64, (2, 1, 3)),), permute={0: (2, 0, 1)}
+            ),
+            Case("last_of_equal", ArgReduce(1, True, True), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
+            Case("first_of_equal", ArgReduce(1, False), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
+            Case("halves", ArgReduce(0, True), (TensorType(f16, (9,)),), (TensorType(i64, (1,)),)),
+            Case("one", ArgReduce(0, True), (TensorType(f32, (1, 2)),), (TensorType(i64, (1, 2)),)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if not reason and call.ins[0].shape[call.kind.axis] == 0:  # type: ignore[attr-defined]
+            reason = "the axis is empty"
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.ins[0].type.count) * 2e-9, code=150)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, ArgReduce)
+        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        outs, ins = self.parameter_names(call)
+        kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
+        outer = nest([static(out.shape[a]) for a in kept], [out.permuted(kept), x.permuted(kept)])
+        strides = [*outer.strides[1], static(x.strides[kind.axis])]
+        counters = [loop.counter for loop in outer.loops]
+        dtype = x.buffer.dtype
+        return {
+            "outer": outer.loops,
+            "type": dtype.compute_c,
+            "extent": static(x.shape[kind.axis]),
+            "first": load_c(dtype, ins[0], index_c(strides[:-1], counters)),
+            "load": load_c(dtype, ins[0], index_c(strides, [*counters, "r"])),
+            "comparison": (">" if kind.largest else "<") + ("=" if kind.last else ""),
+            "last": kind.last,
+            "is_float": dtype.is_float,
+            "result": f"{outs[0]}[{outer.index(0)}]",
+        }
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, ArgReduce)
+        return "arg_max" if call.kind.largest else "arg_min"

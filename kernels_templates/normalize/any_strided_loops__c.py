@@ -1,0 +1,119 @@
+"""normalize in portable C: per group of elements two or three passes; the result may lie over the operand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f16, f32, f64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
+from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    elementwise_alias,
+    static_views,
+    supports_types,
+)
+from mccompile.kernels.loops import Loop, index_c, nest
+from mccompile.kernels.sums import levels
+from mccompile.kinds.normalize import Normalize
+
+
+class StridedLoops(Kernel):
+    kind = Normalize
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        t, half, double = TensorType(f32, (2, 3, 5, 7)), TensorType(f16, (3, 9)), TensorType(f64, (4, 6))
+        long = TensorType(f32, (2, 700))
+        scaled = apply("add", apply("mul", operand(0, f32), operand(1, f32)), operand(2, f32))
+        bounded = apply("max", operand(0, f32), literal(0.2, f32))
+        to_half = cast(operand(0, f32), f16)
+        wide = {0: (-90.0, 90.0)}
+        return [
+            Case("softmax", Normalize((3,), "softmax", f32), (t,), (t,), ranges=wide),
+            Case("softmax_of_channels", Normalize((1,), "softmax", f32), (t,), (t,), permute={0: (0, 2, 3, 1)}),
+            Case("softmax_epilogue", Normalize((2, 3), "softmax", f32, 0.0, bounded), (t,), (t,), ranges=wide),
+            Case("softmax_long", Normalize((1,), "softmax", f32), (long,), (long,)),
+            Case("softmax_halves", Normalize((1,), "softmax", f32, 0.0, to_half), (half,), (half,)),
+            Case("log_softmax", Normalize((1,), "log_softmax", f64), (double,), (double,), ranges=wide),
+            Case("standardize", Normalize((2, 3), "standardize", f32, 1e-5, scaled), (t, t, t), (t,)),
+            Case(
+                "standardize_long", Normalize((1,), "standardize", f32, 1e-3), (long,), (long,), ranges={0: (1.0, 2.0)}
+            ),
+            Case("standardize_halves", Normalize((1,), "standardize", f32, 1e-5, to_half), (half,), (half,)),
+            Case("rms", Normalize((0, 3), "rms", f32, 1e-5), (t,), (t,)),
+            Case("l1", Normalize((1,), "l1", f32), (t,), (t,)),
+            Case("l2", Normalize((1,), "l2", f64), (double,), (double,)),
+            Case("l2_of_zeros", Normalize((1,), "l2", f32), (t,), (t,), ranges={0: (0.0, 0.0)}),
+            Case("nothing_reduced", Normalize((), "softmax", f32), (t,), (t,)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)})
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.ins[0].type.count) * 10e-9, code=300)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_math.h", "math.h"})
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Normalize)
+        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        outs, ins = self.parameter_names(call)
+        views = (out, *call.ins)
+        inside = sorted(kind.axes, key=lambda axis: (-abs(static(x.strides[axis])), axis))
+        kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
+        indexed = kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue))
+        outer = nest([static(out.shape[a]) for a in kept], [v.permuted(kept) for v in views], indexed)
+        inner = nest([static(out.shape[a]) for a in inside], [v.permuted(inside) for v in views], indexed, prefix="r")
+        axes = dict(zip([*kept, *inside], [*outer.axes, *inner.axes], strict=True))
+        counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
+        places = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(len(views))]
+        loads = [load_c(view.buffer.dtype, ins[i], places[i + 1]) for i, view in enumerate(call.ins)]
+        count = 1
+        for axis in kind.axes:
+            count *= static(x.shape[axis])
+        wide = kind.accumulator
+        # Exponentials wait in the result where it holds them exactly, so that each is computed once.
+        keeps = kind.measure == "softmax" and kind.epilogue is None and out.buffer.dtype is wide
+        epilogue = kind.epilogue or operand(0, wide)
+        lines, value = to_statements(epilogue, ["v", *loads[1:]], [axes[axis] for axis in range(len(axes))])
+        loops = inner.loops or (Loop("r", 1),)
+        sums = levels(loops, blocked=True)
+        return {
+            "outer": outer.loops,
+            "inner": loops,
+            "levels": sums,
+            "deepest": f"a{sums[-1].depth}",
+            "measure": kind.measure,
+            "type": wide.compute_c,
+            "T": wide.name,
+            "f": "" if wide is f64 else "f",
+            "zero": literal_c(0, wide),
+            "one": literal_c(1, wide),
+            "lowest": literal_c(wide.low, wide),
+            "count": literal_c(count, wide),
+            "epsilon": literal_c(kind.epsilon, wide),
+            "x": loads[0],
+            "keeps": keeps,
+            "kept": f"{outs[0]}[{places[0]}]",
+            "lines": lines,
+            "store": store_c(out.buffer.dtype, outs[0], places[0], value),
+        }
+
+    def label(self, call: Call) -> str:
+        assert isinstance(call.kind, Normalize)
+        return call.kind.measure

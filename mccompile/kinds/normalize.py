@@ -1,0 +1,47 @@
+"""normalize: each group of elements (all that differ in `axes` only) brought to a common measure.
+
+softmax       exp(x) / sum(exp(x))                 log_softmax   x - log(sum(exp(x)))
+standardize   (x - mean) / sqrt(variance + epsilon)
+rms           x / sqrt(mean(x * x) + epsilon)
+l1, l2        x / sum(|x|), x / sqrt(sum(x * x)); 0 where that sum is 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dtypes import DType
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr
+from .api import Box, WithEpilogue, whole
+
+MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
+
+
+@dataclass(frozen=True)
+class Normalize(WithEpilogue):
+    name: ClassVar[str] = "normalize"
+    roles: ClassVar[tuple[str, ...]] = ("x",)
+    axes: tuple[int, ...]
+    measure: str
+    accumulator: DType
+    epsilon: float = 0.0
+    epilogue: Expr | None = None
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if not ins or len(outs) != 1:
+            return "it has an operand and one result"
+        if self.measure not in MEASURES:
+            return f"{self.measure} is not a measure"
+        if any(not 0 <= axis < ins[0].rank for axis in self.axes):
+            return f"axes {self.axes} are not those of {ins[0]}"
+        if self.accumulator.compute_c != ins[0].dtype.compute_c:
+            return f"{ins[0].dtype} is not computed in {self.accumulator}"
+        return self.check_epilogue(TensorType(self.accumulator, ins[0].shape), ins, outs[0])
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        full = whole(ins[0])
+        read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
+        return (read, *(box for _ in ins[1:]))

@@ -1,0 +1,65 @@
+"""reduce: elements combined along axes; the result keeps those axes with size 1.
+
+What is combined is `element`, an expression over the first `operands` operands at each position of their shape; the
+accumulated value goes through the epilogue. An empty set gives the identity of the combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dims import Dim
+from ..base.dtypes import DType
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr
+from .api import Box, WithEpilogue, check_expression, whole
+
+COMBINATIONS = ("add", "mul", "max", "min", "and", "or")  # scalar functions
+
+
+@dataclass(frozen=True)
+class Reduce(WithEpilogue):
+    name: ClassVar[str] = "reduce"
+    roles: ClassVar[tuple[str, ...]] = ("x",)
+    axes: tuple[int, ...]
+    combine: str
+    accumulator: DType
+    element: Expr
+    epilogue: Expr | None = None
+    operands: int = 1  # how many operands `element` is over; those of the epilogue follow
+
+    @property
+    def fixed(self) -> int:
+        return self.operands
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.element, *super().expressions())
+
+    def identity(self) -> int | float:
+        """What the accumulation starts from."""
+        starts = {"add": 0, "mul": 1, "max": self.accumulator.low, "min": self.accumulator.high, "and": 1, "or": 0}
+        return starts[self.combine]
+
+    def out_shape(self, x: Shape) -> Shape:
+        return tuple(1 if axis in self.axes else dim for axis, dim in enumerate(x))
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(outs) != 1 or self.operands < 1 or len(ins) < self.operands:
+            return f"a reduction has at least {max(self.operands, 1)} operands and one result"
+        if self.combine not in COMBINATIONS:
+            return f"{self.combine} does not combine elements"
+        if any(not 0 <= axis < ins[0].rank for axis in self.axes):
+            return f"axes {self.axes} are not those of {ins[0]}"
+        full = TensorType(self.accumulator, ins[0].shape)
+        reason = check_expression(self.element, ins[: self.operands], full)
+        return reason or self.check_epilogue(TensorType(self.accumulator, self.out_shape(ins[0].shape)), ins, outs[0])
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        full = whole(ins[0])
+        read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
+        return (*(read for _ in ins[: self.operands]), *(box for _ in ins[self.operands :]))
+
+    def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
+        return 0

@@ -1,0 +1,107 @@
+"""ArgMax, ArgMin, CumSum, CumProd: what runs along one axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dtypes import i64
+from ..base.tensor import Shape, TensorType
+from ..kinds.arg_reduce import ArgReduce
+from ..kinds.scan_axis import ScanAxis
+from ..program.ir import View
+from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, normal_axis
+from .elementwise import check_dtypes, wide
+
+
+class ArgExtreme(Operator):
+    fusion = REDUCTION
+    largest: ClassVar[bool]
+    axis: int
+    keepdims: int
+    select_last_index: int
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, "numbers", [x])
+        axis = normal_axis(self.axis, x.rank)
+        if x.rank and x.shape[axis] == 0:
+            raise Invalid(f"axis {axis} of {x} is empty")
+        kept: Shape = (1,) if self.keepdims else ()
+        return [Fact(TensorType(i64, (*x.shape[:axis], *(kept if x.rank else ()), *x.shape[axis + 1 :])))]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        if not x.shape:
+            x = to.reshape(x, (1,))
+        axis = normal_axis(self.axis, len(x.shape))
+        type = TensorType(i64, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        found = to.call(ArgReduce(axis, self.largest, bool(self.select_last_index)), [x], type)[0]
+        to.set(0, to.reshape(found, to.type().shape))
+
+
+@dataclass(frozen=True)
+class ArgMax(ArgExtreme):
+    name = "ArgMax"
+    versions = (1, 11, 12, 13)
+    largest = True
+    axis: int = 0
+    keepdims: int = 1
+    select_last_index: int = 0
+
+
+@dataclass(frozen=True)
+class ArgMin(ArgExtreme):
+    name = "ArgMin"
+    versions = (1, 11, 12, 13)
+    largest = False
+    axis: int = 0
+    keepdims: int = 1
+    select_last_index: int = 0
+
+
+class Cumulative(Operator):
+    combine: ClassVar[str]
+    exclusive: int
+    reverse: int
+
+    def axis(self, site: Site) -> int:
+        axes = site.known_ints(1, "the axis")
+        if len(axes) != 1:
+            raise Invalid(f"the axis (operand 1) is {site.type(1)}, not a scalar")
+        if not site.shape(0):
+            raise Invalid("a scalar has no axis")
+        return normal_axis(axes[0], len(site.shape(0)))
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_dtypes(self.name, "numbers", [site.type(0)])
+        self.axis(site)
+        return [Fact(site.type(0))]
+
+    def lower(self, to: Lowering) -> None:
+        axis, x = self.axis(to.site), to.input(0)
+
+        def directed(view: View) -> View:
+            size = view.shape[axis]
+            return view.sliced(axis, size - 1, size, -1) if self.reverse else view
+
+        kind = ScanAxis(axis, self.combine, wide(x.buffer.dtype), bool(self.exclusive))
+        to.set(0, directed(to.call(kind, [directed(x)], x.type)[0]))
+
+
+@dataclass(frozen=True)
+class CumSum(Cumulative):
+    name = "CumSum"
+    versions = (11, 14)
+    combine = "add"
+    exclusive: int = 0
+    reverse: int = 0
+
+
+@dataclass(frozen=True)
+class CumProd(Cumulative):
+    name = "CumProd"
+    versions = (26,)
+    combine = "mul"
+    exclusive: int = 0
+    reverse: int = 0

@@ -1,0 +1,306 @@
+"""Normalizations that measure their own input: Layer-, RMS-, Instance-, Group-, MeanVariance- and LpNormalization, LRN.
+
+All is computed in f32 (f64 for f64) and rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.dims import static
+from ..base.dtypes import DType, of_onnx
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.lrn import Lrn
+from ..kinds.normalize import Normalize
+from ..program.ir import View
+from .api import (
+    Fact,
+    Invalid,
+    Lowering,
+    OnnxNode,
+    Operator,
+    Site,
+    Unsupported,
+    make,
+    normal_axes,
+    normal_axis,
+    same_type,
+)
+from .elementwise import check_broadcast, check_dtypes, wide
+from .reduce import element_count, reduce_call
+
+
+def normalized(
+    to: Lowering, x: View, axes: tuple[int, ...], measure: str, epsilon: float, dtype: DType, scale_and_bias: list[View]
+) -> View:
+    """One call that normalizes, multiplies with the scale and adds the bias (views of x's shape; both optional)."""
+    accumulator = wide(x.buffer.dtype)
+    result = scaled(operand(0, accumulator), scale_and_bias)
+    plain = accumulator is dtype and not scale_and_bias
+    epilogue = None if plain else cast(result, dtype)
+    kind = Normalize(axes, measure, accumulator, epsilon, epilogue)
+    return to.call(kind, [x, *scale_and_bias], TensorType(dtype, x.shape))[0]
+
+
+def scaled(value: Expr, scale_and_bias: list[View], first: int = 1) -> Expr:
+    """value * scale + bias, these being operands from `first` on."""
+    for position, (function, view) in enumerate(zip(("mul", "add"), scale_and_bias, strict=False), first):
+        value = apply(function, value, cast(operand(position, view.buffer.dtype), value.dtype))
+    return value
+
+
+def of_channels(to: Lowering, index: int, shape: Shape) -> View:
+    """Operand `index`, one element per channel, as a view of shape [N, C, ...]."""
+    return to.reshape(to.input(index), (shape[1], *(1 for _ in shape[2:]))).broadcast_to(shape)
+
+
+def check_vector(site: Site, index: int, count: object, what: str) -> None:
+    if site.shape(index) != (count,):
+        raise Invalid(f"the {what} is {site.type(index)}, not a vector of {count}")
+
+
+@dataclass(frozen=True)
+class LayerNormalization(Operator):
+    """Results: the normalized tensor; optionally mean and 1 / deviation."""
+
+    name = "LayerNormalization"
+    versions = (17,)
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, "floats", [site.type(i) for i in range(len(site.facts)) if site.has(i)])
+        first = normal_axis(self.axis, x.rank)
+        for i in (1, 2):
+            if site.has(i):
+                check_broadcast(site.shape(i), x.shape, "the scale" if i == 1 else "the bias")
+        stash = of_onnx(self.stash_type)
+        if stash is None or not stash.is_float:
+            raise Invalid(f"stash_type {self.stash_type} is not a float type")
+        measure = TensorType(stash, (*x.shape[:first], *(1 for _ in x.shape[first:])))
+        return [Fact(x), Fact(measure), Fact(measure)][: site.outputs]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        dtype, accumulator = x.buffer.dtype, wide(x.buffer.dtype)
+        axes = tuple(range(normal_axis(self.axis, len(x.shape)), len(x.shape)))
+        parts = [to.input(i).broadcast_to(x.shape) for i in (1, 2) if to.has(i)]
+        if not to.wants(1) and not to.wants(2):
+            to.set(0, normalized(to, x, axes, "standardize", self.epsilon, dtype, parts))
+            return
+        count = literal(element_count(x.shape, axes), accumulator)
+        element, total = cast(operand(0, dtype), accumulator), operand(0, accumulator)
+        mean = reduce_call(to, axes, "add", element, [x], apply("div", total, count))
+        off = apply("sub", element, operand(1, accumulator))
+        spread = apply("add", apply("div", total, count), literal(self.epsilon, accumulator))
+        inverse = apply("div", literal(1, accumulator), apply("sqrt", spread))
+        middle = mean.broadcast_to(x.shape)
+        deviation = reduce_call(to, axes, "add", apply("mul", off, off), [x, middle], inverse)
+        value = scaled(apply("mul", off, operand(2, accumulator)), parts, first=3)
+        to.set(0, to.map(cast(value, dtype), [x, mean, deviation, *parts], x.shape))
+        for i, view in ((1, mean), (2, deviation)):
+            if to.wants(i):
+                to.set(i, to.cast(view, to.type(i).dtype))
+
+
+@dataclass(frozen=True)
+class RMSNormalization(Operator):
+    """The result has the type of the scale."""
+
+    name = "RMSNormalization"
+    versions = (23,)
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, scale = site.type(0), site.type(1)
+        check_dtypes(self.name, "floats", [x, scale], same=False)
+        normal_axis(self.axis, x.rank)
+        check_broadcast(scale.shape, x.shape, "the scale")
+        return [Fact(TensorType(scale.dtype, x.shape))]
+
+    def lower(self, to: Lowering) -> None:
+        x, type = to.input(0), to.type()
+        axes = tuple(range(normal_axis(self.axis, len(x.shape)), len(x.shape)))
+        scale = to.input(1).broadcast_to(x.shape)
+        to.set(0, normalized(to, x, axes, "rms", self.epsilon, type.dtype, [scale]))
+
+
+@dataclass(frozen=True)
+class InstanceNormalization(Operator):
+    name = "InstanceNormalization"
+    versions = (6, 22)
+    epsilon: float = 1e-5
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, "floats", [x, site.type(1), site.type(2)])
+        if x.rank < 3:
+            raise Invalid(f"x {x} has no spatial axes")
+        check_vector(site, 1, x.shape[1], "scale")
+        check_vector(site, 2, x.shape[1], "bias")
+        return [Fact(x)]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        parts = [of_channels(to, i, x.shape) for i in (1, 2)]
+        axes = tuple(range(2, len(x.shape)))
+        to.set(0, normalized(to, x, axes, "standardize", self.epsilon, x.buffer.dtype, parts))
+
+
+@dataclass(frozen=True)
+class GroupNormalization(Operator):
+    """Scale and bias have an element per channel; up to opset 20, which is `per_group`, one per group."""
+
+    name = "GroupNormalization"
+    versions = (18, 21)
+    num_groups: int
+    epsilon: float = 1e-5
+    stash_type: int = 1
+    per_group: bool = False
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 21:
+            node.attributes["per_group"] = True
+        return make(cls, node)
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        attributes: dict[str, Any] = {"num_groups": self.num_groups, "epsilon": self.epsilon}
+        return (attributes, 20) if self.per_group else (attributes | {"stash_type": self.stash_type}, None)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, "floats", [x, site.type(1), site.type(2)])
+        if x.rank < 2 or self.num_groups < 1:
+            raise Invalid(f"x {x} has no {self.num_groups} groups of channels")
+        channels = x.shape[1]
+        if not isinstance(channels, int):
+            raise Unsupported(f"groups of {channels} channels", "fix the dimension with --dim or --shape")
+        if channels % self.num_groups:
+            raise Invalid(f"{channels} channels do not divide into {self.num_groups} groups")
+        for i, what in ((1, "scale"), (2, "bias")):
+            check_vector(site, i, self.num_groups if self.per_group else channels, what)
+        return [Fact(x)]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        members = static(x.shape[1]) // self.num_groups
+        grouped = to.reshape(x, (x.shape[0], self.num_groups, members, *x.shape[2:]))
+        shape = (self.num_groups, 1 if self.per_group else members, *(1 for _ in x.shape[2:]))
+        parts = [to.reshape(to.input(i), shape).broadcast_to(grouped.shape) for i in (1, 2)]
+        axes = tuple(range(2, len(grouped.shape)))
+        result = normalized(to, grouped, axes, "standardize", self.epsilon, x.buffer.dtype, parts)
+        to.set(0, to.reshape(result, x.shape))
+
+
+@dataclass(frozen=True)
+class MeanVarianceNormalization(Operator):
+    """ONNX adds 1e-9 to the deviation; here its square is added to the variance, which differs only for deviations about
+    as small."""
+
+    name = "MeanVarianceNormalization"
+    versions = (9, 13)
+    axes: tuple[int, ...] = (0, 2, 3)
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_dtypes(self.name, "floats", [site.type(0)])
+        normal_axes(self.axes, site.type(0).rank)
+        return same_type(site)
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        axes = normal_axes(self.axes, len(x.shape))
+        to.set(0, normalized(to, x, axes, "standardize", 1e-18, x.buffer.dtype, []))
+
+
+@dataclass(frozen=True)
+class LpNormalization(Operator):
+    name = "LpNormalization"
+    versions = (1, 22)
+    axis: int = -1
+    p: int = 2
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_dtypes(self.name, "floats", [site.type(0)])
+        normal_axis(self.axis, site.type(0).rank)
+        if self.p not in (1, 2):
+            raise Invalid(f"p is {self.p}, not 1 or 2")
+        return same_type(site)
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        axis = normal_axis(self.axis, len(x.shape))
+        to.set(0, normalized(to, x, (axis,), f"l{self.p}", 0.0, x.buffer.dtype, []))
+
+
+@dataclass(frozen=True)
+class LRN(Operator):
+    name = "LRN"
+    versions = (1, 13)
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_dtypes(self.name, "floats", [site.type(0)])
+        if site.type(0).rank < 2 or self.size < 1:
+            raise Invalid(f"a window of {self.size} channels over {site.type(0)}")
+        return same_type(site)
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        to.set(0, to.call(Lrn(self.size, self.alpha, self.beta, self.bias), [x], x.type)[0])
+
+
+@dataclass(frozen=True)
+class BatchNormalization(Operator):
+    """Of a trained network: (x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. With `spatial` 0 (opset 7
+    and 8) the parameters have an element for every place as well."""
+
+    name = "BatchNormalization"
+    versions = (7, 9, 14, 15)
+    epsilon: float = 1e-5
+    momentum: float = 0.9
+    training_mode: int = 0
+    spatial: int = 1
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        attributes: dict[str, Any] = {"epsilon": self.epsilon, "momentum": self.momentum}
+        return (attributes, None) if self.spatial else (attributes | {"spatial": 0}, 7)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        if self.training_mode or site.outputs > 1:
+            raise Unsupported("BatchNormalization in training mode", "export the network for inference")
+        check_dtypes(self.name, "floats", [site.type(i) for i in range(5)], same=False)
+        if x.rank < 2:
+            raise Invalid(f"x {x} has no channels")
+        shape = x.shape[1:2] if self.spatial else x.shape[1:]
+        for i, what in enumerate(("scale", "bias", "mean", "variance"), 1):
+            if site.shape(i) != shape:
+                raise Invalid(f"the {what} {site.type(i)} does not fit x {x}")
+        return [Fact(x)]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        scale, bias, mean, variance = (to.input(i) for i in range(1, 5))
+        accumulator = wide(x.buffer.dtype)
+
+        def read(position: int, view: View) -> Expr:
+            return cast(operand(position, view.buffer.dtype), accumulator)
+
+        deviation = apply("sqrt", apply("add", read(1, variance), literal(self.epsilon, accumulator)))
+        factor = to.map(apply("div", read(0, scale), deviation), [scale, variance])
+        parts = [mean, factor, bias]
+        if self.spatial:
+            parts = [to.reshape(view, (x.shape[1], *(1 for _ in x.shape[2:]))) for view in parts]
+        off = apply("sub", read(0, x), read(1, mean))
+        value = apply("add", apply("mul", off, operand(2, accumulator)), read(3, bias))
+        to.set(0, to.map(cast(value, x.buffer.dtype), [x, *parts], x.shape))

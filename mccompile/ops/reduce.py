@@ -1,0 +1,255 @@
+"""Reductions over axes: ReduceSum and its family.
+
+An empty set of elements gives the identity of the operation; sums of many floats are exact but for the last places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+
+from ..base.dims import Dim, maximum, minimum, product
+from ..base.dtypes import DType, bool_, f64
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.reduce import Reduce
+from ..program.ir import View
+from .api import REDUCTION, Fact, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
+from .elementwise import check_dtypes, wide
+from .known_elements import fitting
+
+
+class Reduction(Operator):
+    """Fields, operands and shapes that all reductions share."""
+
+    fusion = REDUCTION
+    takes: ClassVar[str] = "numbers"
+    combine: ClassVar[str] = "add"
+    through_floats: ClassVar[bool] = False  # integers too are computed as floats
+    noop_with_empty_axes: int
+    keepdims: int
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        node.attribute_to_input("axes", 1)
+        return make(cls, node)
+
+    def element(self, x: Expr) -> Expr:
+        """What is combined, in the accumulator's type."""
+        return x
+
+    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+        """The result, in the accumulator's type."""
+        return total
+
+    def axes(self, site: Site) -> tuple[int, ...]:
+        rank = len(site.shape(0))
+        axes = site.known_ints(1, "the axes") if site.has(1) else []
+        if axes:
+            return normal_axes(axes, rank)
+        return () if self.noop_with_empty_axes else tuple(range(rank))
+
+    def result_shape(self, shape: Shape, axes: tuple[int, ...]) -> Shape:
+        if self.keepdims:
+            return tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
+        return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+
+    def accumulator(self, dtype: DType) -> DType:
+        return f64 if self.through_floats and not dtype.is_float else wide(dtype)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, self.takes, [x])
+        axes = self.axes(site)
+        return [Fact(TensorType(x.dtype, self.result_shape(x.shape, axes)), self.known(site, axes))]
+
+    def known(self, site: Site, axes: tuple[int, ...]) -> np.ndarray | None:
+        """The result where elements are known: products and sums of dimensions."""
+        value, function = site.value(0), _KNOWN.get(self.name)
+        if value is None or function is None or site.type(0).dtype is bool_:
+            return None
+        moved = np.moveaxis(value, axes, range(len(axes)))
+        rest = moved.shape[len(axes) :]
+        flat = moved.reshape(-1, *rest)
+        if not len(flat):
+            return None
+        result = np.empty(rest, dtype=object)
+        for place in np.ndindex(*rest):
+            element = fitting(reduce(function, [row.item(place) for row in flat]), site.type(0).dtype)
+            if element is None:
+                return None
+            result[place] = element
+        shape = tuple(1 if axis in axes else value.shape[axis] for axis in range(value.ndim))
+        return result.reshape(shape) if self.keepdims else result
+
+    def lower(self, to: Lowering) -> None:
+        axes = self.axes(to.site)
+        to.set(0, to.reshape(self.reduced(to, to.input(0), axes), to.type().shape))
+
+    def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
+        dtype = x.buffer.dtype
+        accumulator = self.accumulator(dtype)
+        element = self.element(cast(operand(0, dtype), accumulator))
+        result = cast(self.finish(operand(0, accumulator), lambda: element_count(x.shape, axes)), dtype)
+        return reduce_call(to, axes, self.combine, element, [x], result)
+
+
+def reduce_call(
+    to: Lowering, axes: tuple[int, ...], combine: str, element: Expr, ins: list[View], epilogue: Expr, extras: int = 0
+) -> View:
+    """One reduction of `element`; the last `extras` of `ins` belong to the epilogue. Reduced axes stay, with size 1."""
+    plain = epilogue == operand(0, element.dtype)
+    kind = Reduce(axes, combine, element.dtype, element, None if plain else epilogue, len(ins) - extras)
+    return to.call(kind, ins, TensorType(epilogue.dtype, kind.out_shape(ins[0].shape)))[0]
+
+
+def element_count(shape: Shape, axes: tuple[int, ...]) -> int:
+    """How many elements are reduced to one; needed at compile time."""
+    count = product(shape[axis] for axis in axes)
+    if not isinstance(count, int):
+        raise Unsupported(f"a mean over {count} elements, known only at run time", "fix it with --dim or --shape")
+    return count
+
+
+@dataclass(frozen=True)
+class ReduceSum(Reduction):
+    name = "ReduceSum"
+    versions = (1, 11, 13)
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+
+@dataclass(frozen=True)
+class ReduceMean(Reduction):
+    name = "ReduceMean"
+    versions = (1, 11, 13, 18)
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+        return apply("div", total, literal(count(), total.dtype))
+
+
+class Extreme(Reduction):
+    """Of bools as well, where False < True."""
+
+    takes = "numbers or bools"
+    of_bools: ClassVar[str] = ""
+
+    def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
+        if x.buffer.dtype is not bool_:
+            return super().reduced(to, x, axes)
+        return reduce_call(to, axes, self.of_bools, operand(0, bool_), [x], operand(0, bool_))
+
+
+@dataclass(frozen=True)
+class ReduceMax(Extreme):
+    name = "ReduceMax"
+    versions = (1, 11, 12, 13, 18, 20)
+    combine = "max"
+    of_bools = "or"
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+
+@dataclass(frozen=True)
+class ReduceMin(Extreme):
+    name = "ReduceMin"
+    versions = (1, 11, 12, 13, 18, 20)
+    combine = "min"
+    of_bools = "and"
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+
+@dataclass(frozen=True)
+class ReduceProd(Reduction):
+    name = "ReduceProd"
+    versions = (1, 11, 13, 18)
+    combine = "mul"
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+
+@dataclass(frozen=True)
+class ReduceL1(Reduction):
+    name = "ReduceL1"
+    versions = (1, 11, 13, 18)
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def element(self, x: Expr) -> Expr:
+        return apply("abs", x)
+
+
+@dataclass(frozen=True)
+class ReduceL2(Reduction):
+    name = "ReduceL2"
+    versions = (1, 11, 13, 18)
+    through_floats = True
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def element(self, x: Expr) -> Expr:
+        return apply("mul", x, x)
+
+    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+        return apply("sqrt", total)
+
+
+@dataclass(frozen=True)
+class ReduceSumSquare(Reduction):
+    name = "ReduceSumSquare"
+    versions = (1, 11, 13, 18)
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def element(self, x: Expr) -> Expr:
+        return apply("mul", x, x)
+
+
+@dataclass(frozen=True)
+class ReduceLogSum(Reduction):
+    name = "ReduceLogSum"
+    versions = (1, 11, 13, 18, 28)
+    through_floats = True
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+        return apply("log", total)
+
+
+@dataclass(frozen=True)
+class ReduceLogSumExp(Reduction):
+    """The largest element is taken out of the sum first, so no exponential overflows."""
+
+    name = "ReduceLogSumExp"
+    versions = (1, 11, 13, 18, 28)
+    through_floats = True
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
+
+    def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
+        dtype = x.buffer.dtype
+        accumulator = self.accumulator(dtype)
+        element, total = cast(operand(0, dtype), accumulator), operand(0, accumulator)
+        infinite = apply("or", apply("is_positive_inf", total), apply("is_negative_inf", total))
+        finite = apply("select", infinite, literal(0, accumulator), total)
+        top = reduce_call(to, axes, "max", element, [x], finite)
+        share = apply("exp", apply("sub", element, operand(1, accumulator)))
+        result = apply("add", apply("log", total), operand(1, accumulator))
+        ins = [x, top.broadcast_to(x.shape), top]
+        return reduce_call(to, axes, "add", share, ins, cast(result, dtype), extras=1)
+
+
+_KNOWN: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "ReduceSum": lambda a, b: a + b,
+    "ReduceProd": lambda a, b: a * b,
+    "ReduceMax": maximum,
+    "ReduceMin": minimum,
+}

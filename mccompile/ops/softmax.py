@@ -1,0 +1,98 @@
+"""Softmax, LogSoftmax, Hardmax along an axis.
+
+Up to opset 12 they worked on all axes from `axis` on, as one: `flattened` keeps that meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..base.dims import product
+from ..base.dtypes import i64
+from ..base.tensor import TensorType
+from ..expr.ir import apply, cast, index, literal, operand
+from ..kinds.arg_reduce import ArgReduce
+from ..kinds.normalize import Normalize
+from .api import OPAQUE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
+from .elementwise import check_dtypes, wide
+
+
+class AlongAxis(Operator):
+    fusion = OPAQUE
+    axis: int
+    flattened: bool
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 13:
+            node.attributes.setdefault("axis", 1)
+            node.attributes["flattened"] = True
+        return make(cls, node)
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        return {"axis": self.axis}, 12 if self.flattened else None
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        check_dtypes(self.name, "floats", [x])
+        if not x.rank:
+            raise Invalid("a scalar has no axis")
+        normal_axis(self.axis, x.rank)
+        return [Fact(x)]
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        first = normal_axis(self.axis, rank)
+        return tuple(range(first, rank)) if self.flattened else (first,)
+
+
+class Exponential(AlongAxis):
+    measure: ClassVar[str]
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        dtype = x.buffer.dtype
+        accumulator = wide(dtype)
+        epilogue = None if accumulator is dtype else cast(operand(0, accumulator), dtype)
+        kind = Normalize(self.axes(len(x.shape)), self.measure, accumulator, epilogue=epilogue)
+        to.set(0, to.call(kind, [x], x.type)[0])
+
+
+@dataclass(frozen=True)
+class Softmax(Exponential):
+    name = "Softmax"
+    versions = (1, 11, 13)
+    measure = "softmax"
+    axis: int = -1
+    flattened: bool = False
+
+
+@dataclass(frozen=True)
+class LogSoftmax(Exponential):
+    name = "LogSoftmax"
+    versions = (1, 11, 13)
+    measure = "log_softmax"
+    axis: int = -1
+    flattened: bool = False
+
+
+@dataclass(frozen=True)
+class Hardmax(AlongAxis):
+    """1 where the first of the largest elements is, 0 elsewhere."""
+
+    name = "Hardmax"
+    versions = (1, 11, 13)
+    axis: int = -1
+    flattened: bool = False
+
+    def lower(self, to: Lowering) -> None:
+        x = to.input(0)
+        shape, dtype = x.shape, x.buffer.dtype
+        axis = normal_axis(self.axis, len(shape))
+        if self.flattened:
+            x, axis = to.reshape(x, (product(shape[:axis]), product(shape[axis:]))), 1
+        type = TensorType(i64, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        where = to.call(ArgReduce(axis, largest=True), [x], type)[0]
+        chosen = apply("equal", index(axis), operand(0, i64))
+        result = to.map(apply("select", chosen, literal(1, dtype), literal(0, dtype)), [where], x.shape)
+        to.set(0, to.reshape(result, shape))
