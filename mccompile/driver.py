@@ -7,22 +7,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import __version__
-from .base.errors import Problem, WrongUse
+from .base.constant import Constant
+from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.names import c_identifier
 from .emit.package import Package, package
 from .frontend.load import load
+from .graph import text as graph_text
 from .graph.ir import Graph, all_nodes
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS
+from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, PassManager
+from .passes.constants_file import read_constants
 from .passes.lower import lower
 from .passes.plan_memory import plan_memory
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
+from .program import text as program_text
+from .program.ir import Program
 from .targets import api as target_api
 from .targets.api import Target
 
@@ -34,12 +40,15 @@ class Options:
     target: str = "generic"  # a name, or the path of a TOML file
     prefer: str = ""  # "ram", "time" or "flash"; empty: what the target prefers
     name: str = ""  # of the model, and prefix of all C names; empty: from the file's name
-    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # free dimensions by name: lowest and highest size
+    dims: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # free dimensions by name: lowest and highest size
     shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)  # of inputs by name
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes to leave out
     planner: str = "push-down"
     keep_inputs: bool = False
+    observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     print_after: frozenset[str] = frozenset()
     dump: Path | None = None
@@ -59,6 +68,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it)."""
     manager = pass_manager(options)
     context = manager.context
+    _observe(graph, options.observe)
     graph_passes, program_passes = chosen(options.optimize, options.without)
     manager.finished(GRAPH, graph, "load", sum(1 for _ in all_nodes(graph)))
     manager.run(GRAPH, graph, graph_passes)
@@ -71,16 +81,81 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     return package(plan, [(r.name, r.nodes_before, r.nodes_after) for r in manager.records], __version__)
 
 
+def run_passes(
+    file: Path, names: Sequence[str], options: Options, side_file: Path | None = None
+) -> tuple[str, dict[str, Constant]]:
+    """Runs passes by name on an ONNX file or on the text of a graph or a program (whose constants are in `side_file`,
+    by default constants.zip beside it). Gives the text of the result and the constants it refers to."""
+    manager = pass_manager(options)
+    ir = _read(file, options, side_file)
+    graph_passes = {p.name: p for p in GRAPH_PASSES}
+    program_passes = {p.name: p for p in PROGRAM_PASSES}
+    for name in names:
+        if isinstance(ir, Graph) and name in graph_passes:
+            manager.run(GRAPH, ir, [graph_passes[name]])
+        elif isinstance(ir, Graph) and name == "lower":
+            nodes = GRAPH.count(ir)
+            ir = lower(ir)
+            manager.finished(PROGRAM, ir, "lower", nodes)
+        elif isinstance(ir, Program) and name in program_passes:
+            manager.run(PROGRAM, ir, [program_passes[name]])
+        else:
+            known = [*graph_passes, "lower"] if isinstance(ir, Graph) else list(program_passes)
+            kind = "graph" if isinstance(ir, Graph) else "program"
+            raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), f"there are {', '.join(known)}"))
+    if isinstance(ir, Graph):
+        return GRAPH.show(ir), dict(GRAPH.constants(ir))
+    return PROGRAM.show(ir), dict(PROGRAM.constants(ir))
+
+
+def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Program:
+    """A model, or the text of an IR, told apart by how the file begins."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(64).lstrip()
+    except OSError as error:
+        raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error))) from None
+    if not start.startswith((b'graph "', b'program "')):
+        graph = load(file, options.dims, options.shapes)
+        _observe(graph, options.observe)
+        GRAPH.verify(graph, "load")
+        return graph
+    text = file.read_text(encoding="utf-8")
+    constants: dict[str, Constant] = {}
+    if side_file is not None or file.with_name("constants.zip").is_file():
+        constants = read_constants(side_file or file.with_name("constants.zip"))
+    if start.startswith(b'program "'):
+        program = program_text.read(text, constants, file.name)
+        PROGRAM.verify(program, file.name)
+        return program
+    graph = graph_text.read(text, resolve, constants, file.name)
+    GRAPH.verify(graph, file.name)
+    return graph
+
+
+def _observe(graph: Graph, names: tuple[str, ...]) -> None:
+    """Makes inner tensors outputs."""
+    found = {value.name: value for value in graph.values()}
+    unknown = [name for name in names if name not in found]
+    fix = 'name one that `mccompile opt MODEL --passes ""` shows'
+    raise_all(WrongUse, (Problem(f"there is no tensor {name!r} to observe", graph.name, "", fix) for name in unknown))
+    graph.outputs += [found[name] for name in names if not graph.is_output(found[name])]
+
+
 def pass_manager(options: Options) -> PassManager:
     """A manager for the options, with all of them checked."""
     names = {p.name for p in (*GRAPH_PASSES, *PROGRAM_PASSES)} | {"load", "lower", "all"}
     for wanted in sorted(options.print_after | options.without):
         if wanted not in names:
             raise WrongUse(Problem(f"there is no pass {wanted!r}", "", f"the passes are {', '.join(sorted(names))}"))
-    for kept in sorted(p.name for p in (*GRAPH_PASSES, *PROGRAM_PASSES) if not p.optional and p.name in options.without):
+    for kept in sorted(
+        p.name for p in (*GRAPH_PASSES, *PROGRAM_PASSES) if not p.optional and p.name in options.without
+    ):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
     if options.planner not in PLANNERS:
-        raise WrongUse(Problem(f"there is no planner {options.planner!r}", "", f"the planners are {', '.join(PLANNERS)}"))
+        raise WrongUse(
+            Problem(f"there is no planner {options.planner!r}", "", f"the planners are {', '.join(PLANNERS)}")
+        )
     if options.prefer not in ("", "ram", "time", "flash"):
         raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
     context = Context(options.resolved_target(), Registry.load(options.kernels), options.keep_inputs)

@@ -1,0 +1,73 @@
+"""Compares a result with its reference, element by element.
+
+Invariant: NaN equals NaN and an infinity equals itself; integers, bools and strings must be equal; a float may be off
+by `rtol` of its reference, and by `atol` more, where both the absolute amount and the millionth part of the largest
+reference count: a sum of numbers that cancel out is no more exact than its terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+RTOL, ATOL = 1e-3, 1e-7
+_OF_LARGEST = 1e-6
+
+
+@dataclass(frozen=True)
+class Comparison:
+    name: str
+    max_abs: float  # the largest difference
+    max_rel: float  # the same over the largest reference value
+    mismatches: int  # elements outside of the tolerance
+    why: str = ""  # where type or shape differ, so that nothing else can be compared
+
+    @property
+    def ok(self) -> bool:
+        return self.mismatches == 0 and not self.why
+
+
+def compare(name: str, got: np.ndarray, want: np.ndarray, rtol: float = RTOL, atol: float = ATOL) -> Comparison:
+    """How far `got` is from `want`."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        why = f"it is {got.dtype}{list(got.shape)}, the reference is {want.dtype}{list(want.shape)}"
+        return Comparison(name, float("inf"), float("inf"), max(want.size, 1), why)
+    if want.size == 0:
+        return Comparison(name, 0.0, 0.0, 0)
+    if want.dtype.kind in "OSU":
+        wrong = sum(_text(a) != _text(b) for a, b in zip(got.reshape(-1), want.reshape(-1), strict=True))
+        return Comparison(name, float(wrong > 0), float(wrong > 0), wrong)
+    if want.dtype.kind in "iub":
+        return _integers(name, got, want)
+    if want.dtype.kind == "c":
+        return _floats(name, np.stack([got.real, got.imag]), np.stack([want.real, want.imag]), rtol, atol)
+    return _floats(name, got.astype(np.float64), want.astype(np.float64), rtol, atol)
+
+
+def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
+    wrong = got != want
+    if not wrong.any():
+        return Comparison(name, 0.0, 0.0, 0)
+    pairs = [
+        (int(a), int(b)) for a, b in zip(got[wrong], want[wrong], strict=True)
+    ]  # 64-bit ones would not fit a float
+    largest = max(abs(int(want.max())), abs(int(want.min())))
+    most = max(abs(a - b) for a, b in pairs)
+    return Comparison(name, float(most), most / largest if largest else float(most), len(pairs))
+
+
+def _floats(name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> Comparison:
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    finite = np.isfinite(want)
+    largest = float(np.max(np.abs(want[finite]), initial=0.0))
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.where(same, 0.0, np.abs(got - want))
+    difference = np.where(np.isnan(difference), np.inf, difference)
+    allowed = np.where(finite, atol + _OF_LARGEST * largest + rtol * np.abs(np.where(finite, want, 0.0)), 0.0)
+    most = float(np.max(difference))
+    return Comparison(name, most, most / largest if largest else most, int(np.count_nonzero(difference > allowed)))
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)

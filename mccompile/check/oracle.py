@@ -1,0 +1,69 @@
+"""What a model should compute: onnxruntime with its optimiser off where it is installed, else onnx's reference
+evaluator.
+
+Both run the file itself. The only module that imports onnxruntime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..frontend.original import Original
+
+
+class Oracle:
+    """The reference of one model; `also` are inner tensors that it gives besides the outputs."""
+
+    def __init__(self, path: Path, also: Sequence[str] = ()) -> None:
+        self.original = Original(path)
+        self.also = tuple(also)
+        self._session = _session(self.original, self.also) if find_spec("onnxruntime") else None
+
+    @property
+    def name(self) -> str:
+        return "onnxruntime" if self._session is not None else "onnx reference evaluator"
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Outputs by name."""
+        if self._session is not None:
+            names = [*self.original.outputs, *self.also]
+            try:
+                results = self._session.run(names, dict(inputs))
+            except _errors():
+                self._session = None  # an element type or operator that it does not have
+            else:
+                return {name: np.asarray(result) for name, result in zip(names, results, strict=True)}
+        return self.original.evaluate(inputs, self.also)
+
+
+@cache
+def _errors() -> tuple[type[Exception], ...]:
+    """Everything that onnxruntime raises; its exceptions have no class in common. RuntimeError: element types numpy
+    does not have."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    own = [item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)]
+    return (*own, RuntimeError, ValueError)
+
+
+def _session(original: Original, also: Sequence[str]) -> Any:
+    """None where onnxruntime does not take the model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.add_session_config_entry(
+        "session.model_external_initializers_file_folder_path", str(original.path.resolve().parent)
+    )
+    try:
+        return onnxruntime.InferenceSession(original.serialized(also), options, ["CPUExecutionProvider"])
+    except _errors():
+        return None

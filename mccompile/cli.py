@@ -1,0 +1,352 @@
+"""The command line: flags become `Options`, everything else is done below. The only module that imports click.
+
+Invariant: exit codes are 0 done, 1 check failed or over budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug
+in mccompile; what a user does wrong never shows a traceback. Modules of the compiler are imported when a command needs
+them, so that help is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import __version__
+from .base.errors import CheckFailed, MccError, Problem, WrongUse
+
+if TYPE_CHECKING:
+    from .driver import Options
+    from .plan.ir import Plan
+
+BUG = 70  # EX_SOFTWARE of sysexits.h
+DEBUG = "MCCOMPILE_DEBUG"
+
+
+def main() -> None:
+    """The command `mccompile`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs a command line; gives its exit code."""
+    try:
+        result = commands.main(arguments, prog_name="mccompile", standalone_mode=False)
+    except MccError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return WrongUse.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except Exception as error:  # the last stop: whatever comes here is a bug, and says so
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        why = f"{type(error).__name__}: {error}"
+        fix = f"please report it with the model, if you can share it; {DEBUG}=1 shows where it happened"
+        click.echo(Problem("this is a bug in mccompile", "", why, fix).render(), err=True)
+        return BUG
+    return result if isinstance(result, int) else 0
+
+
+class _Commands(click.Group):
+    """`mccompile model.onnx ...` means `mccompile compile model.onnx ...`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
+            args = ["compile", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+@click.version_option(__version__, prog_name="mccompile")
+def commands() -> None:
+    """Compiles trained ONNX networks into plain C99.
+
+    `mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`.
+    """
+
+
+# -- options that several commands share
+
+
+def _dim(text: str) -> tuple[str, tuple[int, int]]:
+    name, equals, size = text.rpartition("=")
+    low, _, high = size.partition("..")
+    try:
+        if equals and name:
+            return name, (int(low), int(high or low))
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
+
+
+def _shape(text: str) -> tuple[str, tuple[int | str, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not name:
+        raise click.BadParameter(f"{text!r} is not INPUT=SIZE,SIZE,...")
+    parts = [part.strip() for part in sizes.split(",")] if sizes.strip() else []
+    if "" in parts:
+        raise click.BadParameter(f"{text!r} has an empty size")
+    return name, tuple(int(part) if part.lstrip("-").isdigit() else part for part in parts)
+
+
+_MODEL_OPTIONS = [
+    click.option(
+        "--target", default="generic", show_default=True, help="A target's name (`mccompile targets`) or TOML file."
+    ),
+    click.option(
+        "--prefer", default="", metavar="ram|time|flash", help="What to save first; the target has a default."
+    ),
+    click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
+    click.option(
+        "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a free dimension, or its range: batch=1..8."
+    ),
+    click.option("--shape", "shapes", multiple=True, metavar="INPUT=1,3,32,32", help="Shape of an input."),
+    click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
+    click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
+    click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
+    click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
+    click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
+    click.option(
+        "--kernels",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="A folder with kernels of your own.",
+    ),
+    click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
+    click.option(
+        "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
+    ),
+]
+
+
+def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that become `Options`; the command gets them as one argument, `options`."""
+
+    def collected(**values: Any) -> Any:
+        from .driver import Options
+
+        given = Options(
+            target=values.pop("target"),
+            prefer=values.pop("prefer"),
+            name=values.pop("name"),
+            dims=dict(_dim(text) for text in values.pop("dims")),
+            shapes=dict(_shape(text) for text in values.pop("shapes")),
+            optimize=not values.pop("plain"),
+            without=frozenset(values.pop("without")),
+            planner=values.pop("planner"),
+            keep_inputs=values.pop("keep_inputs"),
+            observe=values.pop("observe"),
+            kernels=values.pop("kernels"),
+            print_after=frozenset(values.pop("print_after")),
+            dump=values.pop("dump"),
+        )
+        return command(options=given, **values)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    for option in reversed(_MODEL_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+_model = click.argument("model", type=click.Path(path_type=Path))
+_quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+# -- commands
+
+
+@commands.command()
+@_model
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
+)
+@_model_options
+def compile(model: Path, output: Path, options: Options) -> None:
+    """Compile a model into a folder of C files."""
+    from .driver import compile as compile_model
+    from .emit.summary import summary
+
+    package = compile_model(model, options)
+    package.write(output)
+    plan = package.plan
+    click.echo(f"{output}: {plan.name} for {plan.target}")
+    click.echo(summary(plan, len(package.files[f"{plan.prefix}.mcb"])))
+    hint = _native_hint(plan, options)
+    if hint:
+        click.echo(hint)
+
+
+def _native_hint(plan: Plan, options: Options) -> str:
+    """What compiling for this very machine would bring."""
+    from .kernels.registry import Registry
+    from .targets import api
+
+    if plan.target != "generic":
+        return ""
+    native = api.load("native")
+    registry = Registry.load(options.kernels)
+    steps = list(plan.steps())
+    faster = {isa for isa in native.isas if isa != "c"}
+    gain = sum(any(k.isa in faster for k in registry.of_kind(step.function.call.kind)) for step in steps)
+    built = " ".join(flag for flag in native.cflags if flag.startswith("-m"))
+    what = f"has faster kernels for {gain} of {len(steps)} steps" if gain else f"prefers speed to memory ({built})"
+    return f"hint     --target native {what}"
+
+
+@commands.command()
+@_model
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="A folder with test_data_set_* folders.")
+@_quietly_json
+@click.option("--seed", default=0, show_default=True, help="Of random inputs.")
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="How many random inputs.")
+@click.option("--rtol", default=1e-3, show_default=True, help="How far a float may be off, relative to itself.")
+@click.option("--atol", default=1e-7, show_default=True, help="The same, absolute.")
+@click.option("--cc", help="The C compiler; default: $CC, or cc.")
+@_model_options
+def check(
+    model: Path,
+    data: Path | None,
+    as_json: bool,
+    seed: int,
+    runs: int,
+    rtol: float,
+    atol: float,
+    cc: str | None,
+    options: Options,
+) -> int:
+    """Build a model for this machine, run it, and compare with the reference."""
+    from .measure import correctness
+
+    verdict = correctness.check(model, options, data, seed, runs, correctness.Tolerance(rtol, atol), cc)
+    first = verdict.first
+    if as_json:
+        found: dict[str, Any] = {
+            "ok": verdict.ok,
+            "model": verdict.package.plan.name,
+            "outputs": [
+                {
+                    "name": c.name,
+                    "max_abs": _number(c.max_abs),
+                    "max_rel": _number(c.max_rel),
+                    "mismatches": c.mismatches,
+                }
+                for c in verdict.worst()
+            ],
+            "runs": [{"name": run.name, "reference": run.reference, "ok": run.ok} for run in verdict.runs],
+            "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
+        }
+        click.echo(json.dumps(found, indent=1))
+        return 0 if verdict.ok else CheckFailed.exit_code
+    for run in verdict.runs:
+        for output in run.outputs:
+            figures = (
+                output.why
+                or f"max abs {output.max_abs:.3g}, max rel {output.max_rel:.3g}, {output.mismatches} mismatches"
+            )
+            click.echo(f"{'ok   ' if output.ok else 'WRONG'}  {run.name}: {output.name}: {figures} ({run.reference})")
+    if not verdict.ok:
+        wrong = [c for c in verdict.worst() if not c.ok]
+        where = ", ".join(f"output {c.name!r}" for c in wrong)
+        why = "the first tensor that differs could not be found"
+        if first:
+            nodes = ", ".join(f'node "{name}"' for name in first.nodes)
+            why = f"the first tensor that differs is {first.tensor!r}, made by {nodes or 'an unnamed node'}"
+        raise CheckFailed(Problem(f"{model} gives wrong results", where, why, "please report it; -O0 may be right"))
+    return 0
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if value < float("inf") else "inf"
+
+
+@commands.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--passes", default="", metavar="A,B", help="Passes to run, in this order; `lower` goes from graph to program."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the IR there, constants beside it."
+)
+@click.option(
+    "--constants", type=click.Path(path_type=Path), metavar="FILE", help="Default: constants.zip beside FILE."
+)
+@_model_options
+def opt(file: Path, passes: str, output: Path | None, constants: Path | None, options: Options) -> None:
+    """Run single passes on an ONNX file, or on the text of a graph or a program, and print the result."""
+    from .driver import run_passes
+    from .passes.constants_file import write_constants
+
+    names = [name.strip() for name in passes.split(",") if name.strip()]
+    text, contents = run_passes(file, names, options, constants)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+        write_constants(output.with_name("constants.zip"), contents)
+    except OSError as error:
+        raise WrongUse(Problem("cannot write the result", str(output), error.strerror or str(error))) from None
+
+
+@commands.command()
+@_model
+@_model_options
+def analyze(model: Path, options: Options) -> None:
+    """Show what a model needs: memory, weights, work per step, and the memory map."""
+    from .driver import compile as compile_model
+    from .emit.summary import analysis
+
+    package = compile_model(model, options)
+    click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"])))
+
+
+@commands.command()
+@click.argument("name", required=False)
+def ops(name: str | None) -> None:
+    """List the operators that can be compiled, or explain one."""
+    import dataclasses
+
+    from .emit.summary import table
+    from .ops.api import registry
+
+    known = {_qualified(cls): cls for cls in registry().values()}
+    if name is None:
+        rows = [[title, ", ".join(map(str, cls.versions))] for title, cls in sorted(known.items())]
+        click.echo("\n".join(table(["operator", "versions"], rows, frozenset({0, 1}))))
+        return
+    found = known.get(name) or next((cls for title, cls in known.items() if title.lower() == name.lower()), None)
+    if found is None:
+        raise WrongUse(Problem(f"operator {name!r} is not supported", "", "", "`mccompile ops` lists those that are"))
+    click.echo(f"{_qualified(found)}  versions {', '.join(map(str, found.versions))}")
+    documentation = (found.__doc__ or "").strip()
+    if documentation and not documentation.startswith(f"{found.__name__}("):  # dataclasses write one if there is none
+        click.echo(documentation)
+    for field in dataclasses.fields(found):
+        given = field.default_factory() if callable(field.default_factory) else field.default
+        default = "must be given" if given is dataclasses.MISSING else f"default {given!r}"
+        click.echo(f"  {field.name}: {field.type}, {default}")
+
+
+def _qualified(cls: type[Any]) -> str:
+    return f"{cls.domain}::{cls.name}" if cls.domain else str(cls.name)
+
+
+@commands.command()
+def targets() -> None:
+    """List the targets."""
+    from .emit.summary import table
+    from .targets import api
+
+    found = [api.load(name) for name in api.names()]
+    rows = [[t.name, t.prefer, " ".join(t.isas), t.description] for t in found]
+    click.echo("\n".join(table(["target", "prefers", "kernels", ""], rows, frozenset({0, 1, 2, 3}))))

@@ -1,0 +1,88 @@
+"""A plan as text for the terminal: a few lines after compiling, and the tables and the memory map of `mccompile
+analyze`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..base.provenance import show
+from ..plan.ir import Life, Plan
+
+_BAR = 48  # characters for the whole arena
+
+
+def summary(plan: Plan, weights_bytes: int) -> str:
+    """What a compiled model costs."""
+    over = plan.arena_bytes - plan.arena_bound
+    steps = list(plan.steps())
+    reached = "the lower bound" if over == 0 else f"{over} above the lower bound"
+    return "\n".join(
+        [
+            f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
+            f"weights  {weights_bytes} bytes",
+            f"macs     {sum(step.macs for step in steps)}",
+            f"steps    {len(steps)}, by {len(plan.functions)} functions",
+        ]
+    )
+
+
+def analysis(plan: Plan, weights_bytes: int) -> str:
+    """Everything there is to say of it."""
+    parts = [summary(plan, weights_bytes), "", *_tensors(plan), "", *_steps(plan), "", *_memory_map(plan)]
+    if plan.at_peak:
+        parts += ["", f"the largest live set is {', '.join(plan.at_peak)}"]
+    return "\n".join(parts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset()) -> list[str]:
+    """Columns as wide as they have to be, flush right but for those in `left`."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = (
+            cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _tensors(plan: Plan) -> list[str]:
+    lines = []
+    for word, tensors in (("input", plan.inputs), ("output", plan.outputs)):
+        lines += [f"{word:<7}  {t.name}: {t.type} at {t.address.base} {t.address.offset}" for t in tensors]
+    return lines
+
+
+def _steps(plan: Plan) -> list[str]:
+    rows = []
+    for number, step in enumerate(plan.steps()):
+        span = f"{step.arena_range[0]}..{step.arena_range[1]}" if step.arena_range else "-"
+        made = ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch")
+        weights = sum(a.high - a.low for a in step.arguments if a.address.base == "blob")
+        kernel = step.function.kernel.id
+        rows.append(
+            [str(number), show(step.provenance, 2) or step.op, kernel, made, str(step.macs), str(weights), span]
+        )
+    head = ["step", "node", "kernel", "result", "macs", "weights", "arena"]
+    return table(head, rows, frozenset({1, 2, 3}))
+
+
+def _memory_map(plan: Plan) -> list[str]:
+    """One line per buffer, in the order in which they come to life; the bar shows its place in the arena."""
+    lives = sorted(plan.lives, key=lambda life: (life.start, life.low))
+    rows = [
+        [f"{life.start}..{life.end - 1}", str(life.high - life.low), str(life.low), f"|{_bar(plan, life)}|", life.name]
+        for life in lives
+    ]
+    return table(
+        ["alive", "bytes", "at", f" arena of {plan.arena_bytes} bytes".ljust(_BAR + 2), "buffer"],
+        rows,
+        frozenset({3, 4}),
+    )
+
+
+def _bar(plan: Plan, life: Life) -> str:
+    size = max(plan.arena_bytes, 1)
+    begin = min(life.low * _BAR // size, _BAR - 1)
+    end = max(-(-life.high * _BAR // size), begin + 1) if life.high > life.low else begin
+    return " " * begin + "#" * (end - begin) + " " * (_BAR - end)

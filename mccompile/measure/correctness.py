@@ -1,0 +1,176 @@
+"""Does the compiled model compute what its file says? Builds it for this machine, runs it, and compares with the
+reference.
+
+Where a result differs, the first tensor of the graph that differs is looked for: all inner tensors are made outputs,
+and where that makes the difference go away (they cannot be fused then), one at a time by bisection.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import CheckFailed, MccError, Problem, WrongUse, raise_all
+from ..check.compare import ATOL, RTOL, Comparison, compare
+from ..check.inputs import DataSet, random_sets, stored_sets
+from ..check.oracle import Oracle
+from ..driver import Options, compile, compile_graph
+from ..emit.package import Package
+from ..frontend.load import load
+from ..frontend.original import Original
+from ..graph.ir import Graph
+from ..targets.api import Target
+from ..toolchain.build import DEFAULT_FLAGS
+from ..toolchain.run import POISON, Model
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    rtol: float = RTOL
+    atol: float = ATOL
+
+    def compare(self, name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
+        return compare(name, got, want, self.rtol, self.atol)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One set of inputs."""
+
+    name: str
+    reference: str  # where the wanted outputs came from
+    outputs: tuple[Comparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(output.ok for output in self.outputs)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first tensor that differs, and the nodes that make it."""
+
+    tensor: str
+    nodes: tuple[str, ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Verdict:
+    package: Package
+    runs: tuple[Run, ...]
+    first: Difference | None = None
+
+    @property
+    def ok(self) -> bool:
+        return all(run.ok for run in self.runs)
+
+    def worst(self) -> tuple[Comparison, ...]:
+        """Per output the largest figures of all runs."""
+        return tuple(
+            Comparison(
+                same[0].name,
+                max(c.max_abs for c in same),
+                max(c.max_rel for c in same),
+                sum(c.mismatches for c in same),
+                next((c.why for c in same if c.why), ""),
+            )
+            for same in zip(*(run.outputs for run in self.runs), strict=True)
+        )
+
+
+def check(
+    path: Path,
+    options: Options,
+    data: Path | None = None,
+    seed: int = 0,
+    runs: int = 3,
+    tolerance: Tolerance = Tolerance(),
+    cc: str | None = None,
+) -> Verdict:
+    """Compares a model with stored outputs where `data` has them, else with the reference."""
+    graph = load(path, options.dims, options.shapes)
+    sets = input_sets(graph, data, seed, runs)
+    names = [value.name for value in graph.outputs]
+    package = compile_graph(graph, options, options.name or path.stem)
+    model = build(package, options.resolved_target(), cc)
+    oracle: Oracle | None = None
+    done: list[Run] = []
+    for data_set in sets:
+        if data_set.outputs is not None:
+            wanted, reference = dict(zip(names, data_set.outputs, strict=False)), "stored outputs"
+        else:
+            oracle = oracle or Oracle(path)
+            wanted, reference = oracle.run(data_set.inputs), oracle.name
+        got = run_twice(model, data_set.inputs)
+        compared = tuple(tolerance.compare(name, got[name], wanted[name]) for name in names if name in wanted)
+        done.append(Run(data_set.name, reference, compared))
+    wrong = next((data_set for run, data_set in zip(done, sets, strict=True) if not run.ok), None)
+    first = None
+    if wrong is not None:
+        with suppress(MccError):  # the difference is reported also where its origin cannot be found
+            first = first_difference(path, options, wrong, tolerance, cc)
+    return Verdict(package, tuple(done), first)
+
+
+def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
+    """What to run a model with. Before the graph is compiled, which changes it."""
+    if data is not None:
+        return stored_sets(data, [value.name for value in graph.inputs])
+    return list(random_sets(graph, seed, runs))
+
+
+def build(package: Package, target: Target, cc: str | None = None) -> Model:
+    """The package built for this machine. What has only portable kernels runs here whatever its target is."""
+    portable = all(function.kernel.isa == "c" for function in package.plan.functions)
+    if not portable and target.run:
+        fix = "check it with --target native; its own code needs its own machine"
+        raise WrongUse(Problem(f"code for {target.name} does not run on this machine", "--target", "", fix))
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        package.write(Path(scratch, "out"))
+        return Model.build(Path(scratch, "out"), cc, DEFAULT_FLAGS if portable else target.cflags)
+
+
+def run_twice(model: Model, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outputs of a run on poisoned memory, which a second run on the memory that the first one left must give again."""
+    first, second = model.run(inputs, poison=POISON), model.run(inputs)
+    changed = [name for name in first if first[name].tobytes() != second[name].tobytes()]
+    fix = "please report it: a run depends on what lay in the memory before"
+    raise_all(
+        CheckFailed, (Problem(f"a second run gives another result for {name!r}", "", "", fix) for name in changed)
+    )
+    return first
+
+
+def first_difference(
+    path: Path, options: Options, data_set: DataSet, tolerance: Tolerance = Tolerance(), cc: str | None = None
+) -> Difference | None:
+    """The first inner tensor, in the order of the graph, that is not what the reference says."""
+    graph = load(path, options.dims, options.shapes)
+    values = {v.name: v for v in graph.values() if v.producer is not None and v.type.dtype.kind != "string"}
+    names = [name for name in Original(path).inner if name in values]
+    wanted = Oracle(path, names).run(data_set.inputs)
+
+    def compare_observed(observed: Sequence[str]) -> list[Comparison]:
+        package = compile(path, replace(options, observe=tuple(observed)))
+        got = build(package, options.resolved_target(), cc).run(data_set.inputs)
+        return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
+
+    found = next((c for c in compare_observed(names) if not c.ok), None)
+    low, high = (0, len(names)) if found is None else (0, 0)
+    while low < high:
+        middle = (low + high) // 2
+        comparison = compare_observed([names[middle]])[0]
+        if comparison.ok:
+            low = middle + 1
+        else:
+            found, high = comparison, middle
+    if found is None:
+        return None
+    producer = values[found.name].producer
+    return Difference(found.name, producer.provenance if producer else (), found)
