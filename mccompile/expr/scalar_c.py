@@ -76,7 +76,7 @@ def _apply(expr: Apply, args: list[str]) -> str:
     )
     if expr.dtype is bool_ and function.shape in ("compare", "logic", "test"):
         return f"(uint8_t)({text})"
-    if not text.endswith(")") or not text[0].isalpha() or function.shape == "select":
+    if not _is_call(text):
         text = f"({text})"
     if function.shape == "select" and of.bits < 32 and not of.is_float:
         text = f"({of.compute_c}){text}"  # C promotes both branches to int
@@ -100,6 +100,8 @@ def cast_c(text: str, source: DType, target: DType, saturate: bool = True) -> st
             kind = "f64" if source.compute_c == "double" or source.bits >= 32 else "f32"
             return f"mcc_{target}_to_f32(mcc_{kind}_to_{target}{suffix}(({'double' if kind == 'f64' else 'float'})({text})))"
         return f"mcc_{target}_to_f32(mcc_f32_to_{target}{suffix}({text}))"
+    if source.is_float and target.is_packed:
+        return _wrap_packed(f"mcc_{'f64' if source.compute_c == 'double' else 'f32'}_to_i32({text})", target)
     if source.is_float and not target.is_float:
         return f"mcc_{'f64' if source.compute_c == 'double' else 'f32'}_to_{target}({text})"
     if target.is_integer and source.is_integer and target.is_packed:
@@ -128,12 +130,20 @@ def _wrapped(text: str) -> bool:
     return False
 
 
+def _is_call(text: str) -> bool:
+    """Is the whole text one function call? `a + f(b)` and `f(a) + f(b)` are not."""
+    name = text.partition("(")[0]
+    return name.isidentifier() and _wrapped(text[len(name) :])
+
+
 def _unwrap(text: str) -> str:
     return text[1:-1] if _wrapped(text) else text
 
 
 def load_c(dtype: DType, pointer: str, index: str) -> str:
     """C that reads element `index` as a value of the computed type."""
+    if dtype.is_packed and dtype.is_float:
+        return f"mcc_{dtype}_to_f32(mcc_load_u{dtype.bits}({pointer}, {index}))"
     if dtype.is_packed:
         return f"mcc_load_{dtype}({pointer}, {index})"
     element = f"{pointer}[{index}]"
@@ -142,6 +152,8 @@ def load_c(dtype: DType, pointer: str, index: str) -> str:
 
 def store_c(dtype: DType, pointer: str, index: str, value: str) -> str:
     """A C statement that writes a value of the computed type to element `index`."""
+    if dtype.is_packed and dtype.is_float:
+        return f"mcc_store_u{dtype.bits}({pointer}, {index}, mcc_f32_to_{dtype}({value}));"
     if dtype.is_packed:
         return f"mcc_store_{dtype}({pointer}, {index}, {value});"
     if dtype.is_narrow_float:

@@ -201,8 +201,8 @@ class GroupNormalization(Operator):
 
 @dataclass(frozen=True)
 class MeanVarianceNormalization(Operator):
-    """ONNX adds 1e-9 to the deviation; here its square is added to the variance, which differs only for deviations about
-    as small."""
+    """ONNX adds 1e-9 to the deviation; here its square is added to the variance, which differs only for deviations as
+    small."""
 
     name = "MeanVarianceNormalization"
     versions = (9, 13)
@@ -261,8 +261,8 @@ class LRN(Operator):
 
 @dataclass(frozen=True)
 class BatchNormalization(Operator):
-    """Of a trained network: (x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. With `spatial` 0 (opset 7
-    and 8) the parameters have an element for every place as well."""
+    """Of a trained network: (x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. With `spatial` 0 (opsets
+    7 and 8) the parameters have an element for every place as well."""
 
     name = "BatchNormalization"
     versions = (7, 9, 14, 15)

@@ -1,6 +1,6 @@
 """QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear as elementwise expressions.
 
-Scale and zero point are one for all, one per position of an axis, or one per block along an axis. Quotients are rounded to
+Scale and zero point are one for all, one per position of an axis, or one per block along it. Quotients are rounded to
 the nearest, halves to even, and saturate; the arithmetic is f32 unless the operator asks for a narrower one.
 """
 
@@ -59,7 +59,8 @@ class Linear(Operator):
         x, scale = site.type(0), site.type(1)
         if not (scale.dtype.is_float or scale.dtype is i32):
             raise Invalid(f"the scale is {scale}")
-        if site.has(2) and site.shape(2) != scale.shape:
+        one_each = site.has(2) and site.type(2).count == scale.count == 1
+        if site.has(2) and site.shape(2) != scale.shape and not one_each:
             raise Invalid(f"the zero point {site.type(2)} has not the shape of the scale {scale}")
         if scale.count == 1 and scale.rank < 2:
             return
