@@ -3,8 +3,8 @@
  *
  *     #include "kws.h"
  *     #define MCC_HOST_PREFIX kws
- *     #define MCC_HOST_INPUTS(X) X(mfcc)
- *     #define MCC_HOST_OUTPUTS(X) X(scores)
+ *     #define MCC_HOST_INPUTS(MCC_HOST_EACH) MCC_HOST_EACH(mfcc)
+ *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
  */
 #include "mcc_host_model.h"
 

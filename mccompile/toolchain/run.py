@@ -282,13 +282,13 @@ def _strings(report: Report) -> list[Problem]:
 
 
 def _host_model_header(report: Report) -> str:
-    inputs = " ".join(f"X({tensor.symbol})" for tensor in report.inputs)
-    outputs = " ".join(f"X({tensor.symbol})" for tensor in report.outputs)
+    inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs)
+    outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs)
     return (
         f'#include "{report.prefix}.h"\n'
         f"#define MCC_HOST_PREFIX {report.prefix}\n"
-        f"#define MCC_HOST_INPUTS(X) {inputs}\n"
-        f"#define MCC_HOST_OUTPUTS(X) {outputs}\n"
+        f"#define MCC_HOST_INPUTS(MCC_HOST_EACH) {inputs}\n"
+        f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
     )
 
 
