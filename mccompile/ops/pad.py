@@ -1,0 +1,114 @@
+"""Pad and CenterCropPad: elements added around a tensor, or taken away where a pad is negative (that is a view)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.dims import Dim, bounds
+from ..base.tensor import TensorType
+from ..kinds.pad import MODES
+from ..kinds.pad import Pad as PadKind
+from ..program.ir import View
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .shapes import FIX_DIMENSIONS, sizes
+
+
+@dataclass(frozen=True)
+class Pad(Operator):
+    name = "Pad"
+    versions = (2, 11, 13, 18, 19, 21, 23, 24, 25)
+    fusion = INJECTIVE
+    mode: str = "constant"
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        node.attribute_to_input("pads", 1)
+        x = node.inputs[0] if node.inputs else None
+        if "value" in node.attributes and x is not None:
+            node.attribute_to_input("value", 2, x.type.dtype.numpy)
+        return make(cls, node)
+
+    def pads(self, site: Site) -> tuple[list[int], list[int]]:
+        """Per axis, how much goes before and after it."""
+        rank = site.type(0).rank
+        pads = site.known_ints(1, "the pads")
+        axes = site.known_ints(3, "the axes") if site.has(3) else list(range(rank))
+        if len(pads) != 2 * len(axes):
+            raise Invalid(f"{len(pads)} pads for {len(axes)} axes")
+        normal = [normal_axis(axis, rank) for axis in axes]
+        if len(set(normal)) != len(normal):
+            raise Invalid(f"an axis is named twice in {axes}")
+        before, after = [0] * rank, [0] * rank
+        for number, axis in enumerate(normal):
+            before[axis], after[axis] = pads[number], pads[number + len(axes)]
+        return before, after
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        if self.mode not in MODES:
+            raise Invalid(f"mode {self.mode!r} is not {', '.join(MODES)}")
+        if site.has(2) and (site.type(2).dtype is not x.dtype or site.type(2).shape not in ((), (1,))):
+            raise Invalid(f"the constant value is {site.type(2)}, not a scalar {x.dtype}")
+        before, after = self.pads(site)
+        shape: list[Dim] = []
+        for axis, dim in enumerate(x.shape):
+            kept = dim + min(before[axis], 0) + min(after[axis], 0)
+            if bounds(kept)[0] < 0:
+                raise Invalid(f"pads {before[axis]} and {after[axis]} take more than axis {axis} of {x} has")
+            if self.mode != "constant" and kept == 0 and max(before[axis], after[axis]) > 0:
+                raise Invalid(f"axis {axis} of {x} has no elements to be padded with")
+            shape.append(dim + before[axis] + after[axis])
+        return [Fact(TensorType(x.dtype, tuple(shape)))]
+
+    def lower(self, to: Lowering) -> None:
+        before, after = self.pads(to.site)
+        value = to.reshape(to.input(2), ()) if to.has(2) and self.mode == "constant" else None
+        to.set(0, padded(to, to.input(0), before, after, self.mode, value))
+
+
+def padded(
+    to: Lowering, x: View, before: list[int], after: list[int], mode: str = "constant", value: View | None = None
+) -> View:
+    """The view cut where pads are negative, then padded where they are positive; with zeros if there is no value."""
+    for axis, (low, high) in enumerate(zip(before, after, strict=True)):
+        if min(low, high) < 0:
+            x = x.sliced(axis, max(-low, 0), x.shape[axis] + min(low, 0) + min(high, 0))
+    more = tuple(max(low, 0) for low in before), tuple(max(high, 0) for high in after)
+    if not any((*more[0], *more[1])):
+        return x
+    shape = tuple(low + dim + high for low, dim, high in zip(more[0], x.shape, more[1], strict=True))
+    ins = [x] if value is None else [x, value]
+    return to.call(PadKind(*more, mode), ins, TensorType(x.buffer.dtype, shape))[0]
+
+
+@dataclass(frozen=True)
+class CenterCropPad(Operator):
+    name = "CenterCropPad"
+    versions = (18,)
+    fusion = INJECTIVE
+    axes: tuple[int, ...] | None = None
+
+    def pads(self, site: Site) -> tuple[list[int], list[int]]:
+        x = site.type(0)
+        wanted = sizes(site, 1, "the shape")
+        axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
+        if len(axes) != len(wanted) or len(set(axes)) != len(axes):
+            raise Invalid(f"{len(wanted)} sizes for axes {axes}")
+        before, after = [0] * x.rank, [0] * x.rank
+        for axis, size in zip(axes, wanted, strict=True):
+            more = size - x.shape[axis]
+            if not isinstance(more, int):
+                why = f"how much {size} differs from {x.shape[axis]} is known only at run time"
+                raise Unsupported(why, FIX_DIMENSIONS)
+            less = abs(more) // 2  # an odd one goes after
+            before[axis], after[axis] = (less, more - less) if more >= 0 else (-less, more + less)
+        return before, after
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        before, after = self.pads(site)
+        shape = tuple(dim + low + high for dim, low, high in zip(x.shape, before, after, strict=True))
+        return [Fact(TensorType(x.dtype, shape))]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, padded(to, to.input(0), *self.pads(to.site)))

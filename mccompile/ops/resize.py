@@ -1,0 +1,275 @@
+"""Resize and Upsample: interpolation along axes, from tables that are made here.
+
+Nearest neighbours are a view where they lie evenly (enlarging by whole numbers repeats elements), else a gather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.dims import Dim
+from ..base.dtypes import DType, f32, f64
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.gather import Gather as GatherKind
+from ..kinds.resize import Resize as ResizeKind
+from ..program.ir import View
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .pad import padded
+from .resize_tables import Axis, coordinates, inside, nearest, taps
+from .shapes import FIX_DIMENSIONS, sizes
+
+
+@dataclass(frozen=True)
+class Resize(Operator):
+    """`nearest_mode` "simple" stands for what opset 10 did: down to the left, or to the right where an axis shrinks."""
+
+    name = "Resize"
+    versions = (10, 11, 13, 18, 19)
+    antialias: int = 0
+    axes: tuple[int, ...] | None = None
+    coordinate_transformation_mode: str = "half_pixel"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: int = 0
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: str = "stretch"
+    mode: str = "nearest"
+    nearest_mode: str = "round_prefer_floor"
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version == 10:
+            node.inputs[1:] = [None, *node.inputs[1:]]
+            return _simple(node)
+        return make(cls, node)
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        if self.nearest_mode == "simple":
+            raise Unsupported("nearest neighbours as opset 10 has them cannot be said in later opsets")
+        if self.coordinate_transformation_mode == "tf_half_pixel_for_nn":
+            return {"mode": self.mode, "nearest_mode": self.nearest_mode} | {
+                "coordinate_transformation_mode": self.coordinate_transformation_mode
+            }, 11
+        attributes, _ = super().to_onnx()
+        return attributes, None
+
+    # -- which axes change, and how
+
+    def resized(self, site: Site) -> list[Axis | None]:
+        """Per axis of x, how it is resized; None where nothing happens."""
+        x = site.type(0)
+        axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
+        if len(set(axes)) != len(axes):
+            raise Invalid(f"an axis is named twice in {self.axes}")
+        region = self.region(site, len(axes))
+        has_scales, has_sizes = (site.has(i) and site.shape(i) != (0,) for i in (2, 3))
+        if has_scales == has_sizes:
+            raise Invalid("one of scales and sizes must be given, and not both")
+        result: list[Axis | None] = [None] * x.rank
+        given = site.type(2 if has_scales else 3)
+        if given.count != len(axes):
+            raise Invalid(f"scales or sizes {given} for {len(axes)} axes of {x}")
+        if has_scales:
+            plan = self.by_scales(x, axes, site.constant(2, "scales").reshape(-1))
+        else:
+            plan = self.by_sizes(x, axes, sizes(site, 3, "sizes"))
+        for axis, start, end, planned in zip(axes, region[: len(axes)], region[len(axes) :], plan, strict=True):
+            if planned is not None:
+                size, out, scale = planned
+                result[axis] = Axis(axis, size, out, scale, float(start), float(end))
+                if size == 0 and out:
+                    raise Invalid(f"axis {axis} of {x} is empty and cannot be resized to {out}")
+                if has_scales and end - start != 1 and out != size:
+                    raise Unsupported("scales together with a region of interest", "give sizes instead of scales")
+        return result
+
+    def region(self, site: Site, count: int) -> np.ndarray:
+        """Starts and ends of the region of interest; all of x except for tf_crop_and_resize."""
+        if self.coordinate_transformation_mode != "tf_crop_and_resize":
+            return np.repeat([0.0, 1.0], count)
+        roi = site.constant(1, "roi").reshape(-1)
+        if len(roi) != 2 * count:
+            raise Invalid(f"roi has {len(roi)} elements for {count} axes")
+        return roi.astype(np.float64)
+
+    def by_scales(self, x: TensorType, axes: list[int], scales: np.ndarray) -> list[tuple[int, int, float] | None]:
+        plan: list[tuple[int, int, float] | None] = []
+        for axis, scale in zip(axes, scales.astype(np.float32), strict=True):
+            if not 0 < scale < np.inf:
+                raise Invalid(f"scale {scale} of axis {axis} is not positive")
+            if scale == 1 and self.coordinate_transformation_mode != "tf_crop_and_resize":
+                plan.append(None)
+                continue
+            size = _known(x.shape[axis])
+            plan.append((size, int(np.floor(np.float32(size) * scale)), float(scale)))
+        return plan
+
+    def by_sizes(
+        self, x: TensorType, axes: list[int], wanted: tuple[Dim, ...]
+    ) -> list[tuple[int, int, float] | None]:
+        policy = self.keep_aspect_ratio_policy
+        if policy not in ("stretch", "not_larger", "not_smaller"):
+            raise Invalid(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
+        plan: list[tuple[int, int, float] | None] = []
+        crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
+        if policy == "stretch":
+            for axis, out in zip(axes, wanted, strict=True):
+                if out == x.shape[axis] and not crop:
+                    plan.append(None)
+                else:
+                    size = _known(x.shape[axis])
+                    plan.append((size, _known(out), float(np.float32(_known(out)) / np.float32(max(size, 1)))))
+            return plan
+        known = [(_known(x.shape[axis]), _known(out)) for axis, out in zip(axes, wanted, strict=True)]
+        scales = [np.float32(out) / np.float32(max(size, 1)) for size, out in known]
+        scale = min(scales) if policy == "not_larger" else max(scales)
+        return [(size, int(np.floor(np.float32(size) * scale + np.float32(0.5))), float(scale)) for size, _ in known]
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        if self.mode not in ("nearest", "linear", "cubic"):
+            raise Invalid(f"mode {self.mode!r} is not nearest, linear or cubic")
+        if self.antialias and self.mode == "nearest":
+            raise Invalid("antialias is defined for linear and cubic only")
+        shape = list(x.shape)
+        for axis in self.resized(site):
+            if axis is not None:
+                shape[axis.axis] = axis.out
+                coordinates(self.coordinate_transformation_mode, axis)
+                nearest(np.zeros(0), axis, self.nearest_mode)
+        return [Fact(TensorType(x.dtype, tuple(shape)))]
+
+    # -- what computes it
+
+    def lower(self, to: Lowering) -> None:
+        x, type = to.input(0), to.type()
+        if type.count == 0:
+            to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
+            return
+        axes = [axis for axis in self.resized(to.site) if axis is not None]
+        places = {axis.axis: coordinates(self.coordinate_transformation_mode, axis) for axis in axes}
+        before, after = [0] * len(x.shape), [0] * len(x.shape)
+        if self.coordinate_transformation_mode == "tf_crop_and_resize":
+            for axis in axes:
+                first, end = inside(places[axis.axis], axis)
+                before[axis.axis], after[axis.axis] = first, axis.out - end
+                places[axis.axis] = places[axis.axis][first:end]
+        if any(len(found) == 0 for found in places.values()):  # nothing of the result lies on x
+            to.set(0, to.map(literal(_element(self.extrapolation_value, type.dtype), type.dtype), [], type.shape))
+            return
+        result = self.nearest(to, x, axes, places) if self.mode == "nearest" else self.weighted(to, x, axes, places)
+        if any((*before, *after)):
+            value = to.constant(np.array(_element(self.extrapolation_value, type.dtype)).astype(type.dtype.numpy))
+            result = padded(to, result, before, after, value=value)
+        to.set(0, result)
+
+    def nearest(self, to: Lowering, x: View, axes: list[Axis], places: dict[int, np.ndarray]) -> View:
+        tables: dict[int, np.ndarray] = {}  # by axis
+        for axis in axes:
+            table = nearest(places[axis.axis], axis, self.nearest_mode)
+            repeats = len(table) // axis.size if len(table) % axis.size == 0 else 0
+            steps = np.diff(table)
+            if len(table) == 1 or (steps == steps[0]).all():
+                x = x.sliced(axis.axis, int(table[0]), len(table), int(steps[0]) if len(steps) else 1)
+            elif repeats and (table == np.arange(len(table)) // repeats).all():
+                x = _repeated(to, x, axis.axis, repeats)
+            else:
+                tables[axis.axis] = table
+        if not tables:
+            return x
+        shape = tuple(len(tables[axis]) if axis in tables else dim for axis, dim in enumerate(x.shape))
+        ins = [x]
+        for number, table in tables.items():
+            around = [1] * len(shape)
+            around[number] = len(table)
+            ins.append(to.constant(table.reshape(around), "places").broadcast_to(shape))
+        order = list(tables)
+        numbers = tuple(-1 - order.index(axis) if axis in tables else axis for axis in range(len(shape)))
+        return to.call(GatherKind(numbers, in_range=True), ins, TensorType(x.buffer.dtype, shape))[0]
+
+    def weighted(self, to: Lowering, x: View, axes: list[Axis], places: dict[int, np.ndarray]) -> View:
+        dtype = x.buffer.dtype
+        accumulator = f64 if dtype is f64 or (not dtype.is_float and dtype.bits >= 32) else f32
+        ins = [x]
+        counts = []
+        shape = list(x.shape)
+        for axis in axes:
+            positions, weights = taps(
+                places[axis.axis],
+                axis,
+                self.mode,
+                self.cubic_coeff_a,
+                bool(self.exclude_outside),
+                bool(self.antialias),
+            )
+            used = [n for n in range(positions.shape[1]) if weights[:, n].any()] or [0]
+            counts.append(len(used))
+            shape[axis.axis] = len(positions)
+            ins.append(to.constant(np.ascontiguousarray(positions[:, used]), "positions"))
+            ins.append(to.constant(weights[:, used].astype(accumulator.numpy), "weights"))
+        if not axes:
+            return x
+        kind = ResizeKind(tuple(a.axis for a in axes), tuple(counts), accumulator, _rounded(accumulator, dtype))
+        return to.call(kind, ins, TensorType(dtype, tuple(shape)))[0]
+
+
+def _known(dim: Dim) -> int:
+    if not isinstance(dim, int):
+        raise Unsupported(f"dimension {dim} is resized and known only at run time", FIX_DIMENSIONS)
+    return dim
+
+
+def _element(value: float, dtype: DType) -> float | int:
+    return value if dtype.is_float else int(value)
+
+
+def _repeated(to: Lowering, x: View, axis: int, times: int) -> View:
+    """Each element of an axis `times` in a row."""
+    dim = x.shape[axis]
+    cut = to.reshape(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
+    wide = cut.broadcast_to((*cut.shape[: axis + 1], times, *cut.shape[axis + 2 :]))
+    return to.reshape(wide, (*x.shape[:axis], dim * times, *x.shape[axis + 1 :]))
+
+
+def _rounded(accumulator: DType, dtype: DType) -> Expr | None:
+    """From the sum to an element: integers are rounded and saturated."""
+    element = operand(0, accumulator)
+    if dtype is accumulator:
+        return None
+    if dtype.is_float:
+        return cast(element, dtype)
+    bounded = apply("max", apply("round_even", element), literal(dtype.low, accumulator))
+    return cast(apply("min", bounded, literal(dtype.high, accumulator)), dtype)
+
+
+def _simple(node: OnnxNode) -> Operator:
+    """Resize as it was up to opset 10: no coordinates to choose."""
+    mode = node.attributes.pop("mode", "nearest")
+    if node.attributes:
+        raise Invalid(f"{node.name} has no attribute {', '.join(node.attributes)} in this opset")
+    scales = node.inputs[2].constant if len(node.inputs) > 2 and node.inputs[2] is not None else None
+    how = "simple"
+    if scales is not None and (scales.array >= 1).all():
+        how = "floor"
+    elif scales is not None and (scales.array <= 1).all():
+        how = "ceil"
+    return Resize(mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode=how)
+
+
+@dataclass(frozen=True)
+class Upsample(Operator):
+    """The first name of Resize, which it becomes."""
+
+    name = "Upsample"
+    versions = (7, 9, 10)
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        node.attribute_to_input("scales", 1, np.float32)
+        node.inputs[1:] = [None, *node.inputs[1:]]
+        if node.attributes.get("mode") == "bilinear":
+            node.attributes["mode"] = "linear"
+        return _simple(node)

@@ -1,0 +1,57 @@
+"""TopK: the k largest or smallest elements along an axis, sorted, and where they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.dims import bounds
+from ..base.dtypes import i64
+from ..base.tensor import TensorType
+from ..kinds.top_k import TopK as TopKKind
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .shapes import FIX_DIMENSIONS, scalar
+
+
+@dataclass(frozen=True)
+class TopK(Operator):
+    """Results are sorted even where the model does not ask for it: then any order is right."""
+
+    name = "TopK"
+    versions = (1, 10, 11, 24)
+    axis: int = -1
+    largest: int = 1
+    sorted: int = 1
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if "k" in node.attributes:
+            node.set_input(1, node.constant(np.array([node.attributes.pop("k")], np.int64)))
+        return make(cls, node)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = site.type(0)
+        if not x.rank:
+            raise Invalid("a scalar has no axis to choose along")
+        axis = normal_axis(self.axis, x.rank)
+        k = scalar(site, 1, "k")
+        if bounds(k)[1] < 0 or bounds(x.shape[axis] - k)[1] < 0:
+            raise Invalid(f"k is {k}, the axis has {x.shape[axis]} elements")
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+        return [Fact(TensorType(x.dtype, shape)), Fact(TensorType(i64, shape))]
+
+    def lower(self, to: Lowering) -> None:
+        facts = self.infer(to.site)
+        x, types = to.input(0), [fact.type for fact in facts]
+        axis = normal_axis(self.axis, len(x.shape))
+        if types[0].count == 0:
+            results = [to.constant(np.empty(type.static_shape, type.dtype.numpy)) for type in types]
+        else:
+            k = types[0].shape[axis]
+            if not isinstance(k, int):
+                raise Unsupported(f"k is {k}, known only at run time", FIX_DIMENSIONS)
+            results = list(to.call(TopKKind(axis, k, bool(self.largest)), [x], *types))
+        for number, view in enumerate(results):
+            if to.wants(number):
+                to.set(number, view)
