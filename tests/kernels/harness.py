@@ -1,0 +1,241 @@
+"""Runs the cases of one kernel as a program: all functions in one file, memory in through stdin, out through stdout.
+
+A case becomes several functions: operands and results apart, and once for every way in which the kernel allows a result
+to lie over an operand.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.discovery import data_folder
+from mccompile.base.dtypes import u8
+from mccompile.emit.kernels import function_text
+from mccompile.kernels.api import Case, Kernel, Needs, No
+from mccompile.plan.ir import Function
+from mccompile.program.ir import CONSTANT, Buffer, Call, View
+from mccompile.targets.api import Target
+from mccompile.toolchain.run import from_bytes, to_bytes
+
+import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
+POISON = 0xA5
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an argument lies: block and byte offset."""
+
+    block: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One call: a case with its operands' values, and an overlap of result and operand, if any."""
+
+    name: str
+    case: Case
+    function: Function
+    values: tuple[np.ndarray, ...]  # of the operands, in the shapes of the case
+    blocks: tuple[bytes, ...]
+    aligns: tuple[int, ...]
+    outs: tuple[Place, ...]
+    ins: tuple[Place, ...]
+    scratch: Place | None
+    overwritten: frozenset[int]  # operands that share memory with a result
+
+    def results(self, blocks: Sequence[bytes]) -> list[np.ndarray]:
+        found = []
+        for place, type in zip(self.outs, self.case.outs, strict=True):
+            dtype, shape = type.dtype, type.static_shape
+            contents = blocks[place.block][place.offset : place.offset + dtype.nbytes(prod(shape))]
+            found.append(from_bytes(contents, dtype, shape))
+        return found
+
+    def damaged(self, blocks: Sequence[bytes]) -> list[int]:
+        """Operands that were changed though no result lies over them."""
+        return [
+            i
+            for i, place in enumerate(self.ins)
+            if i not in self.overwritten and blocks[place.block] != self.blocks[place.block]
+        ]
+
+
+def trials(kernel: Kernel, target: Target) -> list[Trial]:
+    found = []
+    for case in kernel.cases():
+        call, values = _call(kernel, case)
+        needs = kernel.match(call, target)
+        if isinstance(needs, No):
+            raise AssertionError(f"{kernel.id} refuses its own case {case.name}: {needs.reason}")
+        packed = kernel.pack(call, {i: Constant.of(values[i]) for i in case.constant})
+        found.append(_trial(kernel, case, call, values, packed, needs, None, 0))
+        for (out, operand), reach in sorted(needs.alias.items()):
+            if call.ins[operand].type.count and operand not in case.constant:
+                for distance in sorted({0, reach}):
+                    found.append(_trial(kernel, case, call, values, packed, needs, (out, operand), distance))
+    return found
+
+
+def _call(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
+    chance = np.random.default_rng(zlib.crc32(f"{kernel.id} {case.name}".encode()))
+    views, values = [], []
+    for index, type in enumerate(case.ins):
+        shape = type.static_shape
+        low, high = case.ranges.get(index, (-2, 2))
+        if type.dtype.is_integer:
+            low, high = max(low, type.dtype.low), min(high, type.dtype.high)
+            value = chance.integers(int(low), int(high), shape, endpoint=True).astype(type.dtype.numpy)
+        elif type.dtype.kind == "bool":
+            value = chance.integers(0, 2, shape).astype(bool)
+        else:
+            value = chance.uniform(low, high, shape).astype(type.dtype.numpy)
+        order = case.permute.get(index, tuple(range(len(shape))))
+        buffer = Buffer(f"x{index}", type.dtype, tuple(shape[axis] for axis in order))
+        if index in case.constant:
+            buffer.role, buffer.constant = CONSTANT, Constant.of(np.ascontiguousarray(value.transpose(order)))
+        views.append(buffer.whole().permuted([order.index(axis) for axis in range(len(shape))]))
+        values.append(value)
+    outs = tuple(Buffer(f"y{i}", type.dtype, type.shape).whole() for i, type in enumerate(case.outs))
+    reason = case.kind.check(case.ins, case.outs)
+    assert not reason, f"{kernel.id}: case {case.name} contradicts its kind: {reason}"
+    return Call(case.kind, tuple(views), outs, (case.name,), kernel.id), tuple(values)
+
+
+def _trial(
+    kernel: Kernel,
+    case: Case,
+    call: Call,
+    values: tuple[np.ndarray, ...],
+    packed: object,
+    needs: Needs,
+    overlap: tuple[int, int] | None,
+    distance: int,
+) -> Trial:
+    blocks: list[bytes] = []
+    aligns: list[int] = []
+
+    def block(contents: bytes, align: int) -> Place:
+        blocks.append(contents)
+        aligns.append(max(align, 8))
+        return Place(len(blocks) - 1, 0)
+
+    assert isinstance(packed, dict)
+    ins = []
+    for index, view in enumerate(call.ins):
+        order = case.permute.get(index, tuple(range(len(view.shape))))
+        stored = packed.get(index, values[index].transpose(order))
+        contents = to_bytes(np.ascontiguousarray(stored), view.buffer.dtype) + bytes(needs.slack.get(index, 0))
+        ins.append(block(contents, needs.align.get(index, 1)))
+    outs = []
+    for index, view in enumerate(call.outs):
+        size = view.buffer.max_bytes
+        if overlap is not None and overlap[0] == index:  # `distance` bytes before the operand, in one block with it
+            place = ins[overlap[1]]
+            room = max(0, size - distance - len(blocks[place.block]))
+            blocks[place.block] = bytes([POISON]) * distance + blocks[place.block] + bytes([POISON]) * room
+            ins[overlap[1]] = Place(place.block, distance)
+            outs.append(place)
+        else:
+            outs.append(block(bytes([POISON]) * size, needs.align_outs.get(index, 1)))
+    scratch = None
+    if needs.scratch:
+        buffer = Buffer("scratch", u8, (needs.scratch,))
+        call = Call(call.kind, call.ins, call.outs, call.provenance, call.kernel, buffer)
+        scratch = block(bytes([POISON]) * needs.scratch, needs.scratch_align)
+    out_names, in_names = kernel.parameter_names(call)
+    aliased = frozenset() if overlap is None else frozenset({out_names[overlap[0]], in_names[overlap[1]]})
+    name = (
+        case.name
+        if overlap is None
+        else f"{case.name}_over_{in_names[overlap[1]]}" + (f"_{distance}" if distance else "")
+    )
+    function = Function(f"k_{name}", kernel, call, aliased)
+    overwritten = frozenset() if overlap is None else frozenset({overlap[1]})
+    return Trial(
+        name, case, function, values, tuple(blocks), tuple(aligns), tuple(outs), tuple(ins), scratch, overwritten
+    )
+
+
+def write_sources(found: Sequence[Trial], folder: Path) -> None:
+    """kernels.c with the functions, cases.h with what harness.c needs to call them."""
+    headers = sorted({header for trial in found for header in trial.function.kernel.headers(trial.function.call)})
+    includes = "".join(f"#include <{name}>\n" for name in ("float.h", "math.h", "string.h"))
+    own = "".join(f'#include "{name}"\n' for name in headers)
+    texts = [function_text(trial.function) for trial in found]
+    declared = [text.split("{", 1)[0].strip() + ";" for text in texts]
+    (folder / "kernels.h").write_text('#include "mcc.h"\n' + "\n".join(declared) + "\n")
+    (folder / "kernels.c").write_text(
+        f'#include "kernels.h"\n#include "mcc_math.h"\n{includes}{own}\n' + "\n".join(texts)
+    )
+    lines = ['#include "kernels.h"', f"#define HARNESS_BLOCKS {max(len(t.blocks) for t in found)}"]
+    lines.append("struct harness_case {")
+    lines.append("    int blocks;")
+    lines.append("    size_t bytes[HARNESS_BLOCKS], align[HARNESS_BLOCKS];")
+    lines.append("    void (*call)(uint8_t **);")
+    lines.append("};")
+    rows = []
+    for number, trial in enumerate(found):
+        lines.append(f"static void call_{number}(uint8_t **b) {{ {trial.function.name}({_arguments(trial)}); }}")
+        sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
+        aligns = ", ".join(f"{align}u" for align in trial.aligns)
+        rows.append(f"    {{{len(trial.blocks)}, {{{sizes}}}, {{{aligns}}}, call_{number}}},")
+    lines += ["static const struct harness_case cases[] = {", *rows, "};", ""]
+    (folder / "cases.h").write_text("\n".join(lines))
+
+
+def _arguments(trial: Trial) -> str:
+    call = trial.function.call
+    found = []
+    for places, views, const in ((trial.outs, call.outs, ""), (trial.ins, call.ins, "const ")):
+        for place, view in zip(places, views, strict=True):
+            at = place.offset + _first_byte(view)
+            found.append(f"({const}{view.buffer.dtype.storage_c} *)(void *)(b[{place.block}] + {at})")
+    if trial.scratch is not None:
+        found.append(f"b[{trial.scratch.block}]")
+    return ", ".join(found)
+
+
+def _first_byte(view: View) -> int:
+    assert isinstance(view.offset, int)
+    return view.offset * view.buffer.dtype.bits // 8
+
+
+def include_flags(folder: Path) -> list[str]:
+    return [f"-I{folder}", f"-I{data_folder('runtime_c') / 'include'}"]
+
+
+def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path) -> Path:
+    """Builds kernels.c and harness.c; the compiler's complaints make the test fail."""
+    program = folder / "program"
+    sources = [str(folder / "kernels.c"), str(Path(__file__).with_name("harness.c"))]
+    command = [*compiler, *flags, *include_flags(folder), *sources, "-o", str(program), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr[:6000]}"
+    return program
+
+
+def run_program(command: Sequence[str], found: Sequence[Trial]) -> list[list[bytes]]:
+    """Every trial's blocks after its call."""
+    memory = b"".join(block for trial in found for block in trial.blocks)
+    done = subprocess.run(command, input=memory, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[:6000]
+    result, position = [], 0
+    for trial in found:
+        blocks = []
+        for block in trial.blocks:
+            blocks.append(done.stdout[position : position + len(block)])
+            position += len(block)
+        result.append(blocks)
+    return result

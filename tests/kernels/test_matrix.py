@@ -1,0 +1,143 @@
+"""Every kernel, in all its cases, against numpy: under the sanitizers where it is portable, and on every target that
+has it and runs here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from mccompile.base.discovery import import_file
+from mccompile.base.dtypes import DType
+from mccompile.kernels.api import Kernel
+from mccompile.kernels.registry import Registry
+from mccompile.targets import api as targets
+from tests.kernels.harness import STRICT, Trial, compile_program, include_flags, run_program, trials, write_sources
+
+KERNELS = Registry.load().kernels
+SANITIZED = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT]
+WARNING_FREE = {
+    "gcc": ["-std=c99", "-O2", "-c", "-o", "/dev/null", *STRICT],
+    "clang": ["-std=c99", "-fsyntax-only", *STRICT],
+    "g++": ["-x", "c++", "-std=c++11", "-fsyntax-only", *STRICT],
+    "tcc": ["-std=c99", "-c", "-o", "/dev/null", "-Wall", "-Werror"],
+}
+
+
+def _runs() -> list[tuple[str, str]]:
+    """Kernel and target: portable kernels once, others wherever their code can run."""
+    found = []
+    native = targets.load("native")
+    for id, kernel in KERNELS.items():
+        if kernel.isa == "c":
+            found.append((id, "generic"))
+            continue
+        for target in map(targets.load, targets.names()):
+            is_ours = target.name == "native" or (not target.run and kernel.isa in native.isas)
+            is_emulated = target.run.startswith("qemu-") and not target.run.startswith("qemu-system")
+            can_build = shutil.which(target.compiler) and (not target.run or shutil.which(target.run.split()[0]))
+            if kernel.isa in target.isas and (is_ours or is_emulated) and can_build:
+                found.append((id, target.name))
+    return found
+
+
+@pytest.mark.parametrize(("id", "target"), _runs())
+def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Path) -> None:
+    kernel, machine = KERNELS[id], targets.load(target)
+    found = trials(kernel, machine)
+    write_sources(found, tmp_path)
+    if kernel.isa == "c":
+        compiler, flags = ["gcc"], SANITIZED if _has_sanitizers() else ["-std=c99", "-O1"]
+    else:
+        compiler, flags = [machine.compiler], list(machine.cflags)
+    program = compile_program(compiler, [*flags, *(["-static"] if machine.run else [])], tmp_path)
+    results = run_program([*machine.run.split(), str(program)], found)
+    wrong = [
+        complaint
+        for trial, blocks in zip(found, results, strict=True)
+        for complaint in _complaints(kernel, trial, blocks)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("compiler", WARNING_FREE)
+@pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa == "c"])
+def test_portable_kernel_compiles_without_warnings(id: str, compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    write_sources(trials(KERNELS[id], targets.load("generic")), tmp_path)
+    command = [compiler, *WARNING_FREE[compiler], *include_flags(tmp_path), str(tmp_path / "kernels.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:6000]
+
+
+def test_every_kernel_has_cases() -> None:
+    assert not [id for id, kernel in KERNELS.items() if not kernel.cases()]
+
+
+def _complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[str]:
+    """What is wrong with the results of one trial."""
+    expected = _expected(kernel, trial)
+    found = [f"{trial.name}: operand {index} was overwritten" for index in trial.damaged(blocks)]
+    for number, (got, want) in enumerate(zip(trial.results(blocks), expected, strict=True)):
+        type = trial.case.outs[number]
+        if want.shape != type.static_shape or want.dtype != type.dtype.numpy:
+            found.append(f"{trial.name}: the oracle gives {want.dtype}{want.shape}, the case says {type}")
+        elif not _is_close(got, want, type.dtype):
+            found.append(f"{trial.name}: result {number} is\n{got}\ninstead of\n{want}")
+    return found
+
+
+def _expected(kernel: Kernel, trial: Trial) -> list[np.ndarray]:
+    kind = trial.case.kind
+    module = _oracle(kind.name)
+    with np.errstate(all="ignore"):
+        if kind.name == "map":  # the only kind whose result's shape does not follow from its operands
+            result = module.oracle(kind, *trial.values, shape=trial.case.outs[0].static_shape)
+        else:
+            result = module.oracle(kind, *trial.values)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+@cache
+def _oracle(kind: str) -> ModuleType:
+    return import_file(Path(__file__).parent / "oracles" / f"{kind}.py", f"tests_kernels_oracles_{kind}")
+
+
+def _is_close(got: np.ndarray, want: np.ndarray, dtype: DType) -> bool:
+    """Floats within a few units of their own last place, or of that of single precision at the largest result; all else
+    equal."""
+    if not dtype.is_float:
+        return bool(np.array_equal(got, want))
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    mantissa = {
+        "f64": 52,
+        "f32": 23,
+        "f16": 10,
+        "bf16": 7,
+        "f8e4m3fn": 3,
+        "f8e4m3fnuz": 3,
+        "f8e5m2": 2,
+        "f8e5m2fnuz": 2,
+    }
+    own = 2.0 ** -mantissa.get(dtype.name, 1)
+    largest = float(np.max(np.abs(b[np.isfinite(b)]), initial=1.0))
+    return bool(
+        np.allclose(
+            a, b, rtol=(1.01 if own > 1e-4 else 16) * own, atol=16 * min(own, 2.0**-23) * largest, equal_nan=True
+        )
+    )
+
+
+@cache
+def _has_sanitizers() -> bool:
+    command = ["gcc", "-fsanitize=address,undefined", "-x", "c", "-", "-o", "/dev/null"]
+    return (
+        subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False).returncode == 0
+    )

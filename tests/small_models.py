@@ -1,0 +1,104 @@
+"""Small networks that tests compile: each shows one thing that can go wrong. Weights come from a seed and are as good
+as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+FLOAT = TensorProto.FLOAT
+
+
+def model(
+    name: str,
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[tuple[str, Sequence[int | str]]],
+    outputs: Sequence[tuple[str, Sequence[int | str]]],
+    weights: dict[str, np.ndarray] | None = None,
+    opset: int = 17,
+) -> ModelProto:
+    """A model over floats."""
+    graph = helper.make_graph(
+        list(nodes),
+        name,
+        [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in inputs],
+        [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in outputs],
+        [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.checker.check_model(made)
+    return made
+
+
+def floats(seed: int, *shape: int) -> np.ndarray:
+    return (np.random.default_rng(seed).standard_normal(shape) / 2).astype(np.float32)
+
+
+def node(op: str, ins: str, outs: str, **attributes: object) -> NodeProto:
+    """`node("Add", "a b", "y")`; the node is called after its first result."""
+    return helper.make_node(op, ins.split(), outs.split(), name=f"{outs.split()[0]}/{op}", **attributes)
+
+
+def conv(seed: int = 0) -> ModelProto:
+    """Convolution, bias, activation, residual: what fusing is about."""
+    nodes = [
+        node("Conv", "x w1 b1", "c1", pads=[1, 1, 1, 1]),
+        node("Relu", "c1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1]),
+        node("Add", "c2 r1", "sum"),
+        node("Relu", "sum", "y"),
+    ]
+    weights = {"w1": floats(seed, 4, 2, 3, 3), "b1": floats(seed + 1, 4), "w2": floats(seed + 2, 4, 4, 3, 3)}
+    return model("conv", nodes, [("x", (1, 2, 6, 6))], [("y", (1, 4, 6, 6))], weights)
+
+
+def mlp(seed: int = 0) -> ModelProto:
+    """Two dense layers with names that are no C identifiers."""
+    nodes = [
+        node("MatMul", "in/put:0 w1", "m1"),
+        node("Add", "m1 b1", "a1"),
+        node("Tanh", "a1", "t1"),
+        node("MatMul", "t1 w2", "out.put"),
+    ]
+    weights = {"w1": floats(seed, 8, 16), "b1": floats(seed + 1, 16), "w2": floats(seed + 2, 16, 3)}
+    return model("mlp", nodes, [("in/put:0", (2, 8))], [("out.put", (2, 3))], weights)
+
+
+def branches(seed: int = 0) -> ModelProto:
+    """Branches that are concatenated, transposed and split: views, parts written in place, two outputs."""
+    nodes = [
+        node("Conv", "x w1", "left"),
+        node("Sigmoid", "x", "right"),
+        node("Concat", "left right x", "joined", axis=1),
+        node("Transpose", "joined", "turned", perm=[0, 2, 3, 1]),
+        node("Split", "turned sizes", "first second", axis=3),
+        node("Mul", "first first", "y"),
+        node("Add", "second bias", "z"),
+    ]
+    weights = {"w1": floats(seed, 3, 3, 1, 1), "bias": floats(seed + 1, 5), "sizes": np.array([4, 5], np.int64)}
+    return model("branches", nodes, [("x", (1, 3, 4, 5))], [("y", (1, 4, 5, 4)), ("z", (1, 4, 5, 5))], weights)
+
+
+def passthrough(seed: int = 0) -> ModelProto:
+    """An input that is an output, an output that is a constant, and one value under two names."""
+    nodes = [
+        node("Identity", "x", "same"),
+        node("Neg", "x", "y"),
+        node("Identity", "y", "again"),
+        node("Identity", "w", "fixed"),
+    ]
+    outputs = [(name, (2, 3)) for name in ("same", "y", "again", "fixed")]
+    return model("passthrough", nodes, [("x", (2, 3))], outputs, {"w": floats(seed, 2, 3)})
+
+
+ALL = {"conv": conv, "mlp": mlp, "branches": branches, "passthrough": passthrough}
+
+
+def save(made: ModelProto, folder: Path) -> Path:
+    path = folder / f"{made.graph.name}.onnx"
+    path.write_bytes(made.SerializeToString())
+    return path

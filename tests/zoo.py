@@ -1,0 +1,184 @@
+"""Compiles and runs every model of a folder, and compares with its stored outputs: `make zoo ZOO=folder`.
+
+The folder holds a folder per model, with model.onnx and test_data_set_* as ONNX's own tests have them. An index.json
+beside them may say under `ort_opt_vs_noopt` how far the optimiser of onnxruntime moves the results; nobody is asked to
+be closer than that. A refused model is no failure; a wrong result is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from mccompile.base.errors import MccError
+from mccompile.check.compare import compare
+from mccompile.check.inputs import DataSet, stored_sets
+from mccompile.driver import Options, compile_graph
+from mccompile.emit.summary import table
+from mccompile.frontend.load import load
+from mccompile.graph import text as graph_text
+from mccompile.measure.correctness import build
+from mccompile.ops.api import resolve
+from mccompile.passes.constants_file import read_constants
+from mccompile.program import text as program_text
+from mccompile.toolchain.run import Model
+
+TOLERANCE = 1e-4  # of the largest element of an output
+POISONS = (0x00, 0xFF)  # zero, and NaN in every float type
+
+
+@dataclass
+class Row:
+    name: str
+    status: str = "passed"
+    detail: str = ""
+    figures: list[str] = field(default_factory=lambda: ["", "", "", "", ""])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--zoo", type=Path, required=True, help="the folder of models")
+    parser.add_argument("--only", default="", help="names of models, with commas between")
+    parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
+    parser.add_argument("--target", default="generic")
+    parser.add_argument(
+        "--poison", action="store_true", help="results must not depend on what lay in the memory before"
+    )
+    parser.add_argument("--roundtrip", action="store_true", help="the IR after every pass must read back as printed")
+    arguments = parser.parse_args()
+    wanted = [name for name in arguments.only.split(",") if name]
+    folders = sorted(
+        path.parent for path in arguments.zoo.glob("*/model.onnx") if not wanted or path.parent.name in wanted
+    )
+    missing = sorted(set(wanted) - {folder.name for folder in folders})
+    if missing or not folders:
+        print(f"no model {', '.join(missing) or 'at all'} in {arguments.zoo}", file=sys.stderr)
+        return 2
+    moved = _how_far_others_move(arguments.zoo / "index.json")
+    rows = []
+    for folder in folders:
+        row = _row(folder, arguments, moved.get(folder.name, {}))
+        print(f"{row.status:<8} {row.name:<24} {row.detail.splitlines()[0] if row.detail else ''}", flush=True)
+        rows.append(row)
+    _print_table(rows)
+    return int(any(row.status in ("wrong", "broken") for row in rows))
+
+
+def _how_far_others_move(index: Path) -> dict[str, Mapping[str, Any]]:
+    if not index.is_file():
+        return {}
+    models = json.loads(index.read_text(encoding="utf-8"))["models"]
+    return {entry["name"]: entry.get("ort_opt_vs_noopt") or {} for entry in models}
+
+
+def _row(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any]) -> Row:
+    row = Row(folder.name)
+    try:
+        _try(folder, arguments, moved, row)
+    except MccError as error:
+        row.status, row.detail = "refused", _in_one_line(error)
+    except Exception as error:  # one broken model must not hide what the others do
+        row.status, row.detail = "broken", f"{type(error).__name__}: {error}"
+    return row
+
+
+def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], row: Row) -> None:
+    with tempfile.TemporaryDirectory(prefix="zoo-") as scratch:
+        dump = Path(scratch) if arguments.roundtrip else None
+        options = Options(target=arguments.target, optimize=not arguments.plain, name=folder.name, dump=dump)
+        start = time.perf_counter()
+        graph = load(folder / "model.onnx")
+        sets = stored_sets(folder, [value.name for value in graph.inputs])
+        package = compile_graph(graph, options, folder.name)
+        seconds = time.perf_counter() - start
+        unlike = _roundtrip(dump) if dump else []
+    model = build(package, options.resolved_target())
+    worst, problems, fastest = 0.0, unlike, float("inf")
+    for data_set in sets:
+        start = time.perf_counter()
+        results = model.run(data_set.inputs, poison=0xA5)
+        fastest = min(fastest, time.perf_counter() - start)
+        rel, found = _compare(model, results, data_set, moved)
+        worst, problems = max(worst, rel), problems + found
+        if arguments.poison:
+            problems += _poisoned(model, data_set, results)
+    plan = package.plan
+    row.status = "wrong" if problems else "passed"
+    row.detail = "; ".join(problems) or f"max rel {worst:.1e}"
+    weights = len(package.files[f"{plan.prefix}.mcb"])
+    row.figures = [str(plan.arena_bytes), str(plan.arena_bound), str(weights), f"{seconds:.2f}", f"{1e3 * fastest:.2f}"]
+
+
+def _compare(
+    model: Model, results: Mapping[str, np.ndarray], data_set: DataSet, moved: Mapping[str, Any]
+) -> tuple[float, list[str]]:
+    """The largest relative difference of floats, and what is wrong."""
+    worst, problems = 0.0, []
+    allowed_float = max(TOLERANCE, moved.get("float_max_rel_to_range") or 0.0)
+    allowed_int = moved.get("int_max") or 0
+    for tensor, want in zip(model.report.outputs, data_set.outputs or [], strict=True):
+        found = compare(tensor.name, results[tensor.name], want, rtol=0.0, atol=0.0)
+        if want.dtype.kind in "iu":
+            ok, figure = not found.why and found.max_abs <= allowed_int, f"off by {found.max_abs:.0f}"
+        else:
+            ok, figure = not found.why and found.max_rel <= allowed_float, f"max rel {found.max_rel:.1e}"
+            worst = max(worst, found.max_rel)
+        if not ok:
+            problems.append(f"{data_set.name} {tensor.name}: {found.why or figure}")
+    return worst, problems
+
+
+def _poisoned(model: Model, data_set: DataSet, expected: Mapping[str, np.ndarray]) -> list[str]:
+    problems = []
+    for poison in POISONS:
+        results = model.run(data_set.inputs, poison=poison)
+        changed = [name for name, array in results.items() if array.tobytes() != expected[name].tobytes()]
+        problems += [f"{data_set.name} {name}: depends on memory that was not written" for name in changed]
+    return problems
+
+
+def _roundtrip(folder: Path) -> list[str]:
+    """Every printed graph and program, read back and printed again."""
+    constants = read_constants(folder / "constants.zip") if (folder / "constants.zip").exists() else {}
+    problems = []
+    for path in sorted(folder.glob("*.txt")):
+        text = path.read_text(encoding="utf-8")
+        if path.name.endswith(".graph.txt"):
+            again = graph_text.show(graph_text.read(text, resolve, constants, path.name))
+        else:
+            again = program_text.show(program_text.read(text, constants, path.name))
+        if again != text:
+            pairs = zip(text.splitlines(), again.splitlines(), strict=False)
+            line = next((number for number, (a, b) in enumerate(pairs, 1) if a != b), 0)
+            problems.append(f"{path.name} reads back differently, line {line}")
+    return problems
+
+
+def _in_one_line(error: MccError) -> str:
+    found: dict[str, int] = {}
+    for problem in error.problems:
+        found[problem.what] = found.get(problem.what, 0) + 1
+    return "; ".join(what if count == 1 else f"{what} ({count} times)" for what, count in found.items())
+
+
+def _print_table(rows: list[Row]) -> None:
+    head = ["model", "status", "arena", "bound", "weights", "compile s", "run ms", ""]
+    lines = [[row.name, row.status, *row.figures, row.detail[:90]] for row in rows]
+    print("\n" + "\n".join(table(head, lines, frozenset({0, 1, 7}))))
+    counts = {status: sum(row.status == status for row in rows) for status in ("passed", "refused", "wrong", "broken")}
+    print("\n" + ", ".join(f"{count} {status}" for status, count in counts.items() if count or status == "wrong"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
