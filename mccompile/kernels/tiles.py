@@ -153,7 +153,6 @@ def term_c(dtype: DType, pointer: str, index: str, total: DType, zero: str = "")
     return f"mcc_sub_{total}({value}, {zero})" if zero else value
 
 
-
 def epilogue_alias(call: Call, fixed: int) -> dict[tuple[int, int], int]:
     """Operands of the epilogue that the result may be written over: each of their elements is read just before it is
     overwritten, and never again. In whatever order that happens, so elements must be of one size."""

@@ -68,9 +68,10 @@ def axes(
     strides: Sequence[int],
     dilations: Sequence[int],
     pads: Sequence[int],
+    join: bool = True,
 ) -> list[Axis]:
-    """One per spatial axis; neighbours over which nothing slides (1x1 windows) become one where they lie evenly in
-    every view."""
+    """One per spatial axis; with `join`, neighbours over which nothing slides (1x1 windows) become one where they lie
+    evenly in every view."""
     found: list[Axis] = []
     for number, size in enumerate(kernel):
         at = number + 2
@@ -86,7 +87,7 @@ def axes(
             static(w.strides[at]) if w is not None else 0,
             tuple(static(extra.strides[at]) for extra in extras),
         )
-        if found and (joined := _joined(found[-1], axis)):
+        if join and found and (joined := _joined(found[-1], axis)):
             found[-1] = joined
         else:
             found.append(axis)

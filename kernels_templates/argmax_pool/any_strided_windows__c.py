@@ -1,0 +1,108 @@
+"""argmax_pool in portable C: one window after the other; the elements inside the image are known before its loops
+begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
+from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.expr.scalar_c import literal_c, load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range
+from mccompile.kernels.windows import axes
+from mccompile.kinds.argmax_pool import ArgmaxPool
+
+
+class Windows(Kernel):
+    kind = ArgmaxPool
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        plain = ArgmaxPool((3, 3), (2, 2), (1, 1), (1, 1, 1, 1), ())
+        three = ArgmaxPool((2, 3, 2), (1, 2, 2), (1, 2, 1), (1,) * 6, (), column_major=True)
+        return [
+            _case("rows", plain, (2, 3, 9, 16), (5, 8)),
+            _case("columns", replace(plain, column_major=True), (2, 3, 9, 16), (5, 8)),
+            _case("channels_last", plain, (1, 5, 7, 6), (4, 3), permute={0: (0, 2, 3, 1)}),
+            _case("dilated", replace(plain, dilations=(2, 3), strides=(1, 1)), (1, 3, 9, 12), (7, 8)),
+            _case("1d", ArgmaxPool((4,), (3,), (1,), (0, 1), ()), (2, 3, 25), (8,)),
+            _case("3d", three, (1, 2, 4, 7, 6), (5, 3, 4)),
+            *(_case(dtype.name, plain, (1, 3, 9, 16), (5, 8), dtype) for dtype in (f16, bf16, f64, i8, u8)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * 1e-8, code=300)
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        return ["y", "place"], ["x"]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x = _kind(call), call.ins[0]
+        y, place = call.outs
+        window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
+        found = axes(y, x, None, [place], *window, join=False)
+        rows = []
+        for number, axis in enumerate(found):
+            at = f"at{number}"
+            inside = axis.always_inside
+            rows.append(
+                {
+                    "loop": Range(f"p{number}", axis.out).header,
+                    "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
+                    "first": "" if inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
+                    "end": "" if inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
+                    "taps": Range(
+                        f"k{number}", axis.kernel, "0" if inside else f"first{number}", "" if inside else f"end{number}"
+                    ),
+                    "position": f"const mcc_index i{number} = at{number} + {index_c([axis.dilation], [f'k{number}'])};",
+                }
+            )
+        space = x.type.static_shape[2:]
+        image = dense_strides(x.type.static_shape)[:2]
+        count = (
+            [static(stride) for stride in dense_strides(space[::-1])][::-1]
+            if kind.column_major
+            else dense_strides(space)
+        )
+        batch = ["n", "c"]
+        positions = [*batch, *(f"p{i}" for i in range(len(found)))]
+        inside_counters = [*batch, *(f"i{i}" for i in range(len(found)))]
+        dtype = x.buffer.dtype
+        return {
+            "outer": [Range("n", static(x.shape[0])), Range("c", static(x.shape[1]))],
+            "rows": rows,
+            "type": dtype.compute_c,
+            "lowest": literal_c(dtype.low, dtype),
+            "load": load_c(dtype, "x", index_c([static(s) for s in x.strides], inside_counters)),
+            "index": index_c([static(s) for s in (*image, *count)], inside_counters),
+            "store": store_c(dtype, "y", index_c([static(s) for s in y.strides], positions), "best"),
+            "place_at": index_c([static(s) for s in place.strides], positions),
+        }
+
+
+def _kind(call: Call) -> ArgmaxPool:
+    assert isinstance(call.kind, ArgmaxPool)
+    return call.kind
+
+
+def _case(
+    name: str,
+    kind: ArgmaxPool,
+    x: tuple[int, ...],
+    space: tuple[int, ...],
+    dtype: DType = f32,
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+) -> Case:
+    shape = (*x[:2], *space)
+    outs = (TensorType(dtype, shape), TensorType(i64, shape))
+    ranges = {0: (-9.0, 9.0)}
+    return Case(name, replace(kind, space=space), (TensorType(dtype, x),), outs, permute=permute or {}, ranges=ranges)

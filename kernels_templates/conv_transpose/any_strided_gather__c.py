@@ -1,0 +1,267 @@
+"""conv_transpose in portable C: each result gathers its products; a tile of positions x channels in registers.
+
+Along an axis with stride s, positions o, o + s, o + 2s ... meet the same taps at neighbouring inputs: they are a
+convolution of stride 1 with every so-manieth tap. Positions are taken phase by phase, the taps of a phase are found
+once, and those inside the image once per row; the loop over products tests nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Product, Range, Tile, best_tile, cut_sum, epilogue_alias, term_c
+from mccompile.kinds.conv_transpose import ConvTranspose
+
+Named = tuple[tuple[str, str], ...]  # C names and their values
+
+
+@dataclass(frozen=True)
+class Axis:
+    number: int
+    size: int  # of x
+    out: int
+    kernel: int
+    stride: int
+    dilation: int
+    pad: int
+    x: int  # strides of the views, in elements
+    y: int
+    w: int
+    extras: tuple[int, ...]
+
+    @property
+    def tap_step(self) -> int:
+        """From one tap that meets a position to the next one that does."""
+        return self.stride // math.gcd(self.stride, self.dilation)
+
+    @property
+    def x_step(self) -> int:
+        """By how much the input moves back with each."""
+        return self.dilation // math.gcd(self.stride, self.dilation)
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the template prints for one size of tile."""
+
+    tile: Tile
+    around: tuple[Range, ...]  # of the sum: loops around its pieces
+    inside: tuple[Range, ...]
+    loads: Named
+    products: tuple[Product, ...]
+    lines: tuple[str, ...]
+    store: str
+
+
+class Gather(Kernel):
+    kind = ConvTranspose
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        twice = ConvTranspose((2, 2), (1, 1), (0, 0), (), 1, f32)
+        nhwc = {0: (0, 2, 3, 1)}
+        cases = [
+            _case("2x2", twice, (1, 3, 8, 9), (3, 8, 2, 2), (16, 18)),
+            _case("3x3_channels_last", replace(twice, pads=(1, 1)), (2, 5, 6, 7), (5, 4, 3, 3), (12, 14), permute=nhwc),
+            _case("stride_1", replace(twice, strides=(1, 1), pads=(1, 0)), (1, 2, 9, 5), (2, 3, 3, 3), (9, 7)),
+            _case("stride_over_kernel", replace(twice, strides=(3, 4)), (1, 2, 4, 3), (2, 3, 2, 2), (12, 12)),
+            _case("dilated", replace(twice, dilations=(2, 3), pads=(1, 2)), (1, 2, 5, 6), (2, 3, 3, 3), (12, 15)),
+            _case(
+                "stride_6_by_4", ConvTranspose((6, 3), (4, 2), (2, 1), (), 1, f32), (1, 2, 4, 5), (2, 2, 4, 3), (28, 16)
+            ),
+            _case("cut_off", replace(twice, pads=(4, 3)), (1, 2, 4, 5), (2, 3, 3, 3), (3, 4)),
+            _case("groups", replace(twice, group=2), (1, 4, 5, 5), (4, 3, 3, 3), (11, 11)),
+            _case("depthwise", replace(twice, group=4), (1, 4, 9, 9), (4, 1, 4, 4), (20, 20)),
+            _case("1d", ConvTranspose((4,), (1,), (2,), (), 1, f32), (2, 3, 9), (3, 5, 8), (36,)),
+            _case(
+                "3d",
+                ConvTranspose((2, 1, 2), (1, 2, 1), (1, 0, 0), (), 1, f32),
+                (1, 2, 3, 4, 3),
+                (2, 3, 3, 2, 2),
+                (6, 6, 7),
+            ),
+            _case("long_sum", twice, (1, 700, 3, 4), (700, 2, 2, 2), (6, 8)),
+            _case("epilogue", replace(twice, epilogue=relu), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
+            _case("f64", replace(twice, accumulator=f64), (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=f64),
+        ]
+        for dtype in (f16, bf16):
+            kind = replace(twice, epilogue=cast(operand(0, f32), dtype))
+            cases.append(_case(dtype.name, kind, (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=dtype))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        return Cost(static(macs) * 5e-10, code=800)
+
+    def label(self, call: Call) -> str:
+        x, w = call.ins[:2]
+        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(_kind(call).strides)))
+        space = "x".join(map(str, x.shape[2:]))
+        return f"conv_transpose_{kernel}_{space}x{x.shape[1]}_{call.outs[0].shape[1]}"
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)[1]).context()
+
+
+class _Printer:
+    """Works out the loops and the text of every index for one call. Counters: n batch, g group, o channel within it,
+    p0.. positions, for the last axis `phase` and `m`; c input channel, k0.. taps in steps of `tap_step`. tap0.. are the
+    first taps, at0.. the inputs they meet."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.names = _kind(call), names
+        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.extras = call.ins[self.kind.fixed :]
+        self.group_in, self.group_out = static(self.w.shape[0]) // self.kind.group, static(self.w.shape[1])
+        axes = [self.axis(number) for number in range(len(self.kind.strides))]
+        wide = [a for a in axes if a.out >= 4 * a.stride] or [max(axes, key=lambda a: a.out)]
+        self.point_axis = wide[-1]  # the positions of a tile lie along this one
+        self.axes = [a for a in axes if a is not self.point_axis] + [self.point_axis]
+
+    def axis(self, number: int) -> Axis:
+        kind, at = self.kind, number + 2
+        return Axis(
+            number,
+            static(self.x.shape[at]),
+            static(self.y.shape[at]),
+            static(self.w.shape[at]),
+            kind.strides[number],
+            kind.dilations[number],
+            kind.pads[number],
+            static(self.x.strides[at]),
+            static(self.y.strides[at]),
+            static(self.w.strides[at]),
+            tuple(static(view.strides[at]) for view in self.extras),
+        )
+
+    def context(self) -> dict[str, Any]:
+        kind, axis = self.kind, self.point_axis
+        count = -(-axis.out // axis.stride)
+        taps = -(-axis.kernel // axis.tap_step)
+        tile = best_tile(max(0, min(count, axis.size - (taps - 1) * axis.x_step)), self.group_out)
+        outer = [
+            Range("n", static(self.x.shape[0])),
+            Range("g", kind.group),
+            Range("o", self.group_out, step=tile.lanes),
+        ]
+        batch_and_group = [static(self.x.strides[0]), static(self.x.strides[1]) * self.group_in]
+        channel = [static(self.w.strides[0]) * self.group_in, static(self.w.strides[1])]
+        numbers = [a.number for a in self.axes]
+        return {
+            "outer": outer,
+            "rows": [a for a in self.axes if a is not axis],
+            "axis": axis,
+            "wide": self.body(tile, clamped=False) if tile.points > 1 else None,
+            "single": self.body(Tile(1, tile.lanes), clamped=True),
+            "sum_type": kind.accumulator.compute_c,
+            "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
+            "w_at": index_c([*channel, *(a.w for a in self.axes)], ["g", "o", *(f"tap{i}" for i in numbers)]),
+            "x_in": index_c(
+                [1, static(self.x.strides[1]), *(-a.x * a.x_step for a in self.axes)],
+                ["x_at", self.channel_counter, *(f"k{i}" for i in numbers)],
+            ),
+            "w_in": index_c(
+                [1, static(self.w.strides[0]), *(a.w * a.tap_step for a in self.axes)],
+                ["w_at", self.channel_counter, *(f"k{i}" for i in numbers)],
+            ),
+        }
+
+    @property
+    def channel_counter(self) -> str:
+        return "c" if self.group_in != 1 else "0"
+
+    def sum_loops(self, clamped: bool) -> list[Range]:
+        """Loops over input channels and taps, those with the largest steps through x outermost."""
+        found = [(abs(static(self.x.strides[1])), Range("c", self.group_in))] if self.group_in != 1 else []
+        for axis in self.axes:
+            taps = -(-axis.kernel // axis.tap_step)
+            if axis is self.point_axis and not clamped:
+                loop = Range(f"k{axis.number}", taps, end=f"taps{axis.number}")
+            else:
+                loop = Range(f"k{axis.number}", taps, f"first{axis.number}", f"end{axis.number}")
+            found.append((abs(axis.x) * axis.x_step, loop))
+        found.sort(key=lambda item: -item[0])
+        return [loop for _, loop in found]
+
+    def body(self, tile: Tile, clamped: bool) -> Body:
+        total = self.kind.accumulator
+        around, inside = cut_sum(self.sum_loops(clamped), total)
+        x_dtype, w_dtype = self.x.buffer.dtype, self.w.buffer.dtype
+        loads = [
+            (f"x{point}", term_c(x_dtype, "x", _moved("x_in", point * self.point_axis.x), total))
+            for point in range(tile.points)
+        ]
+        loads += [
+            (f"w{lane}", term_c(w_dtype, "w", _moved("w_in", lane * static(self.w.strides[1])), total))
+            for lane in range(tile.lanes)
+        ]
+        products = tuple(
+            Product(tile.result(lane, point), f"x{point}", f"w{lane}")
+            for lane in range(tile.lanes)
+            for point in range(tile.points)
+        )
+        lines, store = self.epilogue(tile)
+        return Body(tile, around, inside, tuple(loads), products, tuple(lines), store)
+
+    def epilogue(self, tile: Tile) -> tuple[list[str], str]:
+        """Statements for one result of a tile, at `lane` and `point`."""
+        lane = "0" if tile.lanes == 1 else "lane"
+        point = "0" if tile.points == 1 else "point"
+        positions = [f"p{axis.number}" for axis in self.axes[:-1]]
+
+        def at(view: View, steps: Sequence[int]) -> str:
+            batch, channel = static(view.strides[0]), static(view.strides[1])
+            along = steps[-1] * self.point_axis.stride
+            return index_c(
+                [batch, channel * self.group_out, channel, channel, *steps[:-1], steps[-1], along, along],
+                ["n", "g", "o", lane, *positions, "phase", "m", point],
+            )
+
+        loads = [
+            load_c(view.buffer.dtype, name, at(view, [axis.extras[number] for axis in self.axes]))
+            for number, (view, name) in enumerate(zip(self.extras, self.names[self.kind.fixed :], strict=True))
+        ]
+        expr = self.kind.epilogue or operand(0, self.kind.accumulator)
+        lines, value = to_statements(expr, ["total", *loads], local="v")
+        return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
+
+
+def _kind(call: Call) -> ConvTranspose:
+    assert isinstance(call.kind, ConvTranspose)
+    return call.kind
+
+
+def _moved(name: str, step: int) -> str:
+    return index_c([1], [name], step) if step else name
+
+
+def _case(
+    name: str,
+    kind: ConvTranspose,
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    space: tuple[int, ...],
+    dtype: DType = f32,
+    extras: int = 0,
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+) -> Case:
+    out = TensorType(dtype, (x[0], w[1] * kind.group, *space))
+    ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
+    return Case(name, replace(kind, space=space), ins, (out,), permute=permute or {})

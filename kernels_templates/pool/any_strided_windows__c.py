@@ -1,0 +1,237 @@
+"""pool in portable C: a tile of neighbouring positions, or of neighbouring channels, in named scalars.
+
+The elements of a window that lie inside the image are known before its loops begin: once per row along all axes but
+one; along that one, positions whose windows lie inside are taken several at a time, those at the edges one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
+from mccompile.kernels.windows import Axis, axes
+from mccompile.kinds.pool import Pool
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the template prints for one size of tile."""
+
+    tile: Tile
+    around: tuple[Range, ...]  # of a sum: loops around its pieces
+    inside: tuple[Range, ...]
+    x_in: str
+    loads: tuple[tuple[str, str], ...]  # name, value
+    lines: tuple[str, ...]
+    store: str
+
+
+class Windows(Kernel):
+    kind = Pool
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
+        mean = replace(plain, algorithm="average")
+        nhwc = {0: (0, 2, 3, 1)}
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        cases = [
+            _case("max", plain, (2, 3, 16, 17), (8, 9)),
+            _case("max_channels_last", plain, (1, 8, 9, 10), (5, 5), permute=nhwc),
+            _case("max_dilated", replace(plain, dilations=(2, 3), strides=(1, 1)), (1, 3, 9, 12), (7, 8)),
+            _case("max_overhanging", replace(plain, pads=(0, 0, 0, 0)), (1, 5, 8, 8), (4, 4)),
+            _case("max_1d", Pool("max", (4,), (3,), (1,), (0, 1), (), f32), (2, 3, 25), (8,)),
+            _case(
+                "max_3d", Pool("max", (2, 3, 2), (1, 2, 2), (1, 2, 1), (1,) * 6, (), f32), (1, 2, 4, 7, 6), (5, 3, 4)
+            ),
+            _case("mean", mean, (1, 3, 9, 16), (5, 8)),
+            _case("mean_channels_last", mean, (1, 7, 9, 10), (5, 5), permute=nhwc),
+            _case("mean_overhanging", replace(mean, pads=(0, 0, 0, 0)), (1, 5, 8, 8), (4, 4)),
+            _case("mean_with_pad", replace(mean, count_include_pad=True), (1, 3, 10, 10), (6, 6)),
+            _case("mean_global", replace(mean, kernel=(40, 30), strides=(1, 1), pads=(0,) * 4), (2, 6, 40, 30), (1, 1)),
+            _case("norm_1", replace(mean, algorithm="lp", p=1), (1, 3, 9, 16), (5, 8)),
+            _case("norm_2", replace(mean, algorithm="lp"), (1, 3, 9, 16), (5, 8)),
+            _case("norm_3", replace(mean, algorithm="lp", p=3), (1, 4, 9, 16), (5, 8), permute=nhwc),
+            _case("epilogue", replace(mean, epilogue=relu), (1, 3, 9, 16), (5, 8), extras=1),
+            _case("f64", replace(mean, accumulator=f64), (1, 3, 9, 16), (5, 8), dtype=f64),
+            _case("i8", replace(plain, accumulator=i8), (1, 3, 9, 16), (5, 8), dtype=i8),
+            _case("u8", replace(plain, accumulator=u8), (1, 3, 9, 16), (5, 8), dtype=u8),
+        ]
+        for dtype in (f16, bf16):
+            rounded = cast(operand(0, f32), dtype)
+            cases.append(_case(f"max_{dtype}", replace(plain, epilogue=rounded), (1, 3, 9, 16), (5, 8), dtype=dtype))
+            cases.append(_case(f"mean_{dtype}", replace(mean, epilogue=rounded), (1, 3, 9, 16), (5, 8), dtype=dtype))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        terms = static(call.outs[0].type.count)
+        for size in _kind(call).kernel:
+            terms *= size
+        return Cost(terms * 5e-10, code=400)
+
+    def label(self, call: Call) -> str:
+        kind = _kind(call)
+        kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        space = "x".join(map(str, call.ins[0].shape[2:]))
+        return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)[1]).context()
+
+
+class _Printer:
+    """Works out the loops and the text of every index for one call. Counters: n batch, c channel, p0.. positions, k0..
+    elements of the window; at0.. are the places of the first elements."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.names = _kind(call), names
+        self.x, self.y = call.ins[0], call.outs[0]
+        self.extras = call.ins[1:]
+        kind = self.kind
+        window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
+        self.axes = axes(self.y, self.x, None, self.extras, *window, join=False)
+        # Where the padded image ends along each axis: that far elements count, with count_include_pad.
+        self.pads_after = kind.pads[len(kind.kernel) :]
+        wide = [i for i, a in enumerate(self.axes) if a.out >= 4] or [len(self.axes) - 1]
+        self.point = wide[-1]  # the positions of a tile lie along this axis
+        self.channels = static(self.x.shape[1])
+        self.channels_last = abs(static(self.x.strides[1])) < abs(self.axes[self.point].x)
+
+    def context(self) -> dict[str, Any]:
+        kind, axis = self.kind, self.axes[self.point]
+        first, end = axis.interior
+        tile = self.tile(end - first)
+        positions = [self.row(number) for number in range(len(self.axes)) if number != self.point]
+        channel = Range("c", self.channels, step=tile.lanes)
+        needs_single = axis.out != end - first or bool((end - first) % tile.points)
+        return {
+            "outer": [Range("n", static(self.x.shape[0])), *([] if self.channels_last else [channel])],
+            "rows": positions,
+            "points": self.row(self.point),
+            "inner": [channel] if self.channels_last else [],
+            "inside": f"p{self.point} >= {first} && p{self.point} <= {end - tile.points}",
+            "wide": self.body(tile, clamped=False) if end - first >= tile.points else None,
+            "single": self.body(Tile(1, tile.lanes), clamped=True) if needs_single else None,
+            "algorithm": kind.algorithm,
+            "start": literal_c(kind.accumulator.low, kind.accumulator) if kind.algorithm == "max" else "0",
+            "sum_type": kind.accumulator.compute_c,
+            "f": "f" if kind.accumulator.bits <= 32 else "",
+            "p": kind.p,
+            "root": literal_c(1 / kind.p, kind.accumulator) if kind.algorithm == "lp" else "",
+            "p_literal": literal_c(kind.p, kind.accumulator) if kind.algorithm == "lp" else "",
+            "x_at": self.at(self.x, [a.x for a in self.axes], [f"at{i}" for i in range(len(self.axes))], "0"),
+        }
+
+    def tile(self, points: int) -> Tile:
+        """Channels side by side where they lie side by side, else positions, else channels after all: several elements
+        in flight."""
+        even = [n for n in (8, 4, 2, 1) if self.channels % n == 0]
+        if self.channels_last:
+            return Tile(1, even[0])
+        if points >= 4:
+            return Tile(4, 1)
+        return Tile(1, next(n for n in even if n <= 4))
+
+    def row(self, number: int) -> dict[str, str]:
+        axis, at = self.axes[number], f"at{number}"
+        clamped = not axis.always_inside
+        return {
+            "loop": Range(f"p{number}", axis.out).header,
+            "counter": f"p{number}",
+            "out": str(axis.out),
+            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
+            "first": f"const mcc_index first{number} = {axis.first_tap(at)};" if clamped else "",
+            "end": f"const mcc_index end{number} = {axis.end_tap(at)};" if clamped else "",
+        }
+
+    def at(self, view: View, steps: Sequence[int], counters: Sequence[str], lane: str) -> str:
+        batch, channel = static(view.strides[0]), static(view.strides[1])
+        return index_c([batch, channel, channel, *steps], ["n", "c", lane, *counters])
+
+    def body(self, tile: Tile, clamped: bool) -> Body:
+        kind = self.kind
+        loops = []
+        for number, axis in enumerate(self.axes):
+            if axis.always_inside or (number == self.point and not clamped):
+                loops.append(Range(f"k{number}", axis.kernel))
+            else:
+                loops.append(Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}"))
+        around, inside = ((), tuple(loops)) if kind.algorithm == "max" else cut_sum(loops, kind.accumulator)
+        loads = []
+        for lane in range(tile.lanes):
+            for point in range(tile.points):
+                along = self.axes[self.point].x * self.axes[self.point].stride
+                step = lane * static(self.x.strides[1]) + point * along
+                index = index_c([1], ["x_in"], step) if step else "x_in"
+                loads.append(
+                    (f"x{tile.result(lane, point)}", term_c(self.x.buffer.dtype, "x", index, kind.accumulator))
+                )
+        lines, store = self.epilogue(tile, clamped)
+        steps = [a.x * a.dilation for a in self.axes]
+        x_in = index_c([1, *steps], ["x_at", *(f"k{i}" for i in range(len(self.axes)))])
+        return Body(tile, around, inside, x_in, tuple(loads), tuple(lines), store)
+
+    def epilogue(self, tile: Tile, clamped: bool) -> tuple[list[str], str]:
+        """Statements for one result of a tile, at `lane` and `point`."""
+        kind = self.kind
+        lane = "0" if tile.lanes == 1 else "lane"
+        point = "0" if tile.points == 1 else "point"
+        counters = [*(f"p{i}" for i in range(len(self.axes))), point]
+
+        def at(view: View, steps: Sequence[int]) -> str:
+            return self.at(view, [*steps, steps[self.point]], counters, lane)
+
+        loads = [
+            load_c(view.buffer.dtype, name, at(view, [axis.extras[number] for axis in self.axes]))
+            for number, (view, name) in enumerate(zip(self.extras, self.names[1:], strict=True))
+        ]
+        lines, value = to_statements(kind.epilogue or operand(0, kind.accumulator), ["total", *loads], local="v")
+        if kind.algorithm == "average":
+            counts = [self.count(number, axis, clamped) for number, axis in enumerate(self.axes)]
+            c_type = kind.accumulator.compute_c
+            lines.insert(0, f"const {c_type} total = sum / ({c_type})({' * '.join(counts)});")
+        return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
+
+    def count(self, number: int, axis: Axis, clamped: bool) -> str:
+        """C for how many elements of a window count along an axis."""
+        if axis.always_inside or (number == self.point and not clamped):
+            return str(axis.kernel)
+        if not self.kind.count_include_pad:
+            return f"(end{number} - first{number})"
+        padded = replace(axis, size=axis.size + self.pads_after[number])
+        last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
+        return str(axis.kernel) if last < padded.size else f"({padded.end_tap(f'at{number}')})"
+
+
+def _kind(call: Call) -> Pool:
+    assert isinstance(call.kind, Pool)
+    return call.kind
+
+
+def _case(
+    name: str,
+    kind: Pool,
+    x: tuple[int, ...],
+    space: tuple[int, ...],
+    dtype: DType = f32,
+    extras: int = 0,
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+) -> Case:
+    out = TensorType(dtype, (*x[:2], *space))
+    ins = (TensorType(dtype, x), *[out] * extras)
+    return Case(name, replace(kind, space=space), ins, (out,), permute=permute or {}, ranges={0: (-100, 100)})

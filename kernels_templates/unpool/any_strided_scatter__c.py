@@ -1,0 +1,70 @@
+"""unpool in portable C: zeros everywhere, then each element to its place; places outside are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import bf16, f16, f32, f64, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kinds.unpool import Unpool
+
+
+class Scatter(Kernel):
+    kind = Unpool
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        cases = []
+        for name, inner, out, dtype in (
+            ("same", (2, 3, 4, 6), (2, 3, 4, 6), f32),
+            ("larger", (1, 2, 4, 4), (1, 2, 5, 7), f32),
+            ("1d", (1, 2, 8), (1, 2, 8), f64),
+            ("f16", (1, 2, 8), (1, 2, 9), f16),
+            ("bf16", (1, 2, 8), (1, 2, 9), bf16),
+        ):
+            small = (*inner[:2], *(size // 2 for size in inner[2:]))
+            total = 1
+            for size in inner:
+                total *= size
+            ins = (TensorType(dtype, small), TensorType(i64, small))
+            outs = (TensorType(dtype, out),)
+            # Some places lie outside, on both sides.
+            cases.append(Case(name, Unpool(inner, out), ins, outs, ranges={1: (-2.0, total + 1.0)}))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Unpool)
+        x, places = call.ins
+        y, inner = call.outs[0], call.kind.inner
+        clear = nest(y.type.static_shape, [y])
+        walk = nest(x.type.static_shape, [x, places], prefix="j")
+        total = 1
+        axes = []
+        for axis in range(len(inner) - 1, -1, -1):
+            axes.append({"name": f"i{axis}", "size": inner[axis], "step": total})
+            total *= inner[axis]
+        axes.reverse()
+        names = [str(axis["name"]) for axis in axes]
+        to = index_c([static(stride) for stride in y.strides], names)
+        dtype = x.buffer.dtype
+        return {
+            "clear": clear.loops,
+            "clear_store": store_c(dtype, "y", clear.index(0), "0"),
+            "walk": walk.loops,
+            "place": f"places[{walk.index(1)}]",
+            "total": total,
+            "axes": axes,
+            "store": store_c(dtype, "y", to, load_c(dtype, "x", walk.index(0))),
+        }

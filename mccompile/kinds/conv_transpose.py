@@ -1,0 +1,54 @@
+"""conv_transpose: the transposed convolution, as sums gathered for each result.
+
+Operands x[N,C,...], w[C,O/group,...], then those of the epilogue. Result position o is the sum over all taps t and
+inputs i with i * stride + t * dilation - pad = o; positions that no tap reaches are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dims import Dim, maximum, minimum, product
+from ..base.dtypes import DType
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr
+from .api import Box, WithEpilogue, whole
+
+
+@dataclass(frozen=True)
+class ConvTranspose(WithEpilogue):
+    name: ClassVar[str] = "conv_transpose"
+    roles: ClassVar[tuple[str, ...]] = ("x", "w")
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]  # cut off before each spatial axis
+    space: Shape  # spatial part of the result's shape
+    group: int
+    accumulator: DType
+    epilogue: Expr | None = None
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) < 2 or len(outs) != 1:
+            return "a transposed convolution has operands x and w and one result"
+        x, w = ins[:2]
+        if x.rank != w.rank or x.rank != 2 + len(self.strides) or len(self.pads) != len(self.strides):
+            return f"x {x}, w {w} and {len(self.strides)} strides do not fit together"
+        if x.shape[1] != w.shape[0] or (isinstance(w.shape[0], int) and w.shape[0] % self.group):
+            return f"x {x} and w {w} do not fit in {self.group} groups"
+        element = TensorType(self.accumulator, (x.shape[0], w.shape[1] * self.group, *self.space))
+        return self.check_epilogue(element, ins, outs[0])
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        x, w = ins[:2]
+        space: list[tuple[Dim, Dim]] = []
+        for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True)):
+            low, high = box[axis + 2]
+            first = low + self.pads[axis] - (w[axis + 2] - 1) * dilation
+            last = (high - 1 + self.pads[axis]) // stride
+            space.append((maximum((first + (stride - 1)) // stride, 0), minimum(last + 1, x[axis + 2])))
+        return ((box[0], (0, x[1]), *space), whole(w), *(box for _ in ins[2:]))
+
+    def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
+        return ins[0].count * product(ins[1].shape[1:])
