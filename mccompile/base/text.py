@@ -20,9 +20,9 @@ from .dtypes import DTYPES, DType
 from .errors import BadFile, InternalError, Problem
 
 _TOKEN = re.compile(
-    r"""\s*(?:\#[^\n]*\n\s*)*(
+    r"""\s*(?:\#[ ][^\n]*\n\s*)*(
       "(?:[^"\\]|\\.)*"                                   # string
-    | \{[^}]*\}                                           # symbolic dimension
+    | \#\w+                                              # content hash
     | -?(?:inf|nan)\b
     | -?\d+\.?\d*(?:[eE][+-]?\d+)?                        # number
     | [A-Za-z_][\w.]*                                     # word
@@ -98,7 +98,7 @@ class Reader:
         self.symbols: dict[str, Dim] = {}
         self.position = 0
         self.token = ""
-        self._end = 0
+        self._start = self._end = 0  # of the current token
         self.advance()
 
     def advance(self) -> str:
@@ -107,8 +107,8 @@ class Reader:
         self.position = self._end
         match = _TOKEN.match(self.text, self._end)
         if match:
-            self.token, self._end = match.group(1), match.end()
-        elif re.fullmatch(r"(\s|#[^\n]*\n?)*", self.text[self._end :]):
+            self.token, self._start, self._end = match.group(1), match.start(1), match.end()
+        elif re.fullmatch(r"(\s|# [^\n]*\n?)*", self.text[self._end :]):
             self.token, self._end = "", len(self.text)
         else:
             self.token = self.text[self._end : self._end + 20].strip()
@@ -152,7 +152,7 @@ class Reader:
         if token.startswith('"'):
             text = self.string()
             return bytes.fromhex(text[6:]) if text.startswith("bytes:") else text
-        if token.startswith("{"):
+        if token == "{":
             return self.dim()
         if re.fullmatch(r"-?\d+", token):
             return int(self.advance())
@@ -212,12 +212,19 @@ class Reader:
 
     def dim(self) -> Dim:
         """An int, or an expression over known symbols in braces."""
-        if not self.token.startswith("{"):
+        if not self.at("{"):
             return self.integer()
-        inside = self.token[1:-1]
+        inside = self.through("}")[1:-1]
         try:
-            result = dims.parse(inside, self.symbols)
+            return dims.parse(inside, self.symbols)
         except (ValueError, SyntaxError):
             raise self.error("not a dimension over the symbols declared above") from None
+
+    def through(self, close: str) -> str:
+        """The raw text from the current token through the next `close`."""
+        start, end = self._start, self.text.find(close, self._start)
+        if end < 0:
+            raise self.error(f"expected {close!r}")
+        self._end = end + len(close)
         self.advance()
-        return result
+        return self.text[start : end + len(close)]

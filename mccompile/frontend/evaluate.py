@@ -30,6 +30,7 @@ _IN_DOUBLE = frozenset({
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum",
     "ReduceSumSquare", "Selu", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus", "Sum", "Swish", "Tan", "Tanh",
 })  # fmt: skip
+_SMALL = 1 << 16  # bytes of what is computed while loading
 
 
 def known_constant(fact: Fact) -> Constant | None:
@@ -55,7 +56,7 @@ def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
     if not all(type.is_static for type in types):
         return None
     size = sum(type.max_bytes for type in types)
-    if size > limit + 4 * sum(c.type.max_bytes for c in operands if c):  # 4: bytes may become floats
+    if size > limit + 4 *  sum(c.type.max_bytes for c in operands if c):  # 4: bytes may become floats
         return None
     results = _run(node, [constant.array if constant else None for constant in operands])
     if results is None:
@@ -63,6 +64,27 @@ def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
     constants = [None if array is None else Constant.of(np.array(array)) for array in results]
     wanted = [value.type if value else None for value in node.outputs]
     return constants if [c and c.type for c in constants] == wanted else None
+
+
+def constant_of(value: Value, found: dict[Value, Constant | None], depth: int = 50) -> Constant | None:
+    """What a value is, if it follows from constants alone by a few small steps; `found` remembers."""
+    if value not in found:
+        known = value.constant or known_constant(value.fact)
+        found[value] = known or (_computed(value, found, depth - 1) if depth and value.producer else None)
+    return found[value]
+
+
+def _computed(value: Value, found: dict[Value, Constant | None], depth: int) -> Constant | None:
+    node = value.producer
+    assert node is not None
+    operands: list[Value | None] = []
+    for operand in node.inputs:
+        constant = constant_of(operand, found, depth) if operand is not None else None
+        if operand is not None and constant is None:
+            return None
+        operands.append(Value.of_constant("", constant) if constant else None)
+    results = evaluate(Node(node.op, operands, node.outputs, node.provenance, node.regions), _SMALL)
+    return results[node.outputs.index(value)] if results else None
 
 
 def _run(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None] | None:

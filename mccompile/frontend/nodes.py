@@ -20,10 +20,11 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, registry, resolve
 from ..ops.constant import constant_value
+from .evaluate import constant_of
 from .findings import Findings
 from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
-from .tensors import constant_of, declared, dense_constant_of
+from .tensors import declared, dense_constant_of, tensor_constant
 
 _NOT_NUMBERS = ("string", "complex")
 
@@ -72,6 +73,7 @@ class NodeReader:
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
+        self._computed: dict[Value, Constant | None] = {}
         self._names: set[str] = set()  # given to values; those of the outermost graph are reserved
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -96,7 +98,7 @@ class NodeReader:
     def _tensor(self, tensor: TensorProto | SparseTensorProto) -> Constant:
         if isinstance(tensor, SparseTensorProto):
             return dense_constant_of(tensor, self.folder)
-        return constant_of(tensor, self.folder)
+        return tensor_constant(tensor, self.folder)
 
     def nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
         """Adds the nodes to the scope's graph."""
@@ -233,7 +235,7 @@ class NodeReader:
 
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
-        if (domain, node.op_type) == ("", "If") and not broken and (chosen := _known_condition(operands)) is not None:
+        if (domain, node.op_type) == ("", "If") and not broken and (chosen := self._condition(operands)) is not None:
             return self._branch(node, chosen, scope)
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
@@ -245,7 +247,7 @@ class NodeReader:
         onnx_node.regions = regions
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
-        facts = op.infer(draft.site())
+        facts = self._infer(draft, scope)
         if len(facts) < wanted:
             raise Invalid(f"it has {wanted} results, {node.op_type} gives {len(facts)}")
         for fact in facts:
@@ -257,6 +259,26 @@ class NodeReader:
         ]
         scope.graph.add(draft)
         return [value or Missing.ABSENT for value in draft.outputs]
+
+    def _infer(self, node: Node, scope: Scope) -> Sequence[Fact]:
+        """The type rule; what it needs to know and does not is computed, if it follows from constants."""
+        try:
+            return node.op.infer(node.site())
+        except Unsupported:
+            unknown = [value if value is not None and value.constant is None else None for value in node.inputs]
+            found = [value and constant_of(value, self._computed) for value in unknown]
+            if not any(found):
+                raise
+            for position, constant in enumerate(found):
+                if constant is not None:
+                    name = self._unique(f"{node.provenance[0]}/operand", scope, made_up=True)
+                    node.inputs[position] = Value.of_constant(name, constant)
+            return node.op.infer(node.site())
+
+    def _condition(self, operands: Sequence[Value | None]) -> bool | None:
+        """What the condition of an If is, where that follows from constants."""
+        constant = constant_of(operands[0], self._computed) if operands and operands[0] is not None else None
+        return bool(constant.array.reshape(-1)[0]) if constant is not None and constant.array.size == 1 else None
 
     def _is_broken(self, name: str, scope: Scope) -> bool:
         return scope.find(name) in (Missing.BROKEN, None)
@@ -297,9 +319,9 @@ class NodeReader:
     def _attribute(self, attribute: AttributeProto) -> Any:
         match attribute.type:
             case AttributeProto.TENSOR:
-                return constant_of(attribute.t, self.folder)
+                return tensor_constant(attribute.t, self.folder)
             case AttributeProto.TENSORS:
-                return tuple(constant_of(t, self.folder) for t in attribute.tensors)
+                return tuple(tensor_constant(t, self.folder) for t in attribute.tensors)
             case AttributeProto.SPARSE_TENSOR:
                 return dense_constant_of(attribute.sparse_tensor, self.folder)
             case AttributeProto.STRING:
@@ -422,13 +444,6 @@ def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
 
 def _is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH
-
-
-def _known_condition(operands: Sequence[Value | None]) -> bool | None:
-    if not operands or operands[0] is None or operands[0].fact.value is None:
-        return None
-    elements = list(operands[0].fact.value.reshape(-1))
-    return bool(elements[0]) if len(elements) == 1 and isinstance(elements[0], int) else None
 
 
 def _static_type(type: TypeProto) -> TensorType:

@@ -155,3 +155,12 @@ def _range(low: int, high: int) -> str:
     if low == high:
         return str(low)
     return f"at least {low}" if high > 1000 else f"{low} to {high}"
+
+
+@cache
+def optional_results(domain: str, name: str) -> frozenset[int]:
+    """The results that a node of this operator may leave out."""
+    if not defs.has(name, domain):
+        return frozenset()
+    outputs = defs.get_schema(name, domain).outputs
+    return frozenset(position for position, formal in enumerate(outputs) if formal.option == _Option.Optional)

@@ -30,7 +30,7 @@ _FIELDS: dict[int, str] = {
 }
 
 
-def constant_of(tensor: TensorProto, folder: Path | None) -> Constant:
+def tensor_constant(tensor: TensorProto, folder: Path | None) -> Constant:
     """A tensor of the file; `folder` is where the model lies. Raises Invalid."""
     dtype = element_type(tensor.data_type)
     if any(dim < 0 for dim in tensor.dims):
@@ -44,7 +44,7 @@ def constant_of(tensor: TensorProto, folder: Path | None) -> Constant:
 
 def dense_constant_of(sparse: SparseTensorProto, folder: Path | None) -> Constant:
     """A sparse tensor, written out."""
-    values, indices = constant_of(sparse.values, folder), constant_of(sparse.indices, folder)
+    values, indices = tensor_constant(sparse.values, folder), tensor_constant(sparse.indices, folder)
     type = TensorType(values.type.dtype, tuple(sparse.dims))
     index = indices.array
     if index.ndim == 1:

@@ -83,17 +83,10 @@ def read(text: str, resolve: Callable[[str, str], type[Op]], constants: Constant
 
 class _GraphReader:
     def __init__(self, text: str, resolve: Callable[[str, str], type[Op]], constants: Constants, name: str) -> None:
-        # `#` starts a comment for the shared reader, so hashes are read as strings and dimensions as braces
-        text = re.sub(r"= #(\w+)", r'= "\1"', text)
-        text = re.sub(r"dim (\w+) in (-?\d+)\.\.(-?\d+)", r"dim \1 in \2 , \3", text)
-        self.types: list[str] = []
-        text = re.sub(r'(%(?:"(?:[^"\\]|\\.)*"|[\w.]+)): (\w+\[[^\]]*\])', self._stash_type, text)
+        # `1..8` would be read as the number `1.` and more
+        text = re.sub(r"(?m)^(\s*dim \w+ in -?\d+)\.\.(-?\d+)$", r"\1 , \2", text)
         self.reader = Reader(text, name)
         self.resolve, self.constants = resolve, constants
-
-    def _stash_type(self, match: re.Match[str]) -> str:
-        self.types.append(match[2])
-        return f"{match[1]}: {len(self.types) - 1}"
 
     def graph(self, head: str, outer: dict[str, Value]) -> Graph:
         reader = self.reader
@@ -117,7 +110,7 @@ class _GraphReader:
             elif reader.take("const"):
                 value = self._declared()
                 reader.expect("=")
-                digest = reader.string()
+                digest = reader.advance().removeprefix("#")
                 if digest not in self.constants:
                     raise reader.error(f"constant #{digest} is not in the side file")
                 value.constant = self.constants[digest]
@@ -136,7 +129,7 @@ class _GraphReader:
     def _declared(self) -> Value:
         name = self._name()
         self.reader.expect(":")
-        text = self.types[self.reader.integer()]
+        text = self.reader.through("]")
         try:
             return Value(name, Fact(TensorType.parse(text, self.reader.symbols)))
         except (KeyError, ValueError, SyntaxError):

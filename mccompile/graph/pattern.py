@@ -1,0 +1,301 @@
+"""Declarative rewriting: a rule is a pattern, a condition and what to build instead.
+
+    x, one = Anything("x"), ConstantOperand("one")
+    Rule("multiply_by_one", Made("Mul", x, one, either_order=True), build=lambda m, make: m["x"], when=is_one)
+
+Rules are tried at every node until none fits any more; a rewrite puts only the nodes near it back on the list, so a
+pass takes time in proportion to the graph. Invariants: the result has the type of what it replaces, keeps its name, and
+carries the provenance of all nodes that it replaces; names of graph outputs never change. The order is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.errors import InternalError
+from ..base.provenance import Provenance, merge
+from .ir import Graph, Node, Op, Value, all_nodes
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Any value."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ConstantOperand:
+    """A constant."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """An operand that may be absent; then its name is not bound."""
+
+    pattern: Anything | ConstantOperand
+
+
+@dataclass(frozen=True, init=False)
+class Made:
+    """The first result of a node with this operator, whose other results nobody reads."""
+
+    operators: tuple[str, ...]
+    operands: tuple[Pattern, ...]
+    name: str
+    either_order: bool  # of two operands
+    read_once: bool  # nobody else reads it: the node goes away when it is replaced
+    rest: bool  # further operands are not looked at
+
+    def __init__(
+        self,
+        operators: str,
+        *operands: Pattern,
+        name: str = "",
+        either_order: bool = False,
+        read_once: bool = False,
+        rest: bool = False,
+    ) -> None:
+        """`operators`: one name or several, separated by blanks; `name` gives access to the node."""
+        object.__setattr__(self, "operators", tuple(operators.split()))
+        object.__setattr__(self, "operands", operands)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "either_order", either_order)
+        object.__setattr__(self, "read_once", read_once)
+        object.__setattr__(self, "rest", rest)
+
+
+Pattern = Anything | ConstantOperand | Maybe | Made
+
+
+@dataclass
+class Match:
+    """What a pattern was found to stand for."""
+
+    root: Node
+    values: dict[str, Value] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    matched: list[Node] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+    def get(self, name: str) -> Value | None:
+        return self.values.get(name)
+
+    def node(self, name: str) -> Node:
+        return self.nodes[name]
+
+    def array(self, name: str) -> np.ndarray:
+        """The contents of a ConstantOperand."""
+        constant = self.values[name].constant
+        assert constant is not None
+        return constant.array
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of all nodes in the match, in the order of computation."""
+        return merge(*(node.provenance for node in reversed(self.matched)))
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    pattern: Made
+    build: Callable[[Match, Maker], Value | None]  # the value to read instead; None: it does not fit after all
+    when: Callable[[Match], bool] = lambda match: True
+
+
+class Maker:
+    """Makes the nodes and constants of a replacement."""
+
+    def __init__(self, graph: Graph, names: set[str], facts_used: dict[str, None]) -> None:
+        self.graph, self._names, self._facts_used = graph, names, facts_used
+        self.match: Match
+        self.made: list[Node] = []
+
+    def node(self, op: Op, *inputs: Value | None) -> Value:
+        """The first result of a new node."""
+        root = self.match.root
+        draft = Node(op, inputs, [None], self.match.provenance)
+        fact = op.infer(draft.site())[0]
+        result = Value(self._name(root.output.name), fact)
+        draft.outputs = [result]
+        self.made.append(self.graph.add(draft))
+        return result
+
+    def constant(self, array: np.ndarray, name: str) -> Value:
+        return Value.of_constant(self._name(name), Constant.of(array))
+
+    def used(self, fact: str) -> None:
+        """Notes what was concluded from the contents of constants."""
+        self._facts_used[fact] = None
+
+    def _name(self, text: str) -> str:
+        name, number = text, 1
+        while name in self._names:
+            number += 1
+            name = f"{text}_{number}"
+        self._names.add(name)
+        return name
+
+
+def rewrite(graph: Graph, rules: Sequence[Rule]) -> int:
+    """Applies the rules to the graph and its regions until nothing fits; how often that was."""
+    names = {value.name for part in graphs(graph) for value in part.values()}
+    return sum(_Rewriting(part, rules, names, graph.facts_used).run() for part in list(graphs(graph)))
+
+
+def graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph and its regions, at any depth."""
+    yield graph
+    for node in all_nodes(graph):
+        yield from node.regions
+
+
+class _Rewriting:
+    def __init__(self, graph: Graph, rules: Sequence[Rule], names: set[str], facts_used: dict[str, None]) -> None:
+        self.graph, self.maker = graph, Maker(graph, names, facts_used)
+        self.rules: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for operator in rule.pattern.operators:
+                self.rules.setdefault(operator, []).append(rule)
+        self.own = set(graph.nodes)
+        self.applied: Counter[str] = Counter()
+
+    def run(self) -> int:
+        waiting = deque(self.graph.nodes)
+        listed = set(waiting)
+        limit = 20 * len(waiting) + 100
+        while waiting:
+            node = waiting.popleft()
+            listed.discard(node)
+            if node not in self.own:
+                continue
+            for near in self.rewrite(node):
+                if near not in listed and near in self.own:
+                    listed.add(near)
+                    waiting.append(near)
+            if self.applied.total() > limit:
+                rule, count = self.applied.most_common(1)[0]
+                raise InternalError(f"rewriting does not come to an end: rule {rule} was applied {count} times")
+        if self.applied:
+            self.graph.sort()
+        return self.applied.total()
+
+    def rewrite(self, node: Node) -> Iterator[Node]:
+        """Applies the first rule that fits; gives the nodes that should be looked at again."""
+        for rule in self.rules.get(node.op.name, ()):
+            if node.op.domain or node.regions or not node.outputs or node.outputs[0] is None:
+                continue
+            for match in self.matches(rule.pattern, node):
+                if not rule.when(match):
+                    continue
+                self.maker.match, self.maker.made = match, []
+                new = rule.build(match, self.maker)
+                if new is not None and self.may_replace(node.output, new):
+                    self.applied[rule.name] += 1
+                    self.own.update(self.maker.made)
+                    yield from self.maker.made
+                    yield from self.replace(rule, node.output, new)
+                    return
+                for made in reversed(self.maker.made):
+                    self.graph.remove(made)
+
+    def may_replace(self, old: Value, new: Value) -> bool:
+        """An output can only become a value that is made in this graph and not an output already."""
+        if not self.graph.is_output(old):
+            return True
+        return (new.producer in self.own or new.producer in self.maker.made) and not self.graph.is_output(new)
+
+    def replace(self, rule: Rule, old: Value, new: Value) -> Iterator[Node]:
+        if new.type != old.type:
+            raise InternalError(f"rule {rule.name} makes {new.type} out of {old} of type {old.type}")
+        name = old.name
+        readers = [node for node, _ in old.uses]
+        if new.fact.value is None and old.fact.value is not None:
+            new.fact = replace(new.fact, value=old.fact.value)
+        self.graph.replace(old, new)
+        if new.name != name and new.producer in self.maker.made:
+            new.name, old.name = old.name, new.name
+        yield from readers
+        if new.producer is not None:
+            yield new.producer
+        assert old.producer is not None
+        yield from self.remove_dead(old.producer)
+
+    def remove_dead(self, start: Node) -> Iterator[Node]:
+        """Takes out a node that nobody needs, and those that nobody needs then; gives those that lost a reader."""
+        stack = [start]
+        while stack:
+            node = stack.pop()
+            if node not in self.own or any(v.uses or self.graph.is_output(v) for v in node.present_outputs):
+                continue
+            operands = list(node.present_inputs)
+            self.graph.remove(node)
+            self.own.discard(node)
+            for value in operands:
+                if value.producer is not None:
+                    yield value.producer
+                    stack.append(value.producer)
+                if len(value.uses) == 1:  # its last reader may fit rules now that ask for that
+                    yield next(iter(value.uses))[0]
+
+    # -- matching
+
+    def matches(self, pattern: Made, node: Node) -> Iterator[Match]:
+        for operands in _orders(pattern, node):
+            match = Match(node)
+            if self.fits_node(pattern, node, operands, match):
+                yield match
+
+    def fits_node(self, pattern: Made, node: Node, operands: Sequence[Value | None], match: Match) -> bool:
+        if node.op.domain or node.op.name not in pattern.operators or node not in self.own:
+            return False
+        if any(value.uses or self.graph.is_output(value) for value in node.outputs[1:] if value is not None):
+            return False
+        match.matched.append(node)
+        if pattern.name:
+            match.nodes[pattern.name] = node
+        given = [*operands, *[None] * (len(pattern.operands) - len(operands))]
+        if not pattern.rest and any(value is not None for value in given[len(pattern.operands) :]):
+            return False
+        return all(self.fits(part, value, match) for part, value in zip(pattern.operands, given, strict=False))
+
+    def fits(self, pattern: Pattern, value: Value | None, match: Match) -> bool:
+        match pattern, value:
+            case Maybe(), None:
+                return True
+            case Maybe(inner), _:
+                return self.fits(inner, value, match)
+            case _, None:
+                return False
+            case Anything(name), Value():
+                return match.values.setdefault(name, value) is value
+            case ConstantOperand(name), Value():
+                return value.constant is not None and match.values.setdefault(name, value) is value
+            case Made(), Value():
+                maker = value.producer
+                if maker is None or not maker.outputs or maker.outputs[0] is not value:
+                    return False
+                if pattern.read_once and (len(value.uses) != 1 or self.graph.is_output(value)):
+                    return False
+                nodes, values, matched = dict(match.nodes), dict(match.values), list(match.matched)
+                for operands in _orders(pattern, maker):
+                    if self.fits_node(pattern, maker, operands, match):
+                        return True
+                    match.nodes, match.values, match.matched = dict(nodes), dict(values), list(matched)
+        return False
+
+
+def _orders(pattern: Made, node: Node) -> list[Sequence[Value | None]]:
+    if pattern.either_order and len(node.inputs) == 2:
+        return [node.inputs, node.inputs[::-1]]
+    return [node.inputs]

@@ -1,0 +1,59 @@
+"""fold_constants: what follows from constants alone becomes a constant.
+
+Two sources: values that the type rules know (shape arithmetic), and onnx's evaluator for nodes whose operands are
+constant. A node stays where the evaluator fails or gives another type than the type rule, where its result would add
+too much to the weights, and where it is random or has regions. DequantizeLinear of constants is folded like everything
+else: a pass that makes integer operators out of DequantizeLinear, operator, QuantizeLinear has to run before this one.
+"""
+
+from __future__ import annotations
+
+from ...base.constant import Constant
+from ...base.errors import Problem, UnsupportedModel
+from ...base.provenance import show
+from ...frontend.evaluate import evaluate, known_constant
+from ...graph.ir import Graph, Node, Refused, Value
+from ..api import Context
+
+
+def fold_constants(graph: Graph, context: Context) -> None:
+    _fold(graph, context, set())
+
+
+def _fold(graph: Graph, context: Context, changed: set[Node]) -> None:
+    """`changed`: nodes whose operands became better known."""
+    for node in list(graph.nodes):
+        for region in node.regions:
+            _fold(region, context, changed)
+        if node in changed or node.regions:
+            _infer_again(node, changed)
+        folded = [None if value is None else known_constant(value.fact) for value in node.outputs]
+        if any(value and not constant for value, constant in zip(node.outputs, folded, strict=True)):
+            folded = evaluate(node, context.fold_limit) or folded
+        for value, constant in zip(node.outputs, folded, strict=True):
+            if value is not None and constant is not None:
+                changed.update(reader for reader, _ in value.uses)
+                _replace(graph, value, constant)
+        if not any(value.uses or graph.is_output(value) for value in node.present_outputs):
+            graph.remove(node)
+
+
+def _replace(graph: Graph, value: Value, constant: Constant) -> None:
+    if not value.uses and not graph.is_output(value):
+        return
+    new = Value.of_constant(value.name, constant)
+    graph.replace(value, new)
+    value.name += "/folded"  # its node may stay, for other results
+
+
+def _infer_again(node: Node, changed: set[Node]) -> None:
+    """Types and known values may have become more precise."""
+    try:
+        facts = node.op.infer(node.site())
+    except Refused as refused:
+        what, where = "an operator does not fit", f'node "{show(node.provenance)}" ({node.op.qualified_name})'
+        raise UnsupportedModel(Problem(what, where, refused.why, refused.fix)) from None
+    for value, fact in zip(node.outputs, facts, strict=False):
+        if value is not None and (fact.type != value.type or (fact.value is not None and value.fact.value is None)):
+            value.fact = fact
+            changed.update(reader for reader, _ in value.uses)

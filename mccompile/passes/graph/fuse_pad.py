@@ -1,0 +1,124 @@
+"""fuse_pad: padding becomes part of the convolution or pool behind it, where that computes exactly the same.
+
+A convolution pads with zeros; so does an average pool that counts its padding. A maximum pool ignores its padding,
+which is the same as padding with the lowest number, or with zeros where nothing is negative. The number that pads
+stands in a constant, so that it is the right one is recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...graph.ir import Graph, Op, Value
+from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
+from ..api import Context
+
+_NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Abs", "Softmax", "Exp", "Softplus"})
+_PAD = Made(
+    "Pad",
+    Anything("x"),
+    ConstantOperand("pads"),
+    Maybe(ConstantOperand("number")),
+    Maybe(ConstantOperand("axes")),
+    name="pad",
+    read_once=True,
+)
+
+
+def fuse_pad(graph: Graph, context: Context) -> None:
+    rewrite(graph, RULES)
+
+
+def _spatial_pads(match: Match) -> tuple[int, ...] | None:
+    """What the Pad adds before and after each spatial axis; None where that is not all it does."""
+    rank = match["x"].type.rank
+    known = match["pads"].fact.value
+    if vars(match.node("pad").op).get("mode", "constant") != "constant" or known is None:
+        return None
+    axes = list(range(rank))
+    if match.get("axes") is not None:
+        axes = [int(axis) % rank for axis in match.array("axes").reshape(-1)]
+    pads = [int(n) for n in known.reshape(-1)]
+    before, after = [0] * rank, [0] * rank
+    for position, axis in enumerate(axes):
+        before[axis], after[axis] = pads[position], pads[position + len(axes)]
+    if any((*before[:2], *after[:2])) or min(*before, *after) < 0:
+        return None
+    return (*before[2:], *after[2:])
+
+
+def _number(match: Match) -> float:
+    if match.get("number") is None:
+        return 0.0
+    return float(match.array("number").reshape(-1)[0])
+
+
+def _with_pads(match: Match, make: Maker, op: Op, pads: tuple[int, ...]) -> Value:
+    number = match.get("number")
+    if number is not None:
+        make.used(f"{number.name} is {_number(match):g}")
+    return make.node(op, match["x"], *match.root.inputs[1:])
+
+
+def _own_pads(op: Op, count: int) -> tuple[int, ...] | None:
+    """The pads that an operator has already; None where they follow from sizes."""
+    fields = vars(op)
+    if fields.get("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID"):
+        return None
+    padded = fields.get("pads") and fields.get("auto_pad", "NOTSET") != "VALID"
+    return tuple(fields["pads"]) if padded else (0,) * count
+
+
+def _joined(match: Match) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The operator's own pads, and the sum of both."""
+    added = _spatial_pads(match)
+    own = None if added is None else _own_pads(match.root.op, len(added))
+    if added is None or own is None or len(own) != len(added):
+        return None
+    return own, tuple(a + b for a, b in zip(own, added, strict=True))
+
+
+def _into_conv(match: Match, make: Maker) -> Value | None:
+    joined = _joined(match)
+    if joined is None or _number(match) != 0:
+        return None
+    return _with_pads(match, make, replace(match.root.op, pads=joined[1], auto_pad="NOTSET"), joined[1])
+
+
+def _into_average_pool(match: Match, make: Maker) -> Value | None:
+    joined, fields = _joined(match), vars(match.root.op)
+    if joined is None or _number(match) != 0 or fields.get("ceil_mode"):
+        return None
+    own, pads = joined
+    if any(own) and not fields["count_include_pad"]:
+        return None
+    op = replace(match.root.op, pads=pads, auto_pad="NOTSET", count_include_pad=1)
+    return _with_pads(match, make, op, pads)
+
+
+def _into_max_pool(match: Match, make: Maker) -> Value | None:
+    joined, fields = _joined(match), vars(match.root.op)
+    if joined is None or fields.get("ceil_mode") or any(step != 1 for step in fields.get("dilations") or ()):
+        return None
+    own, pads = joined
+    kernel = fields["kernel_shape"]
+    if any(pad >= size for pad, size in zip(pads, (*kernel, *kernel), strict=True)):
+        return None  # a window could lie in the padding alone
+    dtype = match["x"].type.dtype
+    lowest = -np.inf if dtype.is_float else float(dtype.low)
+    maker = match["x"].producer
+    never_negative = maker is not None and not maker.op.domain and maker.op.name in _NEVER_NEGATIVE
+    if _number(match) != lowest and not (_number(match) == 0 and never_negative):
+        return None
+    if any(own) and _number(match) != lowest:
+        return None
+    return _with_pads(match, make, replace(match.root.op, pads=pads, auto_pad="NOTSET"), pads)
+
+
+RULES = (
+    Rule("pad_conv", Made("Conv", _PAD, Anything("w"), rest=True), _into_conv),
+    Rule("pad_average_pool", Made("AveragePool", _PAD), _into_average_pool),
+    Rule("pad_max_pool", Made("MaxPool", _PAD), _into_max_pool),
+)

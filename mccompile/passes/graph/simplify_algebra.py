@@ -1,0 +1,147 @@
+"""simplify_algebra: operators that change nothing go away, pairs that undo or repeat each other become one.
+
+Rewrites that hold only because of what a constant contains (x * 1) record that; those about axes, shapes and types need
+not, since code depends on these anyway. A neutral 0 that is added may change the sign of a zero, nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.dtypes import DType
+from ...graph.ir import Graph, Value
+from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Rule, rewrite
+from ...ops.cast import Cast
+from ...ops.reshape import Reshape
+from ...ops.transpose import Transpose
+from ..api import Context
+
+X, C = Anything("x"), ConstantOperand("c")
+_RESHAPES = "Reshape Flatten Squeeze Unsqueeze"
+_MANTISSA = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
+_HELD_BY = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",)}
+_LARGEST_LOOKED_AT = 1 << 16  # bytes of a constant that may turn out to be neutral
+
+
+def simplify_algebra(graph: Graph, context: Context) -> None:
+    rewrite(graph, RULES)
+
+
+def _x(match: Match, make: Maker) -> Value:
+    return match["x"]
+
+
+def _keeps_type(match: Match) -> bool:
+    return match.root.output.type == match["x"].type
+
+
+def _neutral(operator: str, element: int, either_order: bool = False) -> Rule:
+    """`operator` with a constant that is `element` everywhere gives the other operand."""
+
+    def fits(match: Match) -> bool:
+        type = match["c"].type
+        looked_at = type.is_static and type.max_bytes <= _LARGEST_LOOKED_AT and _keeps_type(match)
+        return looked_at and bool((match.array("c") == element).all())
+
+    def build(match: Match, make: Maker) -> Value:
+        make.used(f"every element of {match['c'].name} is {element}")
+        return match["x"]
+
+    return Rule(f"{operator.lower()}_{element}", Made(operator, X, C, either_order=either_order), build, fits)
+
+
+def _permutation(match: Match, name: str) -> tuple[int, ...]:
+    op, rank = match.node(name).op, match["x"].type.rank
+    perm = op.perm if isinstance(op, Transpose) else None
+    return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
+
+
+def _moves_nothing(match: Match) -> bool:
+    return _permutation(match, "outer") == tuple(range(match["x"].type.rank))
+
+
+def _join_transposes(match: Match, make: Maker) -> Value:
+    inner = _permutation(match, "inner")
+    perm = tuple(inner[axis] for axis in _permutation(match, "outer"))
+    return match["x"] if perm == tuple(range(len(perm))) else make.node(Transpose(perm=perm), match["x"])
+
+
+def _join_reshapes(match: Match, make: Maker) -> Value | None:
+    type = match.root.output.type
+    if type == match["x"].type:
+        return match["x"]
+    if not type.is_static:
+        return None
+    shape = type.static_shape
+    target = make.constant(np.array(shape, np.int64), f"{match.root.output.name}/shape")
+    return make.node(Reshape(allowzero=int(0 in shape)), match["x"], target)
+
+
+def _holds(narrow: DType, wide: DType) -> bool:
+    """Is every value of one type a value of the other?"""
+    if narrow is wide:
+        return True
+    if narrow.kind == "bool":
+        return wide.is_integer or wide.name in _MANTISSA
+    if narrow.is_integer and wide.is_integer:
+        return wide.low <= narrow.low and narrow.high <= wide.high
+    if narrow.is_integer:
+        return narrow.bits <= _MANTISSA.get(wide.name, 0)
+    return wide.name in _HELD_BY.get(narrow.name, ())
+
+
+def _cast_between_is_exact(match: Match) -> bool:
+    between = match.node("inner").output.type.dtype
+    return _holds(match["x"].type.dtype, between)
+
+
+def _join_casts(match: Match, make: Maker) -> Value:
+    if match.root.output.type == match["x"].type:
+        return match["x"]
+    op = match.root.op
+    assert isinstance(op, Cast)
+    return make.node(op, match["x"])
+
+
+def _steps_forward(match: Match) -> bool:
+    """A slice that keeps the type takes everything; backwards where a step is negative."""
+    operands = match.root.inputs
+    steps = operands[4].fact.value if len(operands) > 4 and operands[4] is not None else None
+    forward = len(operands) < 5 or operands[4] is None or (steps is not None and all(s == 1 for s in steps.reshape(-1)))
+    return forward and _keeps_type(match)
+
+
+def _pads_nothing(match: Match) -> bool:
+    pads = match["c"].fact.value
+    return pads is not None and not any(pads.reshape(-1)) and _keeps_type(match)
+
+
+def _repeated(operator: str) -> Rule:
+    return Rule(f"repeated_{operator.lower()}", Made(operator, Made(operator, X, name="inner")), _inner)
+
+
+def _inner(match: Match, make: Maker) -> Value:
+    return match.node("inner").output
+
+
+RULES = (
+    Rule("identity", Made("Identity", X), _x),
+    Rule("dropout", Made("Dropout", X, rest=True), _x),
+    Rule("one_operand", Made("Sum Mean Max Min Concat", X), _x, _keeps_type),
+    Rule("transpose_nothing", Made("Transpose", X, name="outer"), _x, _moves_nothing),
+    Rule("transpose_twice", Made("Transpose", Made("Transpose", X, name="inner"), name="outer"), _join_transposes),
+    Rule("reshape_to_itself", Made(f"{_RESHAPES} Expand Tile", X, rest=True), _x, _keeps_type),
+    Rule("reshape_twice", Made(_RESHAPES, Made(_RESHAPES, X, rest=True), rest=True), _join_reshapes),
+    Rule("slice_all", Made("Slice", X, rest=True), _x, _steps_forward),
+    Rule("pad_nothing", Made("Pad", X, C, rest=True), _x, _pads_nothing),
+    Rule("cast_to_itself", Made("Cast CastLike", X, rest=True), _x, _keeps_type),
+    Rule("cast_twice", Made("Cast", Made("Cast", X, name="inner")), _join_casts, _cast_between_is_exact),
+    Rule("negate_twice", Made("Neg", Made("Neg", X)), _x),
+    Rule("not_twice", Made("Not", Made("Not", X)), _x),
+    *(_repeated(operator) for operator in ("Relu", "Abs", "Floor", "Ceil", "Round", "Sign")),
+    _neutral("Mul", 1, either_order=True),
+    _neutral("Div", 1),
+    _neutral("Pow", 1),
+    _neutral("Add", 0, either_order=True),
+    _neutral("Sub", 0),
+)
