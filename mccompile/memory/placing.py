@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from mccompile.base.errors import InternalError
 from mccompile.memory.conflicts import UNPLACED, Conflicts, Offsets
-from mccompile.memory.interval import Block, Placement, placement_of
+from mccompile.memory.interval import Block, Placement, align_up, placement_of
 from mccompile.memory.verify import verify
 
 
@@ -45,12 +45,15 @@ def stack(conflicts: Conflicts, order: Iterable[int]) -> Offsets:
     This is the second step of push-down: unlike `first_fit` it keeps the order, a block never slips below an earlier.
     """
     offsets = conflicts.unplaced()
+    fixed = [i for i in range(conflicts.count) if offsets[i] != UNPLACED]
     earlier = offsets.copy()
-    for i in range(conflicts.count):
+    for i in fixed:
         earlier[i] = UNPLACED
     for i in order:
         if conflicts.blocks[i].fixed is None:
-            offsets[i] = earlier[i] = conflicts.lowest(i, offsets, conflicts.above(i, earlier))
+            bottom = conflicts.above(i, earlier)
+            clear = conflicts.lowest(i, offsets, bottom) if fixed else align_up(bottom, conflicts.aligns[i])
+            offsets[i] = earlier[i] = clear
     return offsets
 
 

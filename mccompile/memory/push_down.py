@@ -31,8 +31,7 @@ from mccompile.memory.repair import repair
 SETTLE_ROUNDS = 4
 NAMED_STARTS = 3  # push_down_single, greedy by size, best fit: always tried
 START_WORK = 3_000_000
-REPAIR_WORK = 3_000_000
-MOST_REPAIRS = 10_000
+REPAIR_WORK = 2_000_000
 FEW_BLOCKS = 10  # few enough to try everything
 EXHAUST_WORK = 10_000
 POOL = 4  # placements that repairs set out from
@@ -76,8 +75,8 @@ def push_down(blocks: Sequence[Block]) -> Placement:
         if proven:
             return placing.as_placement(conflicts, best)
         pool.insert(0, best)
-    repairs = min(MOST_REPAIRS, REPAIR_WORK // once)
-    return placing.as_placement(conflicts, repair(conflicts, pool, bound, repairs))
+    best = repair(conflicts, pool, bound, REPAIR_WORK) if once <= REPAIR_WORK else pool[0]
+    return placing.as_placement(conflicts, best)
 
 
 def _starts(conflicts: Conflicts) -> Iterator[Offsets]:

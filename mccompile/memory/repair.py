@@ -2,17 +2,20 @@
 
 A placement made by first fit is described by the order in which its blocks were placed. A repair takes one of the
 blocks that reach the top and one that was placed before it and is, directly or at one remove, in its way; it moves the
-first before the second, or exchanges them, and places anew from there on. A repair that does not lower the top but
-does not raise it either is kept too: plateaus have to be crossed. After many useless repairs the search goes back to
-one of the placements it set out from.
+first before the second, or exchanges them, and places anew from there on. Where blocks have several parts, the lowest
+free place is not always a good one, so a repair may also give a block a floor: a higher place to start from. A repair
+that does not lower the top but does not raise it either is kept too: plateaus have to be crossed. After many useless
+repairs the search goes back to one of the placements it set out from.
 
-Invariant: the number of repairs is given, the dice are seeded, and every choice is made from a list in a fixed order.
+Invariant: work is counted (as visits to edges; a larger problem gets fewer repairs), the dice are seeded, and every
+choice is made from a list in a fixed order.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mccompile.memory import placing
 from mccompile.memory.conflicts import Conflicts, Offsets
@@ -20,22 +23,20 @@ from mccompile.memory.conflicts import Conflicts, Offsets
 PATIENCE = 120
 
 
-def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, repairs: int) -> Offsets:
-    """The best of the pool (which is sorted, best first) after at most `repairs` repairs, or sooner at the bound."""
+def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, work: int) -> Offsets:
+    """The best of the pool (which is sorted, best first) after this much work on repairs, or sooner at the bound."""
     best = pool[0]
     best_height = placing.height(conflicts, best)
     dice = random.Random(1)
-    done = 0
     round_number = 0
-    while done < repairs and best_height > bound:
+    while work > 0 and best_height > bound:
         start = pool[round_number % len(pool)] if round_number % 2 else best
         round_number += 1
         search = _Search(conflicts, start, dice)
         stale = 0
-        while done < repairs and stale < PATIENCE:
-            done += 1
+        while work > 0 and stale < PATIENCE:
             before = search.height
-            search.step()
+            work -= search.step()
             stale = 0 if search.height < before else stale + 1
             if search.height < best_height:
                 best, best_height = search.offsets, search.height
@@ -44,27 +45,48 @@ def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, repairs: i
     return best
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """An order of the blocks and their floors, which differ from the present ones from a position on."""
+
+    order: list[int]
+    floors: dict[int, int]
+    first: int
+
+
 class _Search:
-    """A placement that moves from repair to repair; `offsets` is always what first fit makes of `order`."""
+    """A placement that moves from repair to repair; `offsets` is what first fit makes of `order` and `floors`."""
 
     def __init__(self, conflicts: Conflicts, start: Offsets, dice: random.Random) -> None:
         self.conflicts = conflicts
         self.dice = dice
+        self.rigid = any(len(block.parts) > 1 for block in conflicts.blocks)
         self.order = [i for i in placing.bottom_up(conflicts, start) if conflicts.blocks[i].fixed is None]
+        self.floors: dict[int, int] = {}
         self.offsets = placing.first_fit(conflicts, self.order)
         self.height = placing.height(conflicts, self.offsets)
+        if self.height > placing.height(conflicts, start):  # with its own addresses as floors the start is reproduced
+            self.floors = {i: int(start[i]) for i in self.order}
+            self.offsets, self.height = start, placing.height(conflicts, start)
 
-    def step(self) -> None:
+    def step(self) -> int:
+        """Try one repair; returns the work it took."""
         move = self._choose()
         if move is None:
-            return
-        order, first = move
-        offsets = self._place(order, first)
-        if offsets is not None:
-            self.order, self.offsets, self.height = order, offsets, placing.height(self.conflicts, offsets)
+            return self.conflicts.count
+        offsets = self._start_of(move)
+        work = self.conflicts.count
+        for i in move.order[move.first :]:
+            work += 8 + self.conflicts.degrees[i]
+            at = self.conflicts.lowest(i, offsets, move.floors.get(i, 0))
+            if at + self.conflicts.sizes[i] > self.height:
+                return work
+            offsets[i] = at
+        self.order, self.floors, self.offsets = move.order, move.floors, offsets
+        self.height = placing.height(self.conflicts, offsets)
+        return work
 
-    def _choose(self) -> tuple[list[int], int] | None:
-        """A changed order and the position of its first change."""
+    def _choose(self) -> _Move | None:
         order, sizes = self.order, self.conflicts.sizes
         rank = {i: at for at, i in enumerate(order)}
         top = self._pick([i for i in order if self.offsets[i] + sizes[i] == self.height])
@@ -74,6 +96,9 @@ class _Search:
         if self.dice.random() < 0.5:
             between = self._pick(near)
             near = near if between is None else self.conflicts.neighbours(between)
+        if self.rigid and self.dice.random() < 0.25:
+            block = self._pick([top, *(i for i in near if i in rank)])
+            return None if block is None else self._change_floor(block, rank[block])
         other = self._pick([i for i in near if rank.get(i, len(order)) < rank[top]])
         if other is None:
             return None
@@ -83,20 +108,29 @@ class _Search:
         else:
             changed = order.copy()
             changed[first], changed[last] = top, other
-        return changed, first
+        return _Move(changed, self.floors, first)
 
-    def _place(self, order: list[int], first: int) -> Offsets | None:
-        """Place the order again from its first change on; None as soon as it gets higher than it was."""
-        conflicts = self.conflicts
-        offsets = conflicts.unplaced()
-        for i in order[:first]:
+    def _change_floor(self, block: int, first: int) -> _Move:
+        """Start another search for the place of a block: from the ground, or above one of its neighbours."""
+        floors = {i: floor for i, floor in self.floors.items() if i != block}
+        move = _Move(self.order, floors, first)
+        if self.dice.random() < 0.5:
+            below = self._pick(self.conflicts.neighbours(block))
+            if below is not None:
+                ends = [part.high for part in self.conflicts.blocks[below].parts]
+                lows = [part.low for part in self.conflicts.blocks[block].parts]
+                apart = ends[self._index(len(ends))] - lows[self._index(len(lows))]
+                floors[block] = max(0, int(self.offsets[below]) + apart)
+        return move
+
+    def _start_of(self, move: _Move) -> Offsets:
+        offsets = self.conflicts.unplaced()
+        for i in move.order[: move.first]:
             offsets[i] = self.offsets[i]
-        for i in order[first:]:
-            at = conflicts.lowest(i, offsets)
-            if at + conflicts.sizes[i] > self.height:
-                return None
-            offsets[i] = at
         return offsets
 
     def _pick(self, candidates: list[int]) -> int | None:
-        return candidates[int(self.dice.random() * len(candidates))] if candidates else None
+        return candidates[self._index(len(candidates))] if candidates else None
+
+    def _index(self, count: int) -> int:
+        return int(self.dice.random() * count)
