@@ -19,11 +19,9 @@ from .api import (
     Fact,
     Invalid,
     Lowering,
-    OnnxNode,
     Operator,
     Site,
     Unsupported,
-    make,
     normal_axes,
     normal_axis,
     same_type,
@@ -155,24 +153,13 @@ class InstanceNormalization(Operator):
 
 @dataclass(frozen=True)
 class GroupNormalization(Operator):
-    """Scale and bias have an element per channel; up to opset 20, which is `per_group`, one per group."""
+    """Scale and bias have an element per channel. ONNX withdrew the version of opset 18, with one per group."""
 
     name = "GroupNormalization"
-    versions = (18, 21)
+    versions = (21,)
     num_groups: int
     epsilon: float = 1e-5
     stash_type: int = 1
-    per_group: bool = False
-
-    @classmethod
-    def from_onnx(cls, node: OnnxNode) -> Operator:
-        if node.version < 21:
-            node.attributes["per_group"] = True
-        return make(cls, node)
-
-    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
-        attributes: dict[str, Any] = {"num_groups": self.num_groups, "epsilon": self.epsilon}
-        return (attributes, 20) if self.per_group else (attributes | {"stash_type": self.stash_type}, None)
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
@@ -185,14 +172,14 @@ class GroupNormalization(Operator):
         if channels % self.num_groups:
             raise Invalid(f"{channels} channels do not divide into {self.num_groups} groups")
         for i, what in ((1, "scale"), (2, "bias")):
-            check_vector(site, i, self.num_groups if self.per_group else channels, what)
+            check_vector(site, i, channels, what)
         return [Fact(x)]
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         members = static(x.shape[1]) // self.num_groups
         grouped = to.reshape(x, (x.shape[0], self.num_groups, members, *x.shape[2:]))
-        shape = (self.num_groups, 1 if self.per_group else members, *(1 for _ in x.shape[2:]))
+        shape = (self.num_groups, members, *(1 for _ in x.shape[2:]))
         parts = [to.reshape(to.input(i), shape).broadcast_to(grouped.shape) for i in (1, 2)]
         axes = tuple(range(2, len(grouped.shape)))
         result = normalized(to, grouped, axes, "standardize", self.epsilon, x.buffer.dtype, parts)

@@ -1,0 +1,94 @@
+"""Many single nodes compiled as one model, and what onnxruntime says of each.
+
+One compilation and one build serve all nodes, so that every operator can be tried at every opset in little time. Where
+onnxruntime has no implementation, onnx's reference evaluator is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi import onnxruntime_pybind11_state as states
+
+from mccompile import backend
+
+
+@dataclass(frozen=True)
+class One:
+    """One node: its operands, those of them that are constants of the model, its attributes."""
+
+    label: str
+    op: str
+    ins: Sequence[np.ndarray | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    constant: frozenset[int] = frozenset()
+    outs: int = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    got: np.ndarray
+    want: np.ndarray
+
+
+def outcomes(opset: int, ones: Sequence[One]) -> dict[str, list[Outcome]]:
+    """Results of all nodes by label."""
+    expected = {one.label: _expected(opset, one) for one in ones}
+    everything = _model(opset, ones, expected)
+    rep = backend.prepare(everything, flags=("-O1",))
+    feed = {f"{one.label}_in{i}": array for one in ones for i, array in enumerate(one.ins) if i not in one.constant}
+    got = rep.run({name: array for name, array in feed.items() if array is not None})
+    names = [output.name for output in everything.graph.output]
+    found = dict(zip(names, got, strict=True))
+    return {
+        label: [Outcome(found[f"{label}_out{i}"], want) for i, want in enumerate(wants)]
+        for label, wants in expected.items()
+    }
+
+
+def _model(opset: int, ones: Sequence[One], expected: Mapping[str, Sequence[np.ndarray]]) -> onnx.ModelProto:
+    nodes, inputs, outputs, constants = [], [], [], []
+    for one in ones:
+        names = [f"{one.label}_in{i}" if array is not None else "" for i, array in enumerate(one.ins)]
+        results = [f"{one.label}_out{i}" for i in range(one.outs)]
+        nodes.append(helper.make_node(one.op, names, results, name=one.label, **one.attributes))
+        for i, array in enumerate(one.ins):
+            if array is None:
+                continue
+            if i in one.constant:
+                constants.append(numpy_helper.from_array(array, names[i]))
+            else:
+                inputs.append(helper.make_tensor_value_info(names[i], _type(array), array.shape))
+        wants = expected.get(one.label)
+        for i, name in enumerate(results):
+            if wants is None:  # to be found out
+                outputs.append(onnx.ValueInfoProto(name=name))
+            else:
+                outputs.append(helper.make_tensor_value_info(name, _type(wants[i]), wants[i].shape))
+    graph = helper.make_graph(nodes, "bundle", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 21 else 13)
+
+
+def _type(array: np.ndarray) -> int:
+    return helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
+def _expected(opset: int, one: One) -> list[np.ndarray]:
+    model = _model(opset, [one], {})
+    feed = {f"{one.label}_in{i}": a for i, a in enumerate(one.ins) if a is not None and i not in one.constant}
+    model = onnx.shape_inference.infer_shapes(model)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    refusals = (RuntimeError, *(getattr(states, name) for name in ("Fail", "InvalidGraph", "NotImplemented")))
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return [np.asarray(result) for result in session.run(None, feed)]
+    except refusals:
+        return [np.asarray(result) for result in ReferenceEvaluator(model).run(None, feed)]
