@@ -1,22 +1,29 @@
-"""Conv: convolution in any number of spatial dimensions."""
+"""Conv, ConvInteger and ConvTranspose, in any number of spatial dimensions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ..base.dtypes import f32
-from ..base.tensor import TensorType
-from ..expr.ir import apply, cast, operand
+from ..base.dims import Dim, upper
+from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.conv import Conv as ConvKind
-from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site
-from .window import Window
+from ..kinds.conv_transpose import ConvTranspose as ConvTransposeKind
+from ..program.ir import View
+from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .window import Window, window_sizes
+
+FLOATS = (f16, bf16, f32, f64)
 
 
 @dataclass(frozen=True)
-class Conv(Operator):
-    name = "Conv"
-    versions = (1, 11, 22)
-    fusion = ANCHOR
+class _Convolution(Operator):
+    """What Conv and ConvInteger share: everything but element types and the operands after the weights."""
+
+    fusion: ClassVar[str] = ANCHOR
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] | None = None
     group: int = 1
@@ -24,38 +31,186 @@ class Conv(Operator):
     pads: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
 
-    def kind(self, site: Site) -> ConvKind:
+    def window(self, site: Site) -> Window:
         x, w = site.shape(0), site.shape(1)
-        if len(x) != len(w) or len(x) < 3:
-            raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not have the same rank of at least 3")
-        if self.kernel_shape and tuple(self.kernel_shape) != w[2:]:
-            raise Invalid(f"kernel_shape {self.kernel_shape} is not that of the weights {site.type(1)}")
-        if self.group < 1 or x[1] != w[1] * self.group or w[0] % self.group:
+        check_operands(site, self.kernel_shape, self.group)
+        if x[1] != w[1] * self.group or as_int(w[0]) % self.group:
             raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
-        window = Window.of(x[2:], w[2:], self.strides, self.dilations, self.pads, self.auto_pad)
+        return Window.of(x[2:], w[2:], self.strides, self.dilations, self.pads, self.auto_pad)
+
+
+@dataclass(frozen=True)
+class Conv(_Convolution):
+    name = "Conv"
+    versions = (1, 11, 22)
+
+    def kind(self, site: Site) -> ConvKind:
+        window = self.window(site)
         dtype = site.type(0).dtype
-        accumulator = f32 if dtype.is_narrow_float else dtype
-        epilogue = None
-        element = cast(operand(0, accumulator), dtype)
-        if site.has(2):
-            epilogue = apply("add", element, operand(1, dtype))
-        elif accumulator is not dtype:
-            epilogue = element
-        return ConvKind(window.strides, window.dilations, window.pads, self.group, accumulator, epilogue)
+        total = sum_type(dtype)
+        epilogue = with_bias(dtype, site.has(2))
+        return ConvKind(window.strides, window.dilations, window.pads, self.group, total, epilogue)
 
     def infer(self, site: Site) -> list[Fact]:
         kind = self.kind(site)
-        if site.type(1).dtype is not site.type(0).dtype:
-            raise Invalid(f"x is {site.type(0)} but w is {site.type(1)}")
-        if site.has(2) and site.type(2) != TensorType(site.type(0).dtype, site.shape(1)[:1]):
-            raise Invalid(f"the bias {site.type(2)} does not fit the weights {site.type(1)}")
+        check_floats(site, site.shape(1)[0])
         return [Fact(TensorType(site.type(0).dtype, kind.out_shape(site.shape(0), site.shape(1))))]
 
     def lower(self, to: Lowering) -> None:
-        ins = [to.input(0), to.input(1)]
         type = to.type()
+        bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
+        to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
+
+
+@dataclass(frozen=True)
+class ConvInteger(_Convolution):
+    name = "ConvInteger"
+    versions = (10,)
+
+    def kind(self, site: Site) -> ConvKind:
+        window = self.window(site)
+        zeros = (site.has(2), site.has(3))
+        return ConvKind(window.strides, window.dilations, window.pads, self.group, i32, None, *zeros)
+
+    def infer(self, site: Site) -> list[Fact]:
+        kind = self.kind(site)
+        for index, name in ((0, "x"), (1, "w")):
+            if site.type(index).dtype not in (i8, u8):
+                raise Invalid(f"{name} is {site.type(index)}, not of 8-bit integers")
+            if site.has(index + 2) and site.type(index + 2).dtype is not site.type(index).dtype:
+                raise Invalid(f"{name} is {site.type(index)}, its zero point {site.type(index + 2)}")
+        if site.has(2) and site.shape(2) not in ((), (1,)):
+            raise Invalid(f"the zero point of x is {site.type(2)}, not one number")
+        if site.has(3) and site.shape(3) not in ((), (1,), site.shape(1)[:1]):
+            raise Invalid(f"the zero points {site.type(3)} do not fit the weights {site.type(1)}")
+        return [Fact(TensorType(i32, kind.out_shape(site.shape(0), site.shape(1))))]
+
+    def lower(self, to: Lowering) -> None:
+        ins = [to.input(0), to.input(1)]
         if to.has(2):
-            bias = to.input(2)
-            channels = to.reshape(bias, (type.shape[1], *(1 for _ in type.shape[2:])))
-            ins.append(channels.broadcast_to(type.shape))
-        to.set(0, to.call(self.kind(to.site), ins, type)[0])
+            ins.append(to.reshape(to.input(2), ()))
+        if to.has(3):
+            ins.append(to.input(3).broadcast_to(to.input(1).shape[:1]))
+        to.set(0, to.call(self.kind(to.site), ins, to.type())[0])
+
+
+@dataclass(frozen=True)
+class ConvTranspose(Operator):
+    name = "ConvTranspose"
+    versions = (1, 11, 22)
+    fusion = ANCHOR
+    auto_pad: str = "NOTSET"
+    dilations: tuple[int, ...] | None = None
+    group: int = 1
+    kernel_shape: tuple[int, ...] | None = None
+    output_padding: tuple[int, ...] | None = None
+    output_shape: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def kind(self, site: Site) -> ConvTransposeKind:
+        x, w = site.shape(0), site.shape(1)
+        check_operands(site, self.kernel_shape, self.group)
+        if x[1] != w[0] or as_int(w[0]) % self.group:
+            raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
+        rank = len(x) - 2
+        kernel, strides, dilations = window_sizes(rank, w[2:], self.strides, self.dilations)
+        more = self.output_padding or (0,) * rank
+        if len(more) != rank or min(more) < 0:
+            raise Invalid(f"output_padding {more} is not {rank} numbers from 0 on")
+        # Positions that the taps reach, and what output_padding adds.
+        reached: list[Dim] = [
+            stride * (size - 1) + extra + (k - 1) * dilation + 1
+            for stride, size, extra, k, dilation in zip(strides, x[2:], more, kernel, dilations, strict=True)
+        ]
+        pads, space = self.cut(x[2:], reached, strides)
+        dtype = site.type(0).dtype
+        epilogue = with_bias(dtype, site.has(2))
+        return ConvTransposeKind(strides, dilations, pads, space, self.group, sum_type(dtype), epilogue)
+
+    def cut(self, size: Shape, reached: Sequence[Dim], strides: Sequence[int]) -> tuple[tuple[int, ...], Shape]:
+        """How many positions are cut off before each axis, and the size of what is left."""
+        rank = len(size)
+        if self.auto_pad not in ("NOTSET", "", "SAME_UPPER", "SAME_LOWER", "VALID"):
+            raise Invalid(f"auto_pad {self.auto_pad!r} is not NOTSET, SAME_UPPER, SAME_LOWER or VALID")
+        same = self.auto_pad.startswith("SAME")
+        if self.output_shape is not None or same:
+            wanted: Shape = tuple(dim * stride for dim, stride in zip(size, strides, strict=True))
+            if self.output_shape is not None:
+                wanted = tuple(self.output_shape[-rank:])  # some exporters count batch and channels in
+            if len(wanted) != rank or any(isinstance(dim, int) and dim < 1 for dim in wanted):
+                raise Invalid(f"output_shape {self.output_shape} is not {rank} positive numbers")
+            before = []
+            for want, have in zip(wanted, reached, strict=True):
+                total = have - want
+                if not isinstance(total, int):
+                    raise Unsupported("output_shape over a free dimension", "fix the dimension with --dim or --shape")
+                total = max(total, 0)
+                before.append(total // 2 if self.auto_pad == "SAME_UPPER" else total - total // 2)
+            return tuple(before), wanted
+        pads = (0,) * (2 * rank) if self.auto_pad == "VALID" or not self.pads else tuple(self.pads)
+        if len(pads) != 2 * rank or min(pads) < 0:
+            raise Invalid(f"pads {pads} are not {2 * rank} numbers from 0 on")
+        left = tuple(have - pads[axis] - pads[axis + rank] for axis, have in enumerate(reached))
+        for dim, have in zip(left, size, strict=True):
+            if upper(dim) < 1 and have != 0:
+                raise Invalid(f"pads {pads} cut everything off")
+        return pads[:rank], left
+
+    def infer(self, site: Site) -> list[Fact]:
+        kind = self.kind(site)
+        channels = site.shape(1)[1] * self.group
+        check_floats(site, channels)
+        return [Fact(TensorType(site.type(0).dtype, (site.shape(0)[0], channels, *kind.space)))]
+
+    def lower(self, to: Lowering) -> None:
+        type = to.type()
+        bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
+        to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
+
+
+def check_operands(site: Site, kernel_shape: tuple[int, ...] | None, group: int) -> None:
+    """Raises where ranks, kernel_shape or group cannot be right."""
+    x, w = site.type(0), site.type(1)
+    if x.rank != w.rank or x.rank < 3:
+        raise Invalid(f"x {x} and w {w} do not have the same rank of at least 3")
+    if not all(isinstance(dim, int) for dim in (x.shape[1], *w.shape)):
+        raise Unsupported("the number of channels is known only at run time", "fix it with --dim or --shape")
+    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
+        raise Invalid(f"kernel_shape {kernel_shape} is not that of the weights {w}")
+    if group < 1:
+        raise Invalid(f"group {group} is not positive")
+
+
+def check_floats(site: Site, channels: Dim) -> None:
+    """Raises where x, w and the bias are not of one float type, or the bias has not as many numbers as there are
+    channels."""
+    dtype = site.type(0).dtype
+    if dtype not in FLOATS or site.type(1).dtype is not dtype:
+        raise Invalid(f"x {site.type(0)} and w {site.type(1)} are not of one float type")
+    if site.has(2) and site.type(2) != TensorType(dtype, (channels,)):
+        raise Invalid(f"the bias {site.type(2)} does not fit the weights {site.type(1)}")
+
+
+def sum_type(dtype: DType) -> DType:
+    """What products of such numbers are added up in."""
+    return f32 if dtype.is_narrow_float else dtype
+
+
+def with_bias(dtype: DType, has_bias: bool) -> Expr | None:
+    """The epilogue that adds a bias (operand 1) and rounds to the type of the result once."""
+    total = sum_type(dtype)
+    result = operand(0, total)
+    if has_bias:
+        result = apply("add", result, cast(operand(1, dtype), total))
+    result = cast(result, dtype)
+    return None if result == operand(0, dtype) else result
+
+
+def along_channels(to: Lowering, vector: View, shape: Shape) -> View:
+    """A vector of one number per channel as a view of the result's shape."""
+    return to.reshape(vector, (shape[1], *(1 for _ in shape[2:]))).broadcast_to(shape)
+
+
+def as_int(dim: Dim) -> int:
+    return dim if isinstance(dim, int) else 0

@@ -1,11 +1,12 @@
-"""The sliding window that convolutions and pools share: strides, dilations and pads with every `auto_pad` worked out."""
+"""The sliding window that convolutions and pools share: strides, dilations and pads with every `auto_pad` worked
+out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..base.dims import Dim, static
-from ..base.tensor import Shape
+from ..base.dims import Dim, bounds, minimum, static
+from ..base.tensor import Shape, show_shape
 from .api import Invalid, Unsupported
 
 
@@ -24,19 +25,14 @@ class Window:
         dilations: tuple[int, ...] | None,
         pads: tuple[int, ...] | None,
         auto_pad: str,
+        ceil: bool = False,
     ) -> Window:
         """From the attributes as ONNX has them; `space` is the spatial part of the input's shape."""
         rank = len(space)
-        if not all(isinstance(k, int) for k in kernel):
-            raise Unsupported("the kernel's size is known only at run time", "fix it with --dim or --shape")
-        sizes = tuple(static(k) for k in kernel)
-        steps = tuple(strides or (1,) * rank)
-        gaps = tuple(dilations or (1,) * rank)
+        sizes, steps, gaps = window_sizes(rank, kernel, strides, dilations)
         around = tuple(pads or (0,) * (2 * rank))
-        if len(sizes) != rank or len(steps) != rank or len(gaps) != rank or len(around) != 2 * rank:
-            raise Invalid(f"kernel {sizes}, strides {steps}, dilations {gaps} and pads {around} do not fit {rank} dimensions")
-        if min((*sizes, *steps, *gaps), default=1) < 1:
-            raise Invalid(f"kernel {sizes}, strides {steps} and dilations {gaps} must be positive")
+        if len(around) != 2 * rank or min(around) < 0:
+            raise Invalid(f"pads {around} are not {2 * rank} numbers from 0 on")
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             around = _same(space, sizes, steps, gaps, lower=auto_pad == "SAME_LOWER")
         elif auto_pad == "VALID":
@@ -44,23 +40,47 @@ class Window:
         elif auto_pad not in ("NOTSET", ""):
             raise Invalid(f"auto_pad {auto_pad!r} is not NOTSET, SAME_UPPER, SAME_LOWER or VALID")
         window = Window(sizes, steps, gaps, around)
-        for dim, size in zip(window.out_space(space), space, strict=True):
-            if isinstance(dim, int) and dim < 0:
-                raise Invalid(f"a window of {sizes} does not fit into {size}")
+        for dim, size in zip(window.out_space(space, ceil), space, strict=True):
+            if bounds(dim)[1] < 1 and size != 0:
+                raise Invalid(
+                    f"a window of {show_shape(sizes)} does not fit into {show_shape(space)} with pads {around}"
+                )
+            if bounds(dim)[0] < 0 or (dim == 0 and size != 0):
+                raise Unsupported(
+                    f"a window of {show_shape(sizes)} may not fit into {show_shape(space)}",
+                    "fix the free dimensions with --dim or --shape",
+                )
         return window
 
     def out_space(self, space: Shape, ceil: bool = False) -> Shape:
-        """How often the window fits along each axis; with `ceil` a last window that hangs over is counted if it starts inside."""
+        """How often the window fits along each axis; with `ceil` a last window that hangs over is counted if it starts
+        inside."""
         rank = len(space)
         result: list[Dim] = []
         for axis, size in enumerate(space):
             before, after, step = self.pads[axis], self.pads[axis + rank], self.strides[axis]
             room = size + before + after - (self.kernel[axis] - 1) * self.dilations[axis] - 1
-            count = (room + (step - 1 if ceil else 0)) // step + 1
-            if ceil and isinstance(count, int) and (count - 1) * step >= static(size) + before:
-                count -= 1
+            count = room // step + 1
+            if ceil:
+                count = minimum((room + step - 1) // step + 1, (size + before - 1) // step + 1)
             result.append(count)
         return tuple(result)
+
+
+def window_sizes(
+    rank: int, kernel: Shape, strides: tuple[int, ...] | None, dilations: tuple[int, ...] | None
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Kernel, strides and dilations for so many spatial dimensions, with their defaults."""
+    if not all(isinstance(k, int) for k in kernel):
+        raise Unsupported("the kernel's size is known only at run time", "fix it with --dim or --shape")
+    sizes = tuple(static(k) for k in kernel)
+    steps = tuple(strides or (1,) * rank)
+    gaps = tuple(dilations or (1,) * rank)
+    if {len(sizes), len(steps), len(gaps)} != {rank}:
+        raise Invalid(f"kernel {sizes}, strides {steps} and dilations {gaps} do not fit {rank} dimensions")
+    if min(*sizes, *steps, *gaps) < 1:
+        raise Invalid(f"kernel {sizes}, strides {steps} and dilations {gaps} must be positive")
+    return sizes, steps, gaps
 
 
 def _same(

@@ -1,0 +1,188 @@
+"""MatMul, Gemm and MatMulInteger: all are one matrix product over views of their operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.dims import Dim, product
+from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
+from ..base.tensor import Shape, TensorType, broadcast, show_shape
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.gemm import Gemm as GemmKind
+from ..program.ir import View
+from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site
+
+NUMBERS = (f16, bf16, f32, f64, i32, i64, u32, u64)
+
+
+@dataclass(frozen=True)
+class MatMul(Operator):
+    name = "MatMul"
+    versions = (1, 9, 13)
+    fusion = ANCHOR
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(TensorType(_one_type(site, NUMBERS), product_shape(site.shape(0), site.shape(1))))]
+
+    def lower(self, to: Lowering) -> None:
+        dtype = to.type().dtype
+        total = f32 if dtype.is_narrow_float else dtype
+        kind = GemmKind(total, None if total is dtype else cast(operand(0, total), dtype))
+        to.set(0, lower_product(to, kind, to.input(0), to.input(1), to.type()))
+
+
+@dataclass(frozen=True)
+class MatMulInteger(Operator):
+    name = "MatMulInteger"
+    versions = (10,)
+    fusion = ANCHOR
+
+    def infer(self, site: Site) -> list[Fact]:
+        for index, name in ((0, "a"), (1, "b")):
+            type = site.type(index)
+            if type.dtype not in (i8, u8):
+                raise Invalid(f"{name} is {type}, not of 8-bit integers")
+            if site.has(index + 2):
+                if site.type(index + 2).dtype is not type.dtype:
+                    raise Invalid(f"{name} is {type}, its zero point {site.type(index + 2)}")
+                _zero_shape(type.shape, site.shape(index + 2), rows=index == 0)
+        return [Fact(TensorType(i32, product_shape(site.shape(0), site.shape(1))))]
+
+    def lower(self, to: Lowering) -> None:
+        a_zero = to.input(2) if to.has(2) else None
+        b_zero = to.input(3) if to.has(3) else None
+        kind = GemmKind(i32, None, a_zero is not None, b_zero is not None)
+        to.set(0, lower_product(to, kind, to.input(0), to.input(1), to.type(), a_zero, b_zero))
+
+
+@dataclass(frozen=True)
+class Gemm(Operator):
+    name = "Gemm"
+    versions = (7, 9, 11, 13)
+    fusion = ANCHOR
+    alpha: float = 1.0
+    beta: float = 1.0
+    transA: int = 0
+    transB: int = 0
+
+    def infer(self, site: Site) -> list[Fact]:
+        dtype = _one_type(site, NUMBERS)
+        a, b = site.shape(0), site.shape(1)
+        if len(a) != 2 or len(b) != 2:
+            raise Invalid(f"a {site.type(0)} and b {site.type(1)} are not matrices")
+        shape = product_shape(a[::-1] if self.transA else a, b[::-1] if self.transB else b)
+        if self._adds(site.has(2)):
+            try:
+                fits = broadcast(site.shape(2), shape) == shape
+            except ValueError:
+                fits = False
+            if not fits:
+                raise Invalid(f"c {site.type(2)} does not broadcast to {show_shape(shape)}")
+        return [Fact(TensorType(dtype, shape))]
+
+    def lower(self, to: Lowering) -> None:
+        a, b, type = to.input(0), to.input(1), to.type()
+        ins = [a.permuted((1, 0)) if self.transA else a, b.permuted((1, 0)) if self.transB else b]
+        if self._adds(to.has(2)):
+            ins.append(to.input(2).broadcast_to(type.shape))
+        total = f32 if type.dtype.is_narrow_float else type.dtype
+        to.set(0, to.call(GemmKind(total, self._epilogue(type.dtype, total, to.has(2))), ins, type)[0])
+
+    def _adds(self, has_c: bool) -> bool:
+        return has_c and self.beta != 0
+
+    def _epilogue(self, dtype: DType, total: DType, has_c: bool) -> Expr | None:
+        """alpha * product + beta * c, rounded to the result's type once. Integers are scaled in f64, as the reference
+        does it."""
+        wide = total if total.is_float or self.alpha == self.beta == 1 else f64
+        result = cast(operand(0, total), wide)
+        if self.alpha != 1:
+            result = apply("mul", result, literal(self.alpha, wide))
+        if self._adds(has_c):
+            c = cast(operand(1, dtype), wide)
+            result = apply("add", result, c if self.beta == 1 else apply("mul", c, literal(self.beta, wide)))
+        result = cast(result, dtype)
+        return None if result == operand(0, dtype) else result
+
+
+def product_shape(a: Shape, b: Shape) -> Shape:
+    """The shape of a matrix product as numpy.matmul defines it; Invalid where there is none."""
+    if not a or not b:
+        raise Invalid("a matrix product has no scalar operands")
+    rows, columns = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
+    try:
+        batch = broadcast(rows[:-2], columns[:-2])
+    except ValueError:
+        batch = None
+    if batch is None or rows[-1] != columns[-2]:
+        raise Invalid(f"a {show_shape(a)} and b {show_shape(b)} cannot be multiplied")
+    # A vector is a matrix of one row (column), and the result has no such axis.
+    return (*batch, *([rows[-2]] if len(a) > 1 else []), *([columns[-1]] if len(b) > 1 else []))
+
+
+def lower_product(
+    to: Lowering,
+    kind: GemmKind,
+    a: View,
+    b: View,
+    type: TensorType,
+    a_zero: View | None = None,
+    b_zero: View | None = None,
+) -> View:
+    """The call for a product of operands of any ranks. Batches of rows against one matrix are one tall matrix."""
+    if len(a.shape) == 1:
+        a = to.reshape(a, (1, *a.shape))
+    if len(b.shape) == 1:
+        b = to.reshape(b, (*b.shape, 1))
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    depth, columns = b.shape[-2:]
+    rows = (*batch, a.shape[-2])
+    left = [a.broadcast_to((*rows, depth))]
+    right = [b]
+    if a_zero is not None:
+        left.append(_zero_view(to, a_zero, a.shape, rows=True).broadcast_to(rows))
+    if b_zero is not None:
+        right.append(_zero_view(to, b_zero, b.shape, rows=False))
+    out: Shape = (*rows, columns)
+    if batch and product(b.shape[:-2]) == 1:
+        height = product(rows)
+        tall = [left[0].reshaped((height, depth)), *(zero.reshaped((height,)) for zero in left[1:])]
+        flat = [right[0].reshaped((depth, columns)), *(zero.reshaped((columns,)) for zero in right[1:])]
+        found = [view for view in (*tall, *flat) if view is not None]
+        if len(found) == len(left) + len(right):
+            left, right, out = found[: len(left)], found[len(left) :], (height, columns)
+    if len(out) > 2:
+        right = [
+            b.broadcast_to((*batch, depth, columns)),
+            *(zero.broadcast_to((*batch, columns)) for zero in right[1:]),
+        ]
+    made = to.call(kind, [left[0], right[0], *left[1:], *right[1:]], TensorType(type.dtype, out))[0]
+    return to.reshape(made, type.shape)
+
+
+def _zero_shape(matrix: Shape, zero: Shape, rows: bool) -> None:
+    """Raises where a zero point is neither one number, nor one per row (column), nor that for every matrix of a
+    batch."""
+    if zero in ((), (1,)):
+        return
+    count: Dim = 1 if len(matrix) == 1 else matrix[-2] if rows else matrix[-1]
+    per_matrix = (*matrix[:-2], count, 1) if rows else (*matrix[:-2], 1, count)
+    if zero not in ((count,), per_matrix):
+        raise Invalid(f"zero points of shape {show_shape(zero)} do not fit a matrix of {show_shape(matrix)}")
+
+
+def _zero_view(to: Lowering, zero: View, matrix: Shape, rows: bool) -> View:
+    """A zero point as one number per row (column) of every matrix."""
+    wanted = matrix[:-1] if rows else (*matrix[:-2], matrix[-1])
+    if len(zero.shape) > 1:
+        return to.reshape(zero, wanted)
+    return zero.broadcast_to(wanted)
+
+
+def _one_type(site: Site, allowed: tuple[DType, ...]) -> DType:
+    dtype = site.type(0).dtype
+    others = [site.type(i).dtype for i in range(1, 3) if site.has(i)]
+    if dtype not in allowed or any(other is not dtype for other in others):
+        types = ", ".join(str(site.type(i)) for i in range(3) if site.has(i))
+        raise Invalid(f"the operands {types} are not of one number type")
+    return dtype

@@ -1,0 +1,250 @@
+"""Pools: MaxPool, AveragePool and LpPool, the same over the whole image, and MaxUnpool and MaxRoiPool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
+from ..base.tensor import Shape, TensorType, show_shape
+from ..expr.ir import cast, operand
+from ..kinds.argmax_pool import ArgmaxPool
+from ..kinds.pool import Pool as PoolKind
+from ..kinds.roi_max_pool import RoiMaxPool
+from ..kinds.unpool import Unpool
+from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .window import Window, window_sizes
+
+FLOATS = (f16, bf16, f32, f64)
+
+
+@dataclass(frozen=True)
+class _Pool(Operator):
+    """A window that slides over x; subclasses say what is made of its elements."""
+
+    fusion: ClassVar[str] = REDUCTION
+    algorithm: ClassVar[str] = ""
+    takes: ClassVar[tuple[DType, ...]] = FLOATS
+    kernel_shape: tuple[int, ...]
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def window(self, site: Site) -> tuple[Window, Shape]:
+        """The window, and how often it fits along each axis."""
+        x = check_picture(site, self.takes)
+        ceil = bool(self.ceil_mode)
+        window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, self.auto_pad, ceil)
+        # SAME and VALID say themselves how many positions there are.
+        return window, window.out_space(x[2:], ceil and self.auto_pad in ("NOTSET", ""))
+
+    def infer(self, site: Site) -> list[Fact]:
+        type = TensorType(site.type(0).dtype, (*site.shape(0)[:2], *self.window(site)[1]))
+        return [Fact(type)]
+
+    def pool(self, to: Lowering, with_pad: bool = False, p: int = 2) -> None:
+        window, space = self.window(to.site)
+        shapes = (window.kernel, window.strides, window.dilations, window.pads, space)
+        lower_pool(to, lambda total: PoolKind(self.algorithm, *shapes, total, with_pad, p))
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to)
+
+
+@dataclass(frozen=True)
+class MaxPool(_Pool):
+    name = "MaxPool"
+    versions = (1, 8, 10, 11, 12, 22)
+    algorithm = "max"
+    takes = (*FLOATS, i8, u8)
+    storage_order: int = 0
+
+    def infer(self, site: Site) -> list[Fact]:
+        facts = super().infer(site)
+        if self.storage_order not in (0, 1):
+            raise Invalid(f"storage_order {self.storage_order} is neither 0 nor 1")
+        return facts if site.outputs < 2 else [*facts, Fact(TensorType(i64, facts[0].type.shape))]
+
+    def lower(self, to: Lowering) -> None:
+        if not to.wants(1):
+            self.pool(to)
+            return
+        window, space = self.window(to.site)
+        shapes = (window.kernel, window.strides, window.dilations, window.pads, space)
+        x = to.input(0)
+        places = to.type(1)
+        kind = ArgmaxPool(*shapes, column_major=self.storage_order == 1)
+        results = to.call(kind, [x], TensorType(x.buffer.dtype, places.shape), places)
+        for index, view in enumerate(results):
+            if to.wants(index):
+                to.set(index, view)
+
+
+@dataclass(frozen=True)
+class AveragePool(_Pool):
+    name = "AveragePool"
+    versions = (1, 7, 10, 11, 19, 22)
+    algorithm = "average"
+    count_include_pad: int = 0
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to, with_pad=bool(self.count_include_pad))
+
+
+@dataclass(frozen=True)
+class LpPool(_Pool):
+    name = "LpPool"
+    versions = (2, 11, 18, 22)
+    algorithm = "lp"
+    p: int = 2
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_norm(self.p)
+        return super().infer(site)
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to, p=self.p)
+
+
+@dataclass(frozen=True)
+class _GlobalPool(Operator):
+    """A window as large as the image."""
+
+    fusion: ClassVar[str] = REDUCTION
+    algorithm: ClassVar[str] = ""
+
+    def infer(self, site: Site) -> list[Fact]:
+        x = check_picture(site, FLOATS)
+        return [Fact(TensorType(site.type(0).dtype, (*x[:2], *(1 for _ in x[2:]))))]
+
+    def pool(self, to: Lowering, p: int = 2) -> None:
+        space = to.input(0).shape[2:]
+        sizes = tuple(dim for dim in space if isinstance(dim, int))
+        if len(sizes) != len(space):
+            raise Unsupported("the size of the image is known only at run time", "fix it with --dim or --shape")
+        ones = (1,) * len(sizes)
+        shapes = (sizes, ones, ones, (0,) * (2 * len(sizes)), ones)
+        lower_pool(to, lambda total: PoolKind(self.algorithm, *shapes, total, False, p))
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to)
+
+
+@dataclass(frozen=True)
+class GlobalMaxPool(_GlobalPool):
+    name = "GlobalMaxPool"
+    versions = (1, 22)
+    algorithm = "max"
+
+
+@dataclass(frozen=True)
+class GlobalAveragePool(_GlobalPool):
+    name = "GlobalAveragePool"
+    versions = (1, 22)
+    algorithm = "average"
+
+
+@dataclass(frozen=True)
+class GlobalLpPool(_GlobalPool):
+    name = "GlobalLpPool"
+    versions = (2, 22)
+    algorithm = "lp"
+    p: int = 2
+
+    def infer(self, site: Site) -> list[Fact]:
+        check_norm(self.p)
+        return super().infer(site)
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to, self.p)
+
+
+@dataclass(frozen=True)
+class MaxUnpool(Operator):
+    name = "MaxUnpool"
+    versions = (9, 11, 22)
+    kernel_shape: tuple[int, ...]
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def shapes(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shape that the places count over, and that of the result, which begins with it and may be larger."""
+        x = site.type(0)
+        check_picture(site, FLOATS)
+        if site.type(1) != TensorType(i64, x.shape):
+            raise Invalid(f"the indices are {site.type(1)} for x {x}")
+        if not x.is_static:
+            raise Unsupported("the size of x is known only at run time", "fix it with --dim or --shape")
+        rank = x.rank - 2
+        kernel, strides, _ = window_sizes(rank, self.kernel_shape, self.strides, None)
+        pads = self.pads or (0,) * (2 * rank)
+        if len(pads) != 2 * rank:
+            raise Invalid(f"pads {pads} are not {2 * rank} numbers")
+        space = [
+            (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + rank]
+            for axis, size in enumerate(x.static_shape[2:])
+        ]
+        inner = (*x.static_shape[:2], *space)
+        shape = tuple(site.known_ints(2, "output_shape")) if site.has(2) else inner
+        if min(inner) < 0 or len(shape) != x.rank or shape[:2] != inner[:2]:
+            raise Invalid(f"output_shape {show_shape(shape)} does not fit x {x}")
+        if any(have < want for have, want in zip(shape, inner, strict=True)):
+            raise Unsupported(f"output_shape {show_shape(shape)} is smaller than what was pooled, {show_shape(inner)}")
+        return inner, shape
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(TensorType(site.type(0).dtype, self.shapes(site)[1]))]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.call(Unpool(*self.shapes(to.site)), [to.input(0), to.input(1)], to.type())[0])
+
+
+@dataclass(frozen=True)
+class MaxRoiPool(Operator):
+    name = "MaxRoiPool"
+    versions = (1, 22)
+    pooled_shape: tuple[int, ...]
+    spatial_scale: float = 1.0
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, regions = site.type(0), site.type(1)
+        if x.dtype not in FLOATS or regions.dtype is not x.dtype:
+            raise Invalid(f"x {x} and the regions {regions} are not of one float type")
+        if x.rank != 4 or regions.rank != 2 or regions.shape[1] != 5:
+            raise Invalid(f"x {x} is not a batch of images, or the regions {regions} do not have 5 numbers each")
+        if len(self.pooled_shape) != 2 or min(self.pooled_shape) < 1:
+            raise Invalid(f"pooled_shape {self.pooled_shape} is not two positive numbers")
+        return [Fact(TensorType(x.dtype, (regions.shape[0], x.shape[1], *self.pooled_shape)))]
+
+    def lower(self, to: Lowering) -> None:
+        high, wide = self.pooled_shape
+        kind = RoiMaxPool((high, wide), self.spatial_scale)
+        to.set(0, to.call(kind, [to.input(0), to.input(1)], to.type())[0])
+
+
+def check_picture(site: Site, takes: tuple[DType, ...]) -> Shape:
+    """The shape of x; raises where it has no spatial axes or is not of an element type that the operator takes."""
+    x = site.type(0)
+    if x.rank < 3:
+        raise Invalid(f"x {x} has no spatial dimensions")
+    if x.dtype not in takes:
+        raise Invalid(f"x {x} is not of {', '.join(map(str, takes))}")
+    return x.shape
+
+
+def check_norm(p: int) -> None:
+    if p < 1:
+        raise Invalid(f"p {p} is not a positive number")
+
+
+def lower_pool(to: Lowering, kind_of: Callable[[DType], PoolKind]) -> None:
+    """A pool that works in f32 where the type is narrower, and rounds once."""
+    x, type = to.input(0), to.type()
+    total = f32 if type.dtype.is_narrow_float else type.dtype
+    kind = kind_of(total)
+    if total is not type.dtype:
+        kind = replace(kind, epilogue=cast(operand(0, total), type.dtype))
+    to.set(0, to.call(kind, [x], type)[0])
