@@ -22,7 +22,7 @@ from .graph.ir import Graph, all_nodes
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS
 from .ops.api import resolve
-from .passes.api import GRAPH, PROGRAM, Context, PassManager
+from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
 from .passes.lower import lower
 from .passes.plan_memory import plan_memory
@@ -77,8 +77,55 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.finished(PROGRAM, program, "lower", nodes)
     manager.run(PROGRAM, program, program_passes)
     program.name = name
-    plan = plan_memory(program, context.registry, context.target, c_identifier(name).lower(), PLANNERS[options.planner])
+    plan = plan_memory(program, context.registry, context.target, _prefix(name), PLANNERS[options.planner])
     return package(plan, [(r.name, r.nodes_before, r.nodes_after) for r in manager.records], __version__)
+
+
+# Files called after these would stand in the way of a header of C or of the runtime, or of main.c.
+_HEADERS = frozenset(
+    [
+        "alloca",
+        "assert",
+        "complex",
+        "ctype",
+        "endian",
+        "errno",
+        "features",
+        "fenv",
+        "float",
+        "inttypes",
+        "iso646",
+        "limits",
+        "locale",
+        "main",
+        "math",
+        "setjmp",
+        "signal",
+        "stdalign",
+        "stdarg",
+        "stdatomic",
+        "stdbool",
+        "stddef",
+        "stdint",
+        "stdio",
+        "stdlib",
+        "string",
+        "strings",
+        "tgmath",
+        "threads",
+        "time",
+        "uchar",
+        "unistd",
+        "wchar",
+        "wctype",
+    ]
+)
+
+
+def _prefix(name: str) -> str:
+    """What all names in C, and most files, begin with."""
+    prefix = c_identifier(name).lower()
+    return f"{prefix}_net" if prefix in _HEADERS or prefix.startswith("mcc") else prefix
 
 
 def run_passes(
@@ -144,13 +191,12 @@ def _observe(graph: Graph, names: tuple[str, ...]) -> None:
 
 def pass_manager(options: Options) -> PassManager:
     """A manager for the options, with all of them checked."""
-    names = {p.name for p in (*GRAPH_PASSES, *PROGRAM_PASSES)} | {"load", "lower", "all"}
+    passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
+    names = {p.name for p in passes} | {"load", "lower", "all"}
     for wanted in sorted(options.print_after | options.without):
         if wanted not in names:
             raise WrongUse(Problem(f"there is no pass {wanted!r}", "", f"the passes are {', '.join(sorted(names))}"))
-    for kept in sorted(
-        p.name for p in (*GRAPH_PASSES, *PROGRAM_PASSES) if not p.optional and p.name in options.without
-    ):
+    for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
     if options.planner not in PLANNERS:
         raise WrongUse(

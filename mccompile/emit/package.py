@@ -1,12 +1,14 @@
-"""The output folder: all files are made in memory, written aside, and put in place by a rename.
+"""The output folder: all files are made in memory, written aside, and put in place by renames.
 
-Invariant: a folder that already exists is replaced whole or left alone; one that mccompile did not make is never touched.
+Invariant: when writing fails, the folder is what it was before. Files that mccompile did not make are never touched: a
+folder that holds some is taken only if its report lists what an earlier run made, and nothing else in it is replaced or
+removed.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from .kernels import kernel_files
 from .model import model_files, runtime_version
 from .report import report
 
-MARK = "report.json"  # a folder that has it was made by mccompile
+MARK, LIST = "report.json", "files"  # a folder with that file was made by mccompile; the key lists what is in it
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Package:
     files: Mapping[str, bytes]
 
     def write(self, folder: Path) -> None:
-        _replace_folder(folder, self.files)
+        _write_folder(folder, self.files)
 
 
 def package(plan: Plan, passes: Sequence[tuple[str, int, int]], version: str) -> Package:
@@ -49,42 +51,66 @@ def package(plan: Plan, passes: Sequence[tuple[str, int, int]], version: str) ->
         **model_files(plan, identity, alignment, weights_bytes, needed),
         **kernels,
         f"{plan.prefix}_weights.c": blob_format.weights_source(plan.prefix, contents, alignment),
-        MARK: report(plan, weights_bytes, passes, version),
         **runtime,
     }
-    files = {name: text.encode() for name, text in texts.items()}
-    return Package(plan, {**files, f"{plan.prefix}.mcb": contents})
+    files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
+    listed = sorted([*files, MARK])
+    return Package(plan, {**files, MARK: report(plan, weights_bytes, passes, version, listed).encode()})
 
 
-def _replace_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    folder = folder.absolute()
-    if folder.is_symlink() or folder.exists():
-        if not folder.is_dir():
-            raise _refused(folder, "it is a file", "give another folder to -o")
-        if any(folder.iterdir()) and not (folder / MARK).is_file():
-            raise _refused(folder, "it has files in it that mccompile did not make", "give a new or empty folder to -o")
-    aside: Path | None = None
+def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    stale = _stale(folder, files) if folder.is_symlink() or folder.exists() else None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        for name, contents in files.items():
-            path = aside / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(contents)
-        umask = os.umask(0)
-        os.umask(umask)
-        aside.chmod(0o777 & ~umask)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-            os.rename(folder, old / "old")
-            os.rename(aside, folder)
-            shutil.rmtree(old)
+        if stale is None:
+            _write_new(folder.absolute(), files)
         else:
-            os.rename(aside, folder)
+            _write_over(folder, files, stale)
     except OSError as error:
-        if aside is not None:
-            shutil.rmtree(aside, ignore_errors=True)
         raise _refused(folder, error.strerror or str(error), "give a folder that can be written to -o") from error
+
+
+def _stale(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """What an earlier run left in the folder and this one does not write again."""
+    if not folder.is_dir():
+        raise _refused(folder, "it is not a folder", "give another one to -o")
+    listed: list[str] = []
+    try:
+        if any(folder.iterdir()):
+            listed = [str(name) for name in json.loads((folder / MARK).read_text(encoding="utf-8"))[LIST]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise _refused(
+            folder, "it has files in it that mccompile did not make", "give a new or empty folder to -o"
+        ) from None
+    inside = folder.resolve()
+    return [folder / name for name in listed if name not in files and (folder / name).resolve().is_relative_to(inside)]
+
+
+def _write_new(folder: Path, files: Mapping[str, bytes]) -> None:
+    """The folder appears with all that is in it, or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as aside:
+        whole = Path(aside, folder.name)
+        whole.mkdir()
+        _write_files(whole, files)
+        os.rename(whole, folder)
+
+
+def _write_over(folder: Path, files: Mapping[str, bytes], stale: Sequence[Path]) -> None:
+    """All files are complete on the same disk before the first one is put in place."""
+    with tempfile.TemporaryDirectory(prefix=".mccompile-", dir=folder) as aside:
+        _write_files(Path(aside), files)
+        for name in files:
+            (folder / name).parent.mkdir(exist_ok=True)
+            os.replace(Path(aside, name), folder / name)
+    for path in stale:
+        path.unlink(missing_ok=True)
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, contents in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(contents)
 
 
 def _refused(folder: Path, why: str, fix: str) -> WrongUse:

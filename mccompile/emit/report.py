@@ -9,7 +9,9 @@ from typing import Any
 from ..plan.ir import Plan, Tensor, max_bytes
 
 
-def report(plan: Plan, weights_bytes: int, passes: Sequence[tuple[str, int, int]], version: str) -> str:
+def report(
+    plan: Plan, weights_bytes: int, passes: Sequence[tuple[str, int, int]], version: str, files: Sequence[str]
+) -> str:
     contents: dict[str, Any] = {
         "mccompile": version,
         "model": plan.name,
@@ -41,6 +43,7 @@ def report(plan: Plan, weights_bytes: int, passes: Sequence[tuple[str, int, int]
             for life in plan.lives
         ],
         "facts_used": list(plan.facts_used),
+        "files": list(files),
     }
     return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"
 
