@@ -9,8 +9,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from mccompile.driver import Options, compile_graph
+from mccompile.emit.package import Package
+from mccompile.frontend.load import load_proto
 
 FLOAT = TensorProto.FLOAT
+PLAIN = Options()
 
 
 def model(
@@ -102,3 +108,25 @@ def save(made: ModelProto, folder: Path) -> Path:
     path = folder / f"{made.graph.name}.onnx"
     path.write_bytes(made.SerializeToString())
     return path
+
+
+def compiled(made: ModelProto, options: Options = PLAIN) -> Package:
+    """The package of a model, named after its graph."""
+    return compile_graph(load_proto(made), options, made.graph.name)
+
+
+def written(made: ModelProto, folder: Path, options: Options = PLAIN) -> Path:
+    """A new folder in `folder` with what is compiled from the model."""
+    compiled(made, options).write(folder / made.graph.name)
+    return folder / made.graph.name
+
+
+def random_inputs(made: ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
+    shapes = {entry.name: [dim.dim_value for dim in entry.type.tensor_type.shape.dim] for entry in made.graph.input}
+    return {name: floats(seed + number, *shape) for number, (name, shape) in enumerate(shapes.items())}
+
+
+def reference(made: ModelProto, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the model should compute, by onnx's own evaluator."""
+    names = [entry.name for entry in made.graph.output]
+    return dict(zip(names, ReferenceEvaluator(made).run(names, inputs), strict=True))
