@@ -21,8 +21,10 @@ class Findings:
 
     def add(self, what: str, where: str, refused: Refused) -> None:
         """`Invalid` is a fault of the file, any other refusal a limit of this compiler."""
-        self._invalid |= isinstance(refused, Invalid)
-        places = self._places.setdefault((what, refused.why, refused.fix), [])
+        invalid = isinstance(refused, Invalid)
+        self._invalid |= invalid
+        fix = refused.fix or ("correct the model, or export it again" if invalid else "change the model to do without it")
+        places = self._places.setdefault((what, refused.why, fix), [])
         if where not in places:
             places.append(where)
 

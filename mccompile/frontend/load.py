@@ -22,6 +22,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
 from .findings import Findings
 from .nodes import NodeReader, Scope, names_made, normal_domain
+from .ordering import texts
 from .signature import similar
 from .tensors import declared
 
@@ -39,7 +40,8 @@ def load(path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | 
     try:
         data = path.read_bytes()
     except OSError as problem:
-        raise BadFile(Problem(f"cannot read {path}", why=problem.strerror or str(problem))) from None
+        why = problem.strerror or str(problem)
+        raise BadFile(Problem(f"cannot read {path.name}", str(path), why, "name an ONNX file that exists")) from None
     try:
         model = ModelProto.FromString(data)
     except _DecodeError:
@@ -57,6 +59,7 @@ def load_proto(
     name: str = "the model",
 ) -> Graph:
     """The same for a model that is in memory; external data is looked for in `folder`."""
+    _check_texts(model, name)
     opsets = _opsets(model, name)
     findings = Findings()
     inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, findings)
@@ -88,6 +91,17 @@ def _not_onnx(path: Path, data: bytes) -> BadFile:
     else:
         why, fix = f"its {len(data)} bytes are of another format, or were cut off", "export or copy it again"
     return BadFile(Problem(f"{path.name} is not an ONNX model", str(path), why, fix))
+
+
+def _check_texts(model: ModelProto, name: str) -> None:
+    around: list[object] = [entry.domain for entry in model.opset_import]
+    for function in model.functions:
+        around += [function.name, function.domain, function.overload, *function.input, *function.output]
+    bodies = (text for function in model.functions for text in texts(function.node))
+    for text in (*around, *bodies, *texts(model.graph.node, model.graph)):
+        if not isinstance(text, str):
+            why = f"{text!r} is a name that is not text in UTF-8"
+            raise BadFile(Problem(f"{name} is damaged", name, why, "export or copy it again"))
 
 
 def _opsets(model: ModelProto, name: str) -> dict[str, int]:
@@ -153,18 +167,16 @@ class _Inputs:
             sizes = self._shape(entry.name, shape)
             if sizes is not None:
                 values.append(Value(entry.name, Fact(TensorType(dtype, sizes))))
-        raise_all(
-            UnsupportedModel,
-            [
+        if self.unbound:
+            places = [f"{' and '.join(dict.fromkeys(users))} in {self.file}" for users in self.unbound.values()]
+            raise UnsupportedModel(
                 Problem(
-                    "a free dimension has no size",
-                    f"{' and '.join(dict.fromkeys(users))} in {self.file}",
+                    "free dimensions have no size",
+                    "\n".join(places),
                     "memory is planned at compile time, so every size must be known",
-                    f"add {flag}",
+                    f"add {' '.join(self.unbound)} (with sizes of your own)",
                 )
-                for flag, users in self.unbound.items()
-            ],
-        )
+            )
         return values
 
     def _declared(self, entry: ValueInfoProto) -> tuple[DType, tuple[int | str | None, ...] | None] | None:
@@ -207,7 +219,7 @@ class _Inputs:
             self._check_shape(name, shape, wanted)
             given: Sequence[int | str | None] = wanted
         elif shape is None:
-            self.unbound.setdefault(f"--shape {name}=1,3,32,32 (its own sizes)", []).append(f"input {name!r}")
+            self.unbound.setdefault(f"--shape {name}=1,3,32,32", []).append(f"input {name!r}")
             return None
         else:
             given = shape

@@ -80,3 +80,21 @@ def _sorted(nodes: Sequence[NodeProto], waits_for: list[list[int]]) -> Iterator[
                 raise Circle([nodes[n] for n in reversed(numbers[numbers.index(following) :])])
             else:
                 path[following] = iter(waits_for[following])
+
+
+def texts(nodes: Sequence[NodeProto], graph: GraphProto | None = None) -> Iterator[object]:
+    """Every name in the nodes, their regions, and the graph around them. Protobuf gives bytes for what is not UTF-8."""
+    for node in nodes:
+        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from texts(inner.node, inner)
+    if graph is not None:
+        yield graph.name
+        for value in (*graph.input, *graph.output):
+            yield value.name
+            yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+        for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+            yield tensor.name
+            yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))

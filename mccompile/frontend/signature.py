@@ -79,7 +79,7 @@ def operator_names(domain: str) -> tuple[str, ...]:
 
 def similar(name: str, known: Collection[str]) -> str:
     """`did you mean Conv?`, or nothing."""
-    close = difflib.get_close_matches(name, sorted(known), 3, 0.7)
+    close = difflib.get_close_matches(name, sorted(known), 2, 0.6)
     if not close:
         folded = {k.lower(): k for k in known}
         close = [folded[name.lower()]] if name.lower() in folded else []
