@@ -8,10 +8,9 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kernels.moves import copy
 from mccompile.kinds.concat import Concat
-from mccompile.program.ir import root
 
 
 class ConcatStrided(Kernel):
@@ -50,18 +49,9 @@ class ConcatStrided(Kernel):
         for name, x in zip(ins, call.ins, strict=True):
             part = y.sliced(axis, 0, x.shape[axis])
             start = first * static(y.strides[axis])
-            if not same_place(y.sliced(axis, first, x.shape[axis]), x):
-                copies.append(copy(part, x, outs[0], name, start))
+            copies.append(copy(part, x, outs[0], name, start))
             first += static(x.shape[axis])
         return {"copies": copies}
 
     def label(self, call: Call) -> str:
         return f"concat_{len(call.ins)}"
-
-
-def same_place(part: View, x: View) -> bool:
-    """Was the operand computed right where it belongs?"""
-    (a, a_bytes), (b, b_bytes) = root(part.buffer), root(x.buffer)
-    bits = x.buffer.dtype.bits
-    starts = a_bytes * 8 + static(part.offset) * bits, b_bytes * 8 + static(x.offset) * bits
-    return a is b and starts[0] == starts[1] and part.strides == x.strides

@@ -107,7 +107,7 @@ class PadSegments(Kernel):
 
 
 def _merged(axes: Sequence[Axis], mode: str) -> list[Axis]:
-    """Fewer axes: one without padding joins the axis before it where both tensors allow; a constant pads whole rows as well."""
+    """Fewer axes: one without padding joins the axis before it where both tensors allow. A constant pads whole rows."""
     result: list[Axis] = []
     for axis in axes:
         last = result[-1] if result else None
@@ -163,7 +163,8 @@ def _segments(mode: str, axis: Axis) -> list[Segment]:
     found: list[Segment] = []
     if mode == "constant":
         end = axis.before + axis.size
-        return [p for p in [(0, axis.before, None, 0), (axis.before, axis.size, 0, 1), (end, axis.after, None, 0)] if p[1]]
+        parts: list[Segment] = [(0, axis.before, None, 0), (axis.before, axis.size, 0, 1), (end, axis.after, None, 0)]
+        return [part for part in parts if part[1]]
     sources = [_source(mode, axis, i) or 0 for i in range(axis.extent)]
     for i, source in enumerate(sources):
         first, count, start, step = found[-1] if found else (0, 0, 0, 0)

@@ -45,7 +45,7 @@ class ScatterRows(Kernel):
             case("elements", Scatter((0, -1)), TensorType(i8, (3, 4)), (2, 7), ranges=wild),
             case("add", Scatter((-1, -2, 1), reduce("add", f32)), TensorType(f32, (4, 3, 2)), (6, 2), ranges=wild),
             case("max_f16", Scatter((-1,), reduce("max", f16)), TensorType(f16, (4,)), (6,), ranges=wild),
-            case("mul_turned", Scatter((-1, 1), reduce("mul", i32)), TensorType(i32, (3, 4)), (2, 4), permute={0: (1, 0)}),
+            case("mul", Scatter((-1, 1), reduce("mul", i32)), TensorType(i32, (3, 4)), (2, 4), permute={0: (1, 0)}),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
