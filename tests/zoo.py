@@ -28,6 +28,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.emit.summary import table
 from mccompile.frontend.load import load
 from mccompile.graph import text as graph_text
+from mccompile.graph.ir import Graph
 from mccompile.measure.correctness import build
 from mccompile.ops.api import resolve
 from mccompile.passes.constants_file import read_constants
@@ -35,6 +36,7 @@ from mccompile.program import text as program_text
 from mccompile.toolchain.run import Model
 
 TOLERANCE = 1e-4  # of the largest element of an output
+HALF = 4 * 2.0**-10  # the same where some tensor is in half precision: a few of its last places
 POISONS = (0x00, 0xFF)  # zero, and NaN in every float type
 
 
@@ -100,6 +102,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         start = time.perf_counter()
         graph = load(folder / "model.onnx")
         sets = stored_sets(folder, [value.name for value in graph.inputs])
+        precision = _precision(graph)
         package = compile_graph(graph, options, folder.name)
         seconds = time.perf_counter() - start
         unlike = _roundtrip(dump) if dump else []
@@ -109,7 +112,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         start = time.perf_counter()
         results = model.run(data_set.inputs, poison=0xA5)
         fastest = min(fastest, time.perf_counter() - start)
-        rel, found = _compare(model, results, data_set, moved)
+        rel, found = _compare(model, results, data_set, moved, precision)
         worst, problems = max(worst, rel), problems + found
         if arguments.poison:
             problems += _poisoned(model, data_set, results)
@@ -120,12 +123,19 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
     row.figures = [str(plan.arena_bytes), str(plan.arena_bound), str(weights), f"{seconds:.2f}", f"{1e3 * fastest:.2f}"]
 
 
+def _precision(graph: Graph) -> float:
+    """How close floats can be asked to be."""
+    return HALF if any(value.type.dtype.is_narrow_float for value in graph.values()) else TOLERANCE
+
+
 def _compare(
-    model: Model, results: Mapping[str, np.ndarray], data_set: DataSet, moved: Mapping[str, Any]
+    model: Model, results: Mapping[str, np.ndarray], data_set: DataSet, moved: Mapping[str, Any], precision: float
 ) -> tuple[float, list[str]]:
     """The largest relative difference of floats, and what is wrong."""
     worst, problems = 0.0, []
-    allowed_float = max(TOLERANCE, moved.get("float_max_rel_to_range") or 0.0)
+    allowed_float = max(
+        precision, 2 * (moved.get("float_max_rel_to_range") or 0.0)
+    )  # the reference is not exact either
     allowed_int = moved.get("int_max") or 0
     for tensor, want in zip(model.report.outputs, data_set.outputs or [], strict=True):
         found = compare(tensor.name, results[tensor.name], want, rtol=0.0, atol=0.0)

@@ -31,15 +31,14 @@ def verify(program: Program, after: str = "") -> None:
             seen.add(base)
     if checker.problems:
         place = f" after {after}" if after else ""
-        raise InternalError(
-            f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20])
-        )
+        raise InternalError(f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20]))
 
 
 class _Checker:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.writer: dict[Buffer, Item] = {}
+        self.filled: dict[Buffer, int] = {}  # elements written so far
 
     def body(self, body: list[Item], written: set[Buffer]) -> None:
         for item in body:
@@ -70,7 +69,15 @@ class _Checker:
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
             self.writer[buffer] = call
+            self.fill(buffer, upper(view.type.count), written)
+
+    def fill(self, buffer: Buffer, elements: int, written: set[Buffer]) -> None:
+        """A buffer is written once all of its elements are, be it through buffers that are parts of it."""
+        self.filled[buffer] = self.filled.get(buffer, 0) + elements
+        if self.filled[buffer] >= upper(buffer.type.count):
             written.add(buffer)
+        if buffer.overlap and buffer.overlap.part:
+            self.fill(buffer.overlap.base, elements, written)
 
     def read(self, view: View, written: set[Buffer], what: str) -> None:
         self.inside(view, what)
