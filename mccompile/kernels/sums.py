@@ -46,7 +46,7 @@ def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
             counter = f"{loop.counter}_{step}"
             add(counter, first, limit, step)
             end = f"{counter} + {step}"
-            limit = end if loop.extent % step == 0 else f"({end} < {limit} ? {end} : {limit})"
+            limit = end if loop.extent % step == 0 else f"({end} < {loop.extent} ? {end} : {loop.extent})"
             first, step = counter, step // BLOCK
         add(loop.counter, first, limit, 1)
     return found

@@ -205,7 +205,7 @@ class DequantizeLinear(Linear):
 
 @dataclass(frozen=True)
 class DynamicQuantizeLinear(Operator):
-    """Results: the quantized tensor, its scale, its zero point. Where all elements are zero, the scale is 1 / 255."""
+    """Results: the quantized tensor, its scale, its zero point. Where all elements are zero, the scale is 1."""
 
     name = "DynamicQuantizeLinear"
     versions = (11,)
@@ -222,9 +222,8 @@ class DynamicQuantizeLinear(Operator):
         a, b, zero = operand(0, f32), operand(1, f32), literal(0, f32)
         low = to.reshape(reduce_call(to, axes, "min", a, [x], apply("min", a, zero)), ())
         high = to.reshape(reduce_call(to, axes, "max", a, [x], apply("max", a, zero)), ())
-        width = apply("sub", b, a)
-        some = apply("select", apply("equal", a, b), literal(1, f32), width)
-        scale = to.map(apply("div", some, literal(255, f32)), [low, high])
+        step = apply("div", apply("sub", b, a), literal(255, f32))
+        scale = to.map(apply("select", apply("equal", a, b), literal(1, f32), step), [low, high])
         point = apply("round_even", apply("div", apply("sub", zero, a), b))
         inside = apply("max", apply("min", point, literal(255, f32)), zero)
         zero_point = to.map(cast(inside, u8), [low, scale])

@@ -79,7 +79,9 @@ class Reduction(Operator):
             return None
         result = np.empty(rest, dtype=object)
         for place in np.ndindex(*rest):
-            element = fitting(reduce(function, [row.item(place) for row in flat]), site.type(0).dtype)
+            element = fitting(
+                reduce(function, [flat.item(row, *place) for row in range(len(flat))]), site.type(0).dtype
+            )
             if element is None:
                 return None
             result[place] = element

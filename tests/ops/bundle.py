@@ -89,6 +89,9 @@ def _expected(opset: int, one: One) -> list[np.ndarray]:
     refusals = (RuntimeError, *(getattr(states, name) for name in ("Fail", "InvalidGraph", "NotImplemented")))
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return [np.asarray(result) for result in session.run(None, feed)]
+        types = [helper.tensor_dtype_to_np_dtype(output.type.tensor_type.elem_type) for output in model.graph.output]
+        results = [np.asarray(result) for result in session.run(None, feed)]
+        # onnxruntime gives the bytes of types that numpy lacks
+        return [r.view(t) if r.itemsize == t.itemsize else r for r, t in zip(results, types, strict=True)]
     except refusals:
         return [np.asarray(result) for result in ReferenceEvaluator(model).run(None, feed)]
