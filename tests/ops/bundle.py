@@ -89,9 +89,14 @@ def _expected(opset: int, one: One) -> list[np.ndarray]:
     refusals = (RuntimeError, *(getattr(states, name) for name in ("Fail", "InvalidGraph", "NotImplemented")))
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        types = [helper.tensor_dtype_to_np_dtype(output.type.tensor_type.elem_type) for output in model.graph.output]
         results = [np.asarray(result) for result in session.run(None, feed)]
-        # onnxruntime gives the bytes of types that numpy lacks
-        return [r.view(t) if r.itemsize == t.itemsize else r for r, t in zip(results, types, strict=True)]
+        return [_typed(result, output) for result, output in zip(results, model.graph.output, strict=True)]
     except refusals:
         return [np.asarray(result) for result in ReferenceEvaluator(model).run(None, feed)]
+
+
+def _typed(result: np.ndarray, output: onnx.ValueInfoProto) -> np.ndarray:
+    """onnxruntime gives the bytes of types that numpy lacks."""
+    number = output.type.tensor_type.elem_type
+    dtype = helper.tensor_dtype_to_np_dtype(number) if number else result.dtype
+    return result.view(dtype) if result.dtype == np.uint8 and dtype.itemsize == 1 else result
