@@ -23,7 +23,8 @@ class Findings:
         """`Invalid` is a fault of the file, any other refusal a limit of this compiler."""
         invalid = isinstance(refused, Invalid)
         self._invalid |= invalid
-        fix = refused.fix or ("correct the model, or export it again" if invalid else "change the model to do without it")
+        default = "correct the model, or export it again" if invalid else "change the model to do without it"
+        fix = refused.fix or default
         places = self._places.setdefault((what, refused.why, fix), [])
         if where not in places:
             places.append(where)

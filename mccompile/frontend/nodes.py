@@ -128,7 +128,7 @@ class NodeReader:
         whole = True
         for output in graph.output:
             value = scope.find(output.name)
-            if value is None:
+            if value is None or value is Missing.ABSENT:
                 where = f"output {output.name!r} of graph {graph.name!r} in {self.file}"
                 known = [name for name, found in scope.values.items() if isinstance(found, Value)]
                 self.findings.add("a value is missing", where, Invalid("nothing makes it", similar(output.name, known)))
@@ -216,6 +216,8 @@ class NodeReader:
             version = sig.version
             check_form(sig, _resolved(node, scope))
         inputs = [scope.find(name) for name in node.input]
+        if (domain, node.op_type) == ("", "If") and (chosen := self._condition(inputs)) is not None:
+            return self._branch(node, chosen, scope)
         if cls is None or version not in cls.versions:
             if sig and sig.has_body:
                 return self._body(node, sig, inputs, scope)
@@ -235,8 +237,6 @@ class NodeReader:
 
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
-        if (domain, node.op_type) == ("", "If") and not broken and (chosen := self._condition(operands)) is not None:
-            return self._branch(node, chosen, scope)
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
             return [Missing.BROKEN] * len(node.output)
@@ -265,8 +265,9 @@ class NodeReader:
         try:
             return node.op.infer(node.site())
         except Unsupported:
-            unknown = [value if value is not None and value.constant is None else None for value in node.inputs]
-            found = [value and constant_of(value, self._computed) for value in unknown]
+            found = [
+                None if value is None or value.constant else constant_of(value, self._computed) for value in node.inputs
+            ]
             if not any(found):
                 raise
             for position, constant in enumerate(found):
@@ -275,9 +276,9 @@ class NodeReader:
                     node.inputs[position] = Value.of_constant(name, constant)
             return node.op.infer(node.site())
 
-    def _condition(self, operands: Sequence[Value | None]) -> bool | None:
+    def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""
-        constant = constant_of(operands[0], self._computed) if operands and operands[0] is not None else None
+        constant = constant_of(operands[0], self._computed) if isinstance(operands[0], Value) else None
         return bool(constant.array.reshape(-1)[0]) if constant is not None and constant.array.size == 1 else None
 
     def _is_broken(self, name: str, scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""Tensors that lie in files of their own: what is said when they cannot be had, and that nothing outside the folder is read."""
+"""Tensors in files of their own: what is said when they cannot be had, and that nothing outside the folder is read."""
 
 from __future__ import annotations
 

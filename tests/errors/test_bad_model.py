@@ -371,5 +371,5 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
     model = parser.parse_model(HEAD + "g (float[4] xyzzy) => (float[4] y) { y = Relu(xyzzy) }")
     path = tmp_path / "net.onnx"
     path.write_bytes(model.SerializeToString().replace(b"xyzzy", b"xyz\xff\xfe"))
-    with pytest.raises(BadFile, match="net.onnx is damaged"):
+    with pytest.raises(BadFile, match=r"net\.onnx is damaged"):
         load(path)
