@@ -1,0 +1,133 @@
+"""MatMul, Gemm and MatMulInteger: what numpy and onnxruntime give, at every opset at which one of them changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from mccompile import backend
+from mccompile.base import dims
+from mccompile.base.dtypes import f32, f64
+from mccompile.base.tensor import TensorType
+from mccompile.graph.ir import Fact, Invalid, Site
+from mccompile.ops.matmul import Gemm, MatMul
+
+from .bundle import One, Outcome, outcomes
+
+OPSETS = (7, 9, 10, 11, 13)
+
+
+def floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).uniform(-1, 1, shape).astype(dtype)
+
+
+def ints(*shape: int, dtype: type = np.int32) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(0, 200, shape).astype(dtype)
+
+
+def products() -> Iterator[One]:
+    for label, a, b in (
+        ("matrices", (5, 7), (7, 3)),
+        ("vectors", (7,), (7,)),
+        ("vector_and_matrix", (7,), (7, 3)),
+        ("matrix_and_vector", (5, 7), (7,)),
+        ("vector_and_batch", (7,), (2, 7, 3)),
+        ("batch_and_vector", (2, 4, 5, 7), (7,)),
+        ("batch_and_matrix", (2, 4, 5, 7), (7, 3)),
+        ("matrix_and_batch", (5, 7), (2, 4, 7, 3)),
+        ("batches", (2, 1, 5, 7), (3, 7, 4)),
+        ("one_matrix_in_a_batch", (2, 3, 5, 7), (1, 1, 7, 4)),
+        ("long", (3, 2500), (2500, 2)),
+    ):
+        yield One(label, "MatMul", [floats(*a), floats(*b)], constant=frozenset({1}))
+    yield One("product_f64", "MatMul", [floats(2, 3, dtype=np.float64), floats(3, 4, dtype=np.float64)])
+    a, b, c = floats(5, 7), floats(7, 3), floats(3)
+    yield One("gemm", "Gemm", [a, b, c], constant=frozenset({1, 2}))
+    yield One("gemm_scaled", "Gemm", [a, b, c], {"alpha": 0.5, "beta": -2.0})
+    yield One("gemm_transposed", "Gemm", [floats(7, 5), floats(3, 7), floats(5, 1)], {"transA": 1, "transB": 1})
+    yield One("gemm_without_beta", "Gemm", [a, b, np.full((5, 3), np.nan, np.float32)], {"beta": 0.0})
+    yield One("gemm_one_number", "Gemm", [a, b, floats(1)])
+
+
+def integer_products() -> Iterator[One]:
+    yield One("ints", "MatMul", [ints(3, 4), ints(2, 4, 5)])
+    yield One("gemm_ints", "Gemm", [ints(3, 4), ints(4, 5), ints(5)])
+
+
+def quantized_products() -> Iterator[One]:
+    a, b = ints(3, 4, dtype=np.uint8), ints(4, 5, dtype=np.uint8)
+    zero = np.array(100, np.uint8)
+    yield One("quantized", "MatMulInteger", [a, b])
+    yield One("quantized_zeros", "MatMulInteger", [a, b, zero, zero])
+    yield One("quantized_columns", "MatMulInteger", [a, b, None, ints(5, dtype=np.uint8)])
+    yield One("quantized_batch", "MatMulInteger", [ints(2, 3, 4, dtype=np.uint8), b, zero, ints(5, dtype=np.uint8)])
+
+
+def wanted(opset: int) -> list[One]:
+    if opset == 10:
+        return list(quantized_products())
+    return [*products(), *(integer_products() if opset >= 9 else ())] + (
+        [One("gemm_without_c", "Gemm", [floats(5, 7), floats(7, 3)])] if opset >= 11 else []
+    )
+
+
+@cache
+def results(opset: int) -> dict[str, list[Outcome]]:
+    return outcomes(opset, wanted(opset))
+
+
+@pytest.mark.parametrize(("opset", "label"), [(n, one.label) for n in OPSETS for one in wanted(n)], ids=str)
+def test_same_as_onnxruntime(opset: int, label: str) -> None:
+    [outcome] = results(opset)[label]
+    assert (outcome.got.dtype, outcome.got.shape) == (outcome.want.dtype, outcome.want.shape)
+    if outcome.want.dtype.kind == "f":
+        np.testing.assert_allclose(outcome.got, outcome.want, rtol=1e-5, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(outcome.got, outcome.want)
+
+
+def test_zero_points_per_row() -> None:
+    # onnxruntime takes none of these and the reference evaluator subtracts them along the wrong axis.
+    a, b = ints(3, 4, dtype=np.uint8), ints(4, 5, dtype=np.uint8)
+    zeros = np.array([1, 20, 200], np.uint8)
+    want = (a.astype(np.int32) - zeros[:, None].astype(np.int32)) @ b.astype(np.int32)
+    types = {"a": a, "b": b, "zeros": zeros, "y": want}
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in types.items()
+    ]
+    node = helper.make_node("MatMulInteger", ["a", "b", "zeros"], ["y"])
+    graph = helper.make_graph([node], "rows", infos[:3], infos[3:])
+    [got] = backend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])).run([a, b, zeros])
+    np.testing.assert_array_equal(got, want)
+
+
+def site(*types: TensorType) -> Site:
+    return Site(tuple(Fact(type) for type in types), 1)
+
+
+def test_free_rows_stay_free() -> None:
+    n = dims.symbol("n", 1, 8)
+    [fact] = MatMul().infer(site(TensorType(f32, (n, 4, 3)), TensorType(f32, (3, 5))))
+    assert fact.type.shape == (n, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("op", "types"),
+    [
+        (MatMul(), (TensorType(f32, (2, 3)), TensorType(f32, (4, 5)))),
+        (MatMul(), (TensorType(f32, (2, 2, 3)), TensorType(f32, (3, 3, 5)))),
+        (MatMul(), (TensorType(f32, ()), TensorType(f32, (3,)))),
+        (MatMul(), (TensorType(f32, (2, 3)), TensorType(f64, (3, 5)))),
+        (Gemm(), (TensorType(f32, (1, 2, 3)), TensorType(f32, (3, 5)))),
+        (Gemm(), (TensorType(f32, (2, 3)), TensorType(f32, (3, 5)), TensorType(f32, (2,)))),
+        (Gemm(), (TensorType(f32, (2, 3)), TensorType(f32, (3, 5)), TensorType(f32, (4, 2, 5)))),
+    ],
+)
+def test_contradiction_is_named(op: MatMul | Gemm, types: tuple[TensorType, ...]) -> None:
+    with pytest.raises(Invalid):
+        op.infer(site(*types))
