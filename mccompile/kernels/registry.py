@@ -1,12 +1,12 @@
 """Finds kernels by folder and chooses among them.
 
-`Registry.load()` imports every `<kind>/<stem>.py` below `kernels_templates/` (and below the user's own folders); a file defines one
+Kernels are the files `<kind>/<stem>.py` below `kernels_templates/` and below the user's own folders; each defines one
 `Kernel`. Order of candidates is by cost, then by name: the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,25 +33,47 @@ class Choice:
     refusals: tuple[tuple[str, str], ...]  # (kernel stem, reason)
 
 
-class Registry:
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
-        self.kernels = {kernel.id: kernel for kernel in sorted(kernels, key=lambda kernel: kernel.id)}
-        self._by_kind: dict[str, list[Kernel]] = {}
-        for kernel in self.kernels.values():
-            self._by_kind.setdefault(kernel.kind.name, []).append(kernel)
+class Registry(Mapping[str, Kernel]):
+    """Kernels by id. A file is imported when its kernel, or another one of its kind, is asked for: most models need few
+    kinds."""
+
+    def __init__(self, files: Mapping[str, tuple[Path, int]]) -> None:
+        self._files = dict(
+            sorted(files.items())
+        )  # by id; the number tells apart folders that have files of the same name
+        self._loaded: dict[str, Kernel] = {}
+        self._by_kind: dict[str, list[str]] = {}
+        for id in self._files:
+            self._by_kind.setdefault(id.partition("/")[0], []).append(id)
 
     @staticmethod
     def load(extra: Sequence[Path] = ()) -> Registry:
-        kernels: list[Kernel] = []
+        files: dict[str, tuple[Path, int]] = {}
         for number, folder in enumerate([data_folder("kernels_templates"), *extra]):
             if not folder.is_dir():
-                raise WrongUse(Problem("no such kernel folder", str(folder), "", "give an existing folder to --kernels"))
-            for path in sorted(folder.glob("*/*__*.py")):
-                kernels.append(_load(path, number))
-        return Registry(kernels)
+                raise WrongUse(
+                    Problem("no such kernel folder", str(folder), "", "give an existing folder to --kernels")
+                )
+            files |= {f"{path.parent.name}/{path.stem}": (path, number) for path in folder.glob("*/*__*.py")}
+        return Registry(files)
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        return self
+
+    def __getitem__(self, id: str) -> Kernel:
+        if id not in self._loaded:
+            self._loaded[id] = _load(*self._files[id])
+        return self._loaded[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
 
     def of_kind(self, kind: Kind) -> list[Kernel]:
-        return self._by_kind.get(kind.name, [])
+        return [self[id] for id in self._by_kind.get(kind.name, [])]
 
     def choose(self, call: Call, target: Target) -> Choice:
         candidates: list[Candidate] = []
@@ -71,7 +93,11 @@ class Registry:
 
 def _load(path: Path, source: int) -> Kernel:
     module = import_file(path, f"mccompile_kernels_{source}.{path.parent.name}.{path.stem}")
-    own = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Kernel) and c.__module__ == module.__name__]
+    own = [
+        c
+        for c in vars(module).values()
+        if isinstance(c, type) and issubclass(c, Kernel) and c.__module__ == module.__name__
+    ]
     template = path.with_suffix(".c.j2")
     if len(own) != 1 or not template.is_file():
         why = f"it defines {len(own)} kernels" if len(own) != 1 else f"{template.name} is missing beside it"

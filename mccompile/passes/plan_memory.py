@@ -160,7 +160,7 @@ class _Planner:
         return self.step(item)
 
     def step(self, call: Call) -> Step:
-        kernel = self.registry.kernels[call.kernel]
+        kernel = self.registry[call.kernel]
         outs, ins = kernel.parameter_names(call)
         arguments = [self.argument(role, view, True) for role, view in zip(outs, call.outs, strict=True)]
         arguments += [self.argument(role, view, False) for role, view in zip(ins, call.ins, strict=True)]

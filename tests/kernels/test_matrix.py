@@ -20,7 +20,7 @@ from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from tests.kernels.harness import STRICT, Trial, compile_program, include_flags, run_program, trials, write_sources
 
-KERNELS = Registry.load().kernels
+KERNELS = Registry.load()
 SANITIZED = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT]
 WARNING_FREE = {
     "gcc": ["-std=c99", "-O2", "-c", "-o", "/dev/null", *STRICT],

@@ -39,7 +39,7 @@ def _node(item: Item, numbers: dict[Buffer, int], context: Context) -> Node:
     """What bind_storage will be able to do for this item, and its workspace."""
     if not isinstance(item, Call):
         return Node()
-    needs = context.registry.kernels[item.kernel].match(item, context.target)
+    needs = context.registry[item.kernel].match(item, context.target)
     over: tuple[int, ...] = ()
     if isinstance(needs, Needs):
         candidates = (item.ins[operand] for _, operand in needs.alias)
