@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .passes.api import GraphPass, ProgramPass
+from .passes.graph.assign_layout import assign_layout
+from .passes.graph.clean_up import clean_up
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
@@ -22,7 +24,8 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("share_common", share_common),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),
-    GraphPass("clean_up", eliminate_dead),
+    GraphPass("assign_layout", assign_layout),
+    GraphPass("clean_up", clean_up),
 )
 
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (

@@ -11,8 +11,8 @@ the form of the newest opset; reading a file brings older forms to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import Field, dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -104,6 +104,7 @@ class Site:
 class Op:
     """An operator with its attributes. Subclasses are frozen dataclasses; their fields are the attributes."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every operator is a dataclass
     name: ClassVar[str] = ""
     domain: ClassVar[str] = ""
 

@@ -49,6 +49,7 @@ class OnnxNode:
 class Operator(Op):
     versions: ClassVar[tuple[int, ...]] = ()
     fusion: ClassVar[str] = OPAQUE
+    channels_last: ClassVar[bool] = False  # runs best where the channels of its result lie next to each other
     random: ClassVar[bool] = False  # gives another result each time: never folded or shared
 
     @classmethod
@@ -59,6 +60,11 @@ class Operator(Op):
     @classmethod
     def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
         """Facts about the inputs of region `index`, where the operands tell them; None: as the file declares them."""
+        return None
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        """The operator that does the same where the axes of its operands and results (those of full rank) come in another order: axis i is what
+        axis `order[i]` was. None where there is no such operator. Operands of lower rank are brought to full rank before."""
         return None
 
     def lower(self, to: Lowering) -> None:

@@ -50,6 +50,9 @@ class Clip(Operator):
                 node.attribute_to_input(name, position, x.type.dtype.numpy)
         return make(cls, node)
 
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self
+
     @staticmethod
     def expr(operands: dict[int, Expr]) -> Expr:
         """Over the operands that are present, by their position in the operator."""

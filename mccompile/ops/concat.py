@@ -43,6 +43,9 @@ class Concat(Operator):
         present = [value for value in values if value is not None]
         return [fact(type, np.concatenate(present, axis) if len(present) == len(values) else None)]
 
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return Concat(order.index(normal_axis(self.axis, len(order))))
+
     def lower(self, to: Lowering) -> None:
         axis = normal_axis(self.axis, to.type().rank)
         parts = [view for view in to.inputs() if view.shape[axis] != 0]

@@ -24,6 +24,7 @@ class _Convolution(Operator):
     """What Conv and ConvInteger share: everything but element types and the operands after the weights."""
 
     fusion: ClassVar[str] = ANCHOR
+    channels_last: ClassVar[bool] = True
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] | None = None
     group: int = 1
@@ -99,6 +100,7 @@ class ConvTranspose(Operator):
     name = "ConvTranspose"
     versions = (1, 11, 22)
     fusion = ANCHOR
+    channels_last = True
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] | None = None
     group: int = 1

@@ -50,6 +50,9 @@ class Elementwise(Operator):
         expr = self.element([operand(i, type.dtype) for i, type in enumerate(types)])
         return [Fact(TensorType(expr.dtype, shape), known_result(expr, [site.value(i) for i in present], shape))]
 
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self
+
     def lower(self, to: Lowering) -> None:
         ins = to.inputs()
         expr = self.element([operand(i, view.buffer.dtype) for i, view in enumerate(ins)])

@@ -253,6 +253,7 @@ class BatchNormalization(Operator):
 
     name = "BatchNormalization"
     versions = (7, 9, 14, 15)
+    channels_last = True
     epsilon: float = 1e-5
     momentum: float = 0.9
     training_mode: int = 0

@@ -24,6 +24,7 @@ class _Pool(Operator):
     """A window that slides over x; subclasses say what is made of its elements."""
 
     fusion: ClassVar[str] = REDUCTION
+    channels_last: ClassVar[bool] = True
     algorithm: ClassVar[str] = ""
     takes: ClassVar[tuple[DType, ...]] = FLOATS
     kernel_shape: tuple[int, ...]

@@ -29,6 +29,7 @@ class Resize(Operator):
 
     name = "Resize"
     versions = (10, 11, 13, 18, 19)
+    channels_last = True
     antialias: int = 0
     axes: tuple[int, ...] | None = None
     coordinate_transformation_mode: str = "half_pixel"

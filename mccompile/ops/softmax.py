@@ -5,6 +5,7 @@ Up to opset 12 they worked on all axes from `axis` on, as one: `flattened` keeps
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -40,6 +41,11 @@ class AlongAxis(Operator):
             raise Invalid("a scalar has no axis")
         normal_axis(self.axis, x.rank)
         return [Fact(x)]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return (
+            None if self.flattened else dataclasses.replace(self, axis=order.index(normal_axis(self.axis, len(order))))
+        )
 
     def axes(self, rank: int) -> tuple[int, ...]:
         first = normal_axis(self.axis, rank)

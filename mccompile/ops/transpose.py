@@ -35,6 +35,18 @@ class Transpose(Operator):
         to.set(0, x.permuted(self.order(len(x.shape))))
 
 
+@dataclass(frozen=True)
+class TransposeInMemory(Transpose):
+    """A transpose whose result lies in memory in its own order, instead of being another look at the operand. Made by assign_layout."""
+
+    name = "TransposeInMemory"
+    domain = "mccompile"
+    versions = ()
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.copy(to.input(0).permuted(self.order(to.type().rank))))
+
+
 def _image(site: Site, blocksize: int) -> Shape:
     x = site.shape(0)
     if len(x) != 4 or blocksize < 1:

@@ -77,10 +77,12 @@ def _folded(match: Match, make: Maker, factor: np.ndarray | None, offset: np.nda
     if factor is not None:
         if len(w.uses) != 1:
             return None  # weights that others read too would be stored twice
-        weights = match.array("w").astype(np.float64) * _along_weights(factor, anchor, match.array("w"))
+        with np.errstate(all="ignore"):
+            weights = match.array("w").astype(np.float64) * _along_weights(factor, anchor, match.array("w"))
         new_weights = _rounded(make, weights, w, f"{name}/weights")
-        bias = bias * factor
-    new_bias = _rounded(make, bias + offset, w, f"{name}/bias")
+    with np.errstate(all="ignore"):  # what overflows is seen in the result
+        moved = bias + offset if factor is None else bias * factor + offset
+    new_bias = _rounded(make, moved, w, f"{name}/bias")
     if new_weights is None or new_bias is None:
         return None
     op = replace(anchor.op, beta=1.0) if anchor.op.name == "Gemm" else anchor.op
@@ -113,7 +115,7 @@ def _along_weights(factor: np.ndarray, anchor: Node, weights: np.ndarray) -> np.
 
 
 def _rounded(make: Maker, array: np.ndarray, like: Value, name: str) -> Value | None:
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         rounded = array.astype(like.type.dtype.numpy)
     return make.constant(rounded, name) if np.isfinite(rounded.astype(np.float64)).all() else None
 
