@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import parser
+
+from mccompile.frontend.load import load_proto
+from mccompile.graph.ir import Graph
+from mccompile.passes.api import Context
+from mccompile.passes.graph.fold_constants import fold_constants
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
+
+
+def graph_of(text: str) -> Graph:
+    return load_proto(parser.parse_model(HEAD + text))
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def test_a_chain_of_constants_becomes_one(check: Any) -> None:
+    check(
+        fold_constants,
+        """
+        input %x: f32[2]
+        const %a: f32[2] = #a
+        %b: f32[2] = Neg(%a) from "b"
+        %c: f32[2] = Mul(%b, %a) from "c"
+        %y: f32[2] = Add(%x, %c) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[2]
+        const %c: f32[2] = #c
+        %y: f32[2] = Add(%x, %c) from "y"
+        output %y
+        """,
+        a=f32(2, 3),
+        c=f32(-4, -9),
+    )
+
+
+def test_shape_arithmetic_becomes_constants_though_its_operand_is_none(check: Any) -> None:
+    check(
+        fold_constants,
+        """
+        input %x: f32[2,3,4]
+        const %at: i64[1] = #at
+        const %six: i64[1] = #six
+        %s: i64[3] = Shape(%x) from "s"
+        %n: i64[1] = Gather(%s, %at) from "n"
+        %t: i64[2] = Concat(%n, %six) {axis=0} from "t"
+        %y: f32[4,6] = Reshape(%x, %t) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[2,3,4]
+        const %t: i64[2] = #t
+        %y: f32[4,6] = Reshape(%x, %t) from "y"
+        output %y
+        """,
+        at=np.array([2]),
+        six=np.array([6]),
+        t=np.array([4, 6]),
+    )
+
+
+def test_an_output_keeps_its_name(check: Any) -> None:
+    check(
+        fold_constants,
+        """
+        const %a: f32[2] = #a
+        %y: f32[2] = Neg(%a) from "y"
+        output %y
+        """,
+        """
+        const %y: f32[2] = #b
+        output %y
+        """,
+        a=f32(2, 3),
+        b=f32(-2, -3),
+    )
+
+
+def test_what_would_add_too_much_to_the_weights_stays(context: Context) -> None:
+    text = """g (float[1] x) => (float[2000000] y) <float[1] one = {1}, int64[1] n = {2000000}> {
+        w = Expand(one, n)
+        y = Add(x, w)
+    }"""
+    graph = graph_of(text)
+    fold_constants(graph, context)
+    assert [node.op.name for node in graph.nodes] == ["Expand", "Add"]
+    fold_constants(graph, replace(context, fold_limit=10_000_000))
+    assert [node.op.name for node in graph.nodes] == ["Add"]
+
+
+def test_a_product_is_rounded_once(check: Any) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 300), (300, 7)))
+    exact = np.array([[sum((row.astype(float) * column).tolist()) for column in b.T] for row in a])
+    check(
+        fold_constants,
+        """
+        input %x: f32[5,7]
+        const %a: f32[5,300] = #a
+        const %b: f32[300,7] = #b
+        %m: f32[5,7] = MatMul(%a, %b) from "m"
+        %y: f32[5,7] = Add(%x, %m) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[5,7]
+        const %m: f32[5,7] = #m
+        %y: f32[5,7] = Add(%x, %m) from "y"
+        output %y
+        """,
+        a=a,
+        b=b,
+        m=exact.astype(np.float32),
+    )
+
+
+def test_a_transcendental_function_is_computed_in_double(check: Any) -> None:
+    a = np.linspace(-3, 3, 100).astype(np.float32)
+    check(
+        fold_constants,
+        """
+        input %x: f32[100]
+        const %a: f32[100] = #a
+        %t: f32[100] = Tanh(%a) from "t"
+        %y: f32[100] = Add(%x, %t) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[100]
+        const %t: f32[100] = #t
+        %y: f32[100] = Add(%x, %t) from "y"
+        output %y
+        """,
+        a=a,
+        t=np.tanh(a.astype(np.float64)).astype(np.float32),
+    )
+
+
+def test_weights_that_were_quantized_become_floats(check: Any) -> None:
+    check(
+        fold_constants,
+        """
+        input %x: f32[3]
+        const %q: i8[3] = #q
+        const %s: f32[] = #s
+        %w: f32[3] = DequantizeLinear(%q, %s) from "w"
+        %y: f32[3] = Mul(%x, %w) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[3]
+        const %w: f32[3] = #w
+        %y: f32[3] = Mul(%x, %w) from "y"
+        output %y
+        """,
+        q=np.array([-128, 0, 3], np.int8),
+        s=np.float32(0.5),
+        w=f32(-64, 0, 1.5),
+    )
