@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,12 @@ from mccompile.kernels.api import (
 from mccompile.kernels.loops import Loop, index_c, nest
 from mccompile.kernels.sums import levels
 from mccompile.kinds.normalize import Normalize
+
+
+def group_size(call: Call) -> int:
+    """How many elements are measured together."""
+    assert isinstance(call.kind, Normalize)
+    return math.prod(static(call.ins[0].shape[axis]) for axis in call.kind.axes)
 
 
 class StridedLoops(Kernel):
@@ -83,9 +90,6 @@ class StridedLoops(Kernel):
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         places = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(len(views))]
         loads = [load_c(view.buffer.dtype, ins[i], places[i + 1]) for i, view in enumerate(call.ins)]
-        count = 1
-        for axis in kind.axes:
-            count *= static(x.shape[axis])
         wide = kind.accumulator
         # Exponentials wait in the result where it holds them exactly, so that each is computed once.
         keeps = kind.measure == "softmax" and kind.epilogue is None and out.buffer.dtype is wide
@@ -105,7 +109,7 @@ class StridedLoops(Kernel):
             "zero": literal_c(0, wide),
             "one": literal_c(1, wide),
             "lowest": literal_c(wide.low, wide),
-            "count": literal_c(count, wide),
+            "count": literal_c(group_size(call), wide),
             "epsilon": literal_c(kind.epsilon, wide),
             "x": loads[0],
             "keeps": keeps,
@@ -116,4 +120,4 @@ class StridedLoops(Kernel):
 
     def label(self, call: Call) -> str:
         assert isinstance(call.kind, Normalize)
-        return call.kind.measure
+        return f"{call.kind.measure}_{group_size(call)}"

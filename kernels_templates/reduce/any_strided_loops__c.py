@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -128,7 +129,5 @@ class StridedLoops(Kernel):
 
     def label(self, call: Call) -> str:
         kind = _kind(call)
-        count = 1
-        for axis in kind.axes:
-            count *= static(call.ins[0].shape[axis])
+        count = math.prod(static(call.ins[0].shape[axis]) for axis in kind.axes)
         return f"reduce_{kind.combine}_{count}"

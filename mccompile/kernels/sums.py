@@ -24,6 +24,10 @@ class Level:
     depth: int
     opens: bool  # the accumulator begins at this loop; at its end it is added to the one before
 
+    @property
+    def advance(self) -> str:
+        return f"++{self.counter}" if self.step == 1 else f"{self.counter} += {self.step}"
+
 
 def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
     """The loops of a sum, outermost first; without `blocked` all share one accumulator."""
