@@ -93,7 +93,7 @@ class PassManager:
     context: Context
     print_after: Collection[str] = ()  # names of passes, or "all"
     dump: Path | None = None  # folder for numbered texts and drawings
-    out: Callable[[str], object] = sys.stderr.write
+    out: Callable[[str], object] = lambda text: sys.stderr.write(text)
     records: list[Record] = field(default_factory=list)
     _dumped: int = 0
 
