@@ -1,0 +1,63 @@
+"""The ONNX backend interface."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from mccompile import backend
+from mccompile.base.errors import MccError
+from tests import small_models
+from tests.small_models import random_inputs, reference
+
+
+def test_a_prepared_model_runs_as_often_as_one_likes() -> None:
+    made = small_models.branches()
+    prepared = backend.prepare(made)
+    for seed in (0, 1):
+        inputs = random_inputs(made, seed)
+        for given in (list(inputs.values()), inputs, inputs["x"]):
+            results = prepared.run(given)
+            for name, array in reference(made, inputs).items():
+                np.testing.assert_allclose(getattr(results, name), array, rtol=1e-4, atol=1e-5)
+
+
+def test_a_single_node_is_run() -> None:
+    node = helper.make_node("Sub", ["a", "b"], ["c"])
+    a, b = np.array([3, 5], np.int32), np.array([[1], [2]], np.int32)
+    (result,) = backend.run_node(node, [a, b])
+    np.testing.assert_array_equal(result, [[2, 4], [1, 3]])
+
+
+def test_a_node_is_read_by_the_opset_that_is_named() -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    flat = np.exp(x.reshape(2, 4) - x.reshape(2, 4).max(1, keepdims=True))
+    (old,) = backend.run_node(node, x, opset_version=11)  # axis 1 and all that follow, taken together
+    np.testing.assert_allclose(old, (flat / flat.sum(1, keepdims=True)).reshape(2, 2, 2), rtol=1e-5)
+
+
+def test_what_an_input_holds_is_not_taken_for_known() -> None:
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    with pytest.raises(MccError, match="computed at run time"):
+        backend.run_node(node, [np.zeros((2, 3), np.float32), np.array([3, 2], np.int64)])
+
+
+def test_compatible_means_that_it_can_be_compiled() -> None:
+    made = small_models.conv()
+    assert backend.is_compatible(made)
+    made.graph.node[0].op_type = "NoSuchOperator"
+    assert not backend.is_compatible(made)
+
+
+def test_only_the_cpu_is_a_device() -> None:
+    assert backend.supports_device("CPU") and backend.supports_device("CPU:0")
+    assert not backend.supports_device("CUDA")
+    with pytest.raises(ValueError, match="CUDA"):
+        backend.prepare(small_models.conv(), "CUDA")
+
+
+def test_the_wrong_number_of_inputs_is_an_error() -> None:
+    with pytest.raises(ValueError, match="takes 1 inputs"):
+        backend.prepare(small_models.passthrough()).run([np.zeros((2, 3), np.float32)] * 2)
