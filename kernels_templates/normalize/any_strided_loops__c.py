@@ -57,6 +57,7 @@ class StridedLoops(Kernel):
                 "standardize_long", Normalize((1,), "standardize", f32, 1e-3), (long,), (long,), ranges={0: (1.0, 2.0)}
             ),
             Case("standardize_halves", Normalize((1,), "standardize", f32, 1e-5, to_half), (half,), (half,)),
+            Case("standardize_far", Normalize((3,), "standardize", f32, 1e-3), (t,), (t,), ranges={0: (20.0, 20.0)}),
             Case("rms", Normalize((0, 3), "rms", f32, 1e-5), (t,), (t,)),
             Case("l1", Normalize((1,), "l1", f32), (t,), (t,)),
             Case("l2", Normalize((1,), "l2", f64), (double,), (double,)),
@@ -101,7 +102,7 @@ class StridedLoops(Kernel):
             "outer": outer.loops,
             "inner": loops,
             "levels": sums,
-            "deepest": f"a{sums[-1].depth}",
+            "depth": sums[-1].depth,
             "measure": kind.measure,
             "type": wide.compute_c,
             "T": wide.name,
