@@ -37,12 +37,13 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
 )
 
 
-def chosen(optimize: bool, without: frozenset[str] = frozenset()) -> tuple[tuple[GraphPass, ...], tuple[ProgramPass, ...]]:
-    """The passes to run: all, or with `optimize` off only those that compiling needs; never those named in `without`."""
+def chosen(
+    optimize: bool, without: frozenset[str] = frozenset()
+) -> tuple[tuple[GraphPass, ...], tuple[ProgramPass, ...]]:
+    """The passes to run: all, or with `optimize` off only those that compiling needs; never those named in
+    `without`."""
 
     def wanted(step: GraphPass | ProgramPass) -> bool:
-        return not step.optional or optimize and step.name not in without
+        return not step.optional or (optimize and step.name not in without)
 
     return tuple(p for p in GRAPH_PASSES if wanted(p)), tuple(p for p in PROGRAM_PASSES if wanted(p))
-
-

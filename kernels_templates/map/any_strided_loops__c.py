@@ -8,9 +8,20 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32, i8, i32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, index, literal, operand
+from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views, supports_types
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    elementwise_alias,
+    static_views,
+    supports_types,
+)
 from mccompile.kernels.loops import nest
 from mccompile.kinds.map import Map
 
@@ -30,8 +41,18 @@ class StridedLoops(Kernel):
             Case("copy_scalar", Map(x), (TensorType(f32, ()),), (TensorType(f32, ()),)),
             Case("positions", Map(cast(apply("add", index(1), index(2)), i8)), (), (TensorType(i8, shape),)),
             Case("shared", Map(apply("mul", relu, apply("exp", relu))), (t,), (t,)),
-            Case("f16", Map(apply("mul", operand(0, f16), operand(0, f16))), (TensorType(f16, (9,)),), (TensorType(f16, (9,)),)),
-            Case("wrap", Map(apply("mul", operand(0, i32), literal(2**30, i32))), (TensorType(i32, (5,)),), (TensorType(i32, (5,)),)),
+            Case(
+                "f16",
+                Map(apply("mul", operand(0, f16), operand(0, f16))),
+                (TensorType(f16, (9,)),),
+                (TensorType(f16, (9,)),),
+            ),
+            Case(
+                "wrap",
+                Map(apply("mul", operand(0, i32), literal(2**30, i32))),
+                (TensorType(i32, (5,)),),
+                (TensorType(i32, (5,)),),
+            ),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -46,12 +67,16 @@ class StridedLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         expr = call.kind.expressions()[0]
         out = call.outs[0]
-        indexed = "index" in str(expr)
+        indexed = any(isinstance(node, Index) for node in walk(expr))
         loops = nest(out.type.static_shape, [out, *call.ins], keep_axes=indexed)
         outs, ins = self.parameter_names(call)
         loads = [load_c(v.buffer.dtype, ins[i], loops.index(i + 1)) for i, v in enumerate(call.ins)]
         lines, value = to_statements(expr, loads, loops.axes)
-        return {"loops": loops.loops, "lines": lines, "store": store_c(out.buffer.dtype, outs[0], loops.index(0), value)}
+        return {
+            "loops": loops.loops,
+            "lines": lines,
+            "store": store_c(out.buffer.dtype, outs[0], loops.index(0), value),
+        }
 
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]

@@ -1,7 +1,7 @@
 """Constant tensors: typed, lazy, and memory-mapped where they come from a file.
 
-Invariant: the array behind a `Constant` never changes; `digest` names its type and contents. Nothing is read before `array` or
-`digest` is asked for.
+Invariant: the array behind a `Constant` never changes; `digest` names its type and contents. Nothing is read before
+`array` or `digest` is asked for.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 
-
 @dataclass(frozen=True, order=True)
 class Symbol:
     """A size that is known only at run time, within bounds (inclusive)."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-C_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex "
-    # C++ words, since a C++ program may include the header
-    "and asm bool catch class delete explicit export false friend mutable namespace new not operator or private protected "
-    "public template this throw true try typename using virtual xor".split()
-)
+_C_WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+_Bool _Complex
+"""
+_CPP_WORDS = """
+and asm bool catch class delete explicit export false friend mutable namespace new not operator or private
+protected public template this throw true try typename using virtual xor
+"""
+# A C++ program may include the header, so both kinds of words are taken.
+C_KEYWORDS = frozenset(_C_WORDS.split() + _CPP_WORDS.split())
 
 
 def c_identifier(text: str) -> str:

@@ -1,8 +1,8 @@
 """The text form of parameters, shared by the printers and parsers of all IRs.
 
 `write` prints a Python value, `Reader` reads it back: numbers, strings, true, false, none, tuples, element types,
-symbolic dimensions in braces, enum-free dataclasses as `Name(field=value, ...)` with defaults left out, and `@...` for scalar
-expressions (floor 1 supplies their reader). Invariant: reading what was written gives an equal value.
+symbolic dimensions in braces, enum-free dataclasses as `Name(field=value, ...)` with defaults left out, and `@...` for
+scalar expressions (floor 1 supplies their reader). Invariant: reading what was written gives an equal value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def write(value: object) -> str:
         case Symbolic():
             return "{" + str(value) + "}"
         case tuple():
-            return "(" + "".join(f"{write(item)}, " for item in value).removesuffix(" " if len(value) == 1 else ", ") + ")"
+            return (
+                "(" + "".join(f"{write(item)}, " for item in value).removesuffix(" " if len(value) == 1 else ", ") + ")"
+            )
         case _ if hasattr(value, "expression_text"):
             return f"@{value.expression_text()}"
         case _ if dataclasses.is_dataclass(value):
@@ -79,7 +81,7 @@ def write_fields(value: Any) -> str:
 
 
 def _same(a: object, b: object) -> bool:
-    return type(a) is type(b) and (a == b or a != a and b != b)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
 class Reader:

@@ -1,7 +1,7 @@
 """Writes the blob as runtime_c/SPEC.md describes it, and the identity that ties it to the code.
 
-Invariant: the identity depends on code, table, packings and facts, never on the values of weights; so a retrained model of the same
-architecture has a blob that runs on the same firmware.
+Invariant: the identity depends on code, table, packings and facts, never on the values of weights; so a retrained model
+of the same architecture has a blob that runs on the same firmware.
 """
 
 from __future__ import annotations

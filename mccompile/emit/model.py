@@ -18,7 +18,9 @@ def public_c(dtype: DType) -> str:
     return f"mcc_{dtype}" if dtype.name in _PUBLIC else dtype.storage_c
 
 
-def model_files(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int) -> dict[str, str]:
+def model_files(
+    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int
+) -> dict[str, str]:
     context = _context(plan, identity, blob_align, weights_bytes, runtime_version)
     prefix = plan.prefix
     return {
@@ -30,7 +32,9 @@ def model_files(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int
     }
 
 
-def _context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int) -> dict[str, object]:
+def _context(
+    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int
+) -> dict[str, object]:
     octets = [f"0x{byte:02X}" for byte in identity]
     return {
         "prefix": plan.prefix,

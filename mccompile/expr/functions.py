@@ -1,8 +1,8 @@
 """The scalar functions: signature, C spelling, and meaning in numpy, each in one row.
 
-C spellings: for float types `c_float` (a format over the arguments, for float; a name in it that ends in `{f}` gets libm's `f` for
-float and nothing for double); for integers `c_int` (`{T}` is the type's short name: functions `mcc_add_i32` of mcc_math.h define overflow
-and division by zero). Comparisons give bool.
+C spellings: for float types `c_float` (a format over the arguments, for float; a name in it that ends in `{f}` gets
+libm's `f` for float and nothing for double); for integers `c_int` (`{T}` is the type's short name: functions
+`mcc_add_i32` of mcc_math.h define overflow and division by zero). Comparisons give bool.
 """
 
 from __future__ import annotations

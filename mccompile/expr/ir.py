@@ -1,9 +1,9 @@
 """Scalar expressions: what one element of a result is, given one element of each operand.
 
-Invariant: every node knows its element type, and arguments have the types their function demands (`apply` checks). Where operands
-lie and how they broadcast is not said here: that is in the views of the call that carries the expression.
-Values that come from the model's weights are operands, never literals (code and values are apart); literals come from operator
-definitions and attributes.
+Invariant: every node knows its element type, and arguments have the types their function demands (`apply` checks).
+Where operands lie and how they broadcast is not said here: that is in the views of the call that carries the
+expression. Values that come from the model's weights are operands, never literals (code and values are apart); literals
+come from operator definitions and attributes.
 """
 
 from __future__ import annotations

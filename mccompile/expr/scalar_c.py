@@ -1,8 +1,8 @@
 """Prints an expression as scalar C99.
 
-Invariant: the value printed for a node has exactly the node's type in C (`compute_c`), whatever C's promotions do on the way: integer
-arithmetic goes through functions with defined overflow, narrow floats are rounded after every operation. The result is warning-free
-under -Wconversion.
+Invariant: the value printed for a node has exactly the node's type in C (`compute_c`), whatever C's promotions do on
+the way: integer arithmetic goes through functions with defined overflow, narrow floats are rounded after every
+operation. The result is warning-free under -Wconversion.
 """
 
 from __future__ import annotations

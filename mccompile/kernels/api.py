@@ -1,10 +1,11 @@
 """The kernel contract: everything the compiler may ask of a kernel, and all that a kernel sees of the compiler.
 
-A kernel is a pair in `kernels_templates/<kind>/`: `<stem>.py` defines one `Kernel` subclass, `<stem>.c.j2` renders its C function. The stem
-is `<dtype>_<layout>_<algorithm>[_<tile>]__<isa>`. One C function is made per distinct instance (kernel + `context` + signature), with shapes
-and attributes as literals; numbers that come from weights are operands.
+A kernel is a pair in `kernels_templates/<kind>/`: `<stem>.py` defines one `Kernel` subclass, `<stem>.c.j2` renders its
+C function. The stem is `<dtype>_<layout>_<algorithm>[_<tile>]__<isa>`. One C function is made per distinct instance
+(kernel + `context` + signature), with shapes and attributes as literals; numbers that come from weights are operands.
 
-C signature: `(out.., in.., scratch)`; pointers point at the first element of each view; when the call is split, `begin, end` follow.
+C signature: `(out.., in.., scratch)`; pointers point at the first element of each view; when the call is split, `begin,
+end` follow.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ from ..program.ir import Call, View
 from ..targets.api import Target
 
 __all__ = [
-    "Call", "Case", "Cost", "Kernel", "Needs", "No", "Target", "View", "elementwise_alias", "static_views", "supports_types",
-]  # fmt: skip
+    "Call",
+    "Case",
+    "Cost",
+    "Kernel",
+    "Needs",
+    "No",
+    "Target",
+    "View",
+    "elementwise_alias",
+    "static_views",
+    "supports_types",
+    "viewed",
+]
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,8 @@ class Needs:
     align_outs: Mapping[int, int] = field(default_factory=dict)
     slack: Mapping[int, int] = field(default_factory=dict)  # operand -> bytes that may be read past its end
     constant: frozenset[int] = frozenset()  # operands that must be constants (they are packed)
-    # (result, operand) -> bytes: the result may start at most this far before the operand's first byte and up to it; 0: at the same
+    # (result, operand) -> bytes: the result may start at most this far before the operand's first byte and up to it; 0:
+    # at the same
     # place. Pairs left out must not overlap.
     alias: Mapping[tuple[int, int], int] = field(default_factory=dict)
     scratch: int = 0  # bytes of workspace, per worker
@@ -56,6 +69,8 @@ class Needs:
     rows: int | None = None  # axis of result 0 along which it can run piece by piece over ring buffers
     symbols: bool = False  # sizes may be known only at run time
     numeric: str = "exact"  # or "ulp": may differ from the portable kernel in the last places
+    # sizes chosen for this target (lanes, tile ...); the kernel finds them again in `call.blocks`
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,8 +83,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class Case:
-    """One entry of the test matrix: a kind over operands of these types (views may be strided: `permute` stores an operand in another order of
-    axes, `constant` operands come from the blob)."""
+    """One entry of the test matrix: a kind over operands of these types. Views may be strided: `permute` stores an
+    operand in another order of axes (`permute_outs` a result), along the axes in `repeated` an operand has one element
+    for all positions. `constant` operands come from the blob."""
 
     name: str
     kind: Kind
@@ -78,6 +94,8 @@ class Case:
     permute: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     constant: frozenset[int] = frozenset()
     ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # of random operand values; default -2..2
+    permute_outs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    repeated: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Kernel:
@@ -101,7 +119,9 @@ class Kernel:
         raise NotImplementedError
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        """New contents for constant operands; those left out stay as they are. Depends on shapes and values only."""
+        """New contents for constant operands, given what is in their buffers; those left out stay as they are. Depends
+        on shapes, blocks and values only. The call keeps the shapes of its operands; the strides of a packed one mean
+        nothing."""
         return {}
 
     def packing(self, call: Call) -> Mapping[int, str]:
@@ -127,6 +147,13 @@ class Kernel:
         return outs, roles + [f"e{i}" for i in range(len(call.ins) - len(roles))]
 
 
+def viewed(view: View, constant: Constant) -> np.ndarray:
+    """What a view with static sizes shows of its constant buffer."""
+    flat = np.ascontiguousarray(constant.array).reshape(-1)[static(view.offset) :]
+    strides = [static(stride) * flat.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat, view.type.static_shape, strides, writeable=False)
+
+
 def static_views(call: Call) -> str:
     """Why a kernel without run-time sizes cannot take the call, or nothing."""
     dims: list[Dim] = [d for view in (*call.ins, *call.outs) for d in (*view.shape, *view.strides)]
@@ -150,8 +177,8 @@ def supports_types(call: Call, dtypes: Sequence[DType] | None = None) -> str:
 
 
 def elementwise_alias(call: Call, operand: int, result: int = 0) -> bool:
-    """May the result be written over an operand that is read, element by element, at the same position just before the write?
-    Yes where both lie the same way, or where writes stay behind reads because elements get no larger."""
+    """May the result be written over an operand that is read, element by element, at the same position just before the
+    write? Yes where both lie the same way, or where writes stay behind reads because elements get no larger."""
     source, out = call.ins[operand], call.outs[result]
     if source.shape != out.shape or out.buffer.dtype.is_packed or source.buffer.dtype.is_packed:
         return False

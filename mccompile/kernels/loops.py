@@ -29,8 +29,8 @@ class Nest:
 
 
 def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, prefix: str = "i") -> Nest:
-    """The loops that visit `shape` in row-major order; neighbouring axes are merged where every view allows it. With `keep_axes` nothing is
-    merged, so the position along each axis stays known."""
+    """The loops that visit `shape` in row-major order; neighbouring axes are merged where every view allows it. With
+    `keep_axes` nothing is merged, so the position along each axis stays known."""
     extents: list[int] = []
     strides: list[list[int]] = [[] for _ in views]
     origin: list[int] = []
@@ -56,7 +56,8 @@ def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, p
 
 
 def index_c(strides: Sequence[int], counters: Sequence[str], constant: int = 0) -> str:
-    """`i0 * 36 + i1`: an element index as C text. Counters may be any C expressions; complex ones come in parentheses."""
+    """`i0 * 36 + i1`: an element index as C text. Counters may be any C expressions; complex ones come in
+    parentheses."""
     parts = []
     for stride, counter in zip(strides, counters, strict=True):
         if stride == 0 or counter == "0":

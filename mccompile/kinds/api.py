@@ -1,7 +1,8 @@
 """What a kind is: typed parameters, operand roles, and which part of each operand a part of the result needs.
 
-A kind says what is computed, never how or where: shapes and strides are those of the views in the call, so a transposed, sliced or
-broadcast operand is just a view. Shapes are always those of ONNX (batch, channels, space); channels-last is a matter of strides.
+A kind says what is computed, never how or where: shapes and strides are those of the views in the call, so a
+transposed, sliced or broadcast operand is just a view. Shapes are always those of ONNX (batch, channels, space);
+channels-last is a matter of strides.
 
 Invariant: a kind is a frozen dataclass; two equal kinds over equal views compute the same thing.
 """
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import Field
 from typing import Any, ClassVar
 
-from ..base.discovery import import_package_modules
 from ..base.dims import Dim
+from ..base.discovery import import_package_modules
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf
@@ -44,8 +45,9 @@ class Kind:
 
 
 class WithEpilogue(Kind):
-    """A kind whose result goes through `epilogue` before it is stored: operand 0 of it is the computed element, operands 1.. are
-    the call's operands after the fixed ones, each a view of the result's shape. No epilogue means the element itself."""
+    """A kind whose result goes through `epilogue` before it is stored: operand 0 of it is the computed element,
+    operands 1.. are the call's operands after the fixed ones, each a view of the result's shape. No epilogue means the
+    element itself."""
 
     epilogue: Expr | None
 

@@ -23,7 +23,7 @@ class Concat(Kind):
         for part in ins:
             total = total + part.shape[self.axis]
         for part in ins:
-            around = part.shape[: self.axis] + (total,) + part.shape[self.axis + 1 :]
+            around = (*part.shape[: self.axis], total, *part.shape[self.axis + 1 :])
             if around != outs[0].shape or part.dtype is not outs[0].dtype:
                 return f"operand {part} does not fit result {outs[0]}"
         return ""

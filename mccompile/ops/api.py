@@ -1,8 +1,9 @@
 """What an operator is, and how the registry finds them.
 
-A class per operator, a frozen dataclass whose fields are the attributes of the newest version, with their defaults. `from_onnx` brings nodes of
-older versions to that form. Invariant: `versions` lists the `since_version`s whose meaning the class covers completely; a node of any
-other version is refused by the frontend, so nothing is ever compiled by guess.
+A class per operator, a frozen dataclass whose fields are the attributes of the newest version, with their defaults.
+`from_onnx` brings nodes of older versions to that form. Invariant: `versions` lists the `since_version`s whose meaning
+the class covers completely; a node of any other version is refused by the frontend, so nothing is ever compiled by
+guess.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ class Operator(Op):
         return None
 
     def reordered(self, order: tuple[int, ...]) -> Operator | None:
-        """The operator that does the same where the axes of its operands and results (those of full rank) come in another order: axis i is what
-        axis `order[i]` was. None where there is no such operator. Operands of lower rank are brought to full rank before."""
+        """The operator that does the same where the axes of its operands and results (those of full rank) come in
+        another order: axis i is what axis `order[i]` was. None where there is no such operator. Operands of lower rank
+        are brought to full rank before."""
         return None
 
     def lower(self, to: Lowering) -> None:
@@ -133,6 +135,22 @@ def resolve(domain: str, name: str) -> type[Operator]:
 
 
 __all__ = [
-    "ANCHOR", "INJECTIVE", "OPAQUE", "REDUCTION", "Constant", "Fact", "Invalid", "Lowering", "OnnxNode", "Operator", "Site",
-    "Unsupported", "make", "normal_axes", "normal_axis", "registry", "resolve", "same_type",
-]  # fmt: skip
+    "ANCHOR",
+    "INJECTIVE",
+    "OPAQUE",
+    "REDUCTION",
+    "Constant",
+    "Fact",
+    "Invalid",
+    "Lowering",
+    "OnnxNode",
+    "Operator",
+    "Site",
+    "Unsupported",
+    "make",
+    "normal_axes",
+    "normal_axis",
+    "registry",
+    "resolve",
+    "same_type",
+]

@@ -37,11 +37,11 @@ class Transpose(Operator):
 
 @dataclass(frozen=True)
 class TransposeInMemory(Transpose):
-    """A transpose whose result lies in memory in its own order, instead of being another look at the operand. Made by assign_layout."""
+    """A transpose whose result lies in memory in its own order, instead of being another look at the operand. Made by
+    assign_layout."""
 
     name = "TransposeInMemory"
     domain = "mccompile"
-    versions = ()
 
     def lower(self, to: Lowering) -> None:
         to.set(0, to.copy(to.input(0).permuted(self.order(to.type().rank))))

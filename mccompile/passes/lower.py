@@ -63,7 +63,9 @@ class _Lower:
         except Refused as refused:
             where = ", ".join(f'node "{name}"' for name in node.provenance)
             self.problems.append(
-                Problem(f"cannot compile {node.op.qualified_name}", f"{where} ({node.op.name})", refused.why, refused.fix)
+                Problem(
+                    f"cannot compile {node.op.qualified_name}", f"{where} ({node.op.name})", refused.why, refused.fix
+                )
             )
             return
         for position, value in enumerate(node.outputs):
@@ -82,7 +84,9 @@ class _Lower:
         view = self.view(value)
         if view.is_dense:
             return view
-        copy = Node(_COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ())
+        copy = Node(
+            _COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ()
+        )
         to = Lowering(self.program, self.program.body, copy, lambda _: view, self.names, lambda *_: [])
         return to.copy(view)
 

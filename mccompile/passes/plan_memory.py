@@ -1,8 +1,8 @@
 """plan_memory: from the program to the frozen plan: functions, blob offsets, and a place in the arena for every buffer.
 
-Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model inputs: from before the first
-call) to the last that reads it (model outputs: beyond the last). Buffers that overlap by decision of bind_storage are one block with a part for
-each, so the planner slides them together.
+Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
+inputs: from before the first call) to the last that reads it (model outputs: beyond the last). Buffers that overlap by
+decision of bind_storage are one block with a part for each, so the planner slides them together.
 """
 
 from __future__ import annotations

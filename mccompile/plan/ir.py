@@ -1,8 +1,8 @@
 """Plan IR: frozen. Steps and regions whose arguments are addresses.
 
-An address is a base and a byte offset; the offset is an expression over dimension variables and loop counters (a plain int where all
-sizes are static), the base is a memory pool, the blob or an external pointer. Invariant: nothing here can change, so what was
-verified stays true until it is printed.
+An address is a base and a byte offset; the offset is an expression over dimension variables and loop counters (a plain
+int where all sizes are static), the base is a memory pool, the blob or an external pointer. Invariant: nothing here can
+change, so what was verified stays true until it is printed.
 """
 
 from __future__ import annotations

@@ -7,9 +7,14 @@ from .ir import Address, Branch, Item, Plan
 
 
 def show(plan: Plan) -> str:
-    lines = [f"plan {plan.name!r} for {plan.target}: arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes} {{"]
+    lines = [
+        f"plan {plan.name!r} for {plan.target}: arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes} {{"
+    ]
     lines += [f"  input {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.inputs]
-    lines += [f"  const {e.name}: {e.contents.type} at {e.offset} #{e.contents.digest} {e.packing}".rstrip() for e in plan.entries]
+    lines += [
+        f"  const {e.name}: {e.contents.type} at {e.offset} #{e.contents.digest} {e.packing}".rstrip()
+        for e in plan.entries
+    ]
     lines += [f"  function {f.name} from {f.kernel.id}" for f in plan.functions]
     lines += _items(plan.items, "  ")
     lines += [f"  output {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.outputs]

@@ -1,4 +1,5 @@
-"""Checks a plan on its own terms: addresses inside their memory, aligned for their types, and no step that writes what it must not."""
+"""Checks a plan on its own terms: addresses inside their memory, aligned for their types, and no step that writes what
+it must not."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Program IR: calls of kinds over views of buffers.
 
-A buffer is memory of its own with a dense natural shape; a view is a window on a buffer with a shape and strides in elements. Transpose,
-slice, split, broadcast and reshape are views from lowering on and cost nothing until a kernel asks for dense operands.
+A buffer is memory of its own with a dense natural shape; a view is a window on a buffer with a shape and strides in
+elements. Transpose, slice, split, broadcast and reshape are views from lowering on and cost nothing until a kernel asks
+for dense operands.
 
-Invariants (checked by verify.py): until `bind_storage` has run every buffer has one writer; a buffer is written before it is read;
-constants are never written; types fit the kinds. What a call may overwrite is decided by `bind_storage` alone: it joins buffers by giving
-one an `Overlap` on another.
+Invariants (checked by verify.py): until `bind_storage` has run every buffer has one writer; a buffer is written before
+it is read; constants are never written; types fit the kinds. What a call may overwrite is decided by `bind_storage`
+alone: it joins buffers by giving one an `Overlap` on another.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Overlap:
-    """This buffer lies `offset` bytes into `base`: written over it (`part` false: base is dead by then), or a part of it that is written
-    by its own call instead of being copied there (`part` true: base holds it as long as base lives)."""
+    """This buffer lies `offset` bytes into `base`: written over it (`part` false: base is dead by then), or a part of
+    it that is written by its own call instead of being copied there (`part` true: base holds it as long as base
+    lives)."""
 
     base: Buffer
     offset: int = 0
@@ -124,7 +126,8 @@ class View:
 
     @property
     def last_element(self) -> int:
-        """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is empty."""
+        """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is
+        empty."""
         used = {s for dim in (*self.shape, *self.strides, self.offset) for s in symbols(dim)}
         top = {s.name: s.high for s in used}
         if any(upper(dim) == 0 for dim in self.shape):
@@ -178,7 +181,7 @@ def _reshape_strided(view: View, shape: Shape) -> View | None:
 
 @dataclass(eq=False)
 class Call:
-    """One computation. `kernel` and `scratch` are set by select_kernels."""
+    """One computation. `kernel`, `blocks` and `scratch` are set by select_kernels."""
 
     kind: Kind
     ins: tuple[View, ...]
@@ -186,6 +189,7 @@ class Call:
     provenance: Provenance = ()
     kernel: str = ""
     scratch: Buffer | None = None
+    blocks: tuple[int, ...] = ()  # sizes that the kernel chose for the target; only the kernel knows what they mean
 
 
 @dataclass(eq=False)

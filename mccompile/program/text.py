@@ -8,8 +8,8 @@
       output "y" %y
     }
 
-A view that is not the whole buffer is written `%x[1,4 by 16,1 at 3]`: shape, strides, offset. Constants are content hashes, the
-contents are in a side file.
+A view that is not the whole buffer is written `%x[1,4 by 16,1 at 3]`: shape, strides, offset. Constants are content
+hashes, the contents are in a side file.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def _body(body: list[Item], indent: str) -> list[str]:
         line = f"{indent}call {write(item.kind)} ({ins}) -> ({outs})"
         if item.kernel:
             line += f" kernel {json.dumps(item.kernel)}"
+        if item.blocks:
+            line += f" blocks {write(item.blocks)}"
         if item.scratch is not None:
             line += f" scratch {_name(item.scratch.name)}"
         lines.append(line + _from(item.provenance))
@@ -235,6 +237,8 @@ class _ProgramReader:
         call = Call(kind, ins, self._views())
         if reader.take("kernel"):
             call.kernel = reader.string()
+        if reader.take("blocks"):
+            call.blocks = reader.tuple_of(")")
         if reader.take("scratch"):
             call.scratch = self._known()
         call.provenance = self._from()

@@ -3,13 +3,14 @@
 Kernels read any strides, so only the order in which results are written matters. In three steps:
 
 1. The result of each operator that runs best channels-last is transposed in memory and looked at in ONNX order again:
-   y -> TransposeInMemory(channels last) -> Transpose(channels first) -> readers. The first is a copy that the Program pass `fuse` makes part
-   of the operator, the second a view.
-2. Operators that can work in another order of axes (`reordered`) are moved before the second transpose, so whole chains stay channels-last;
-   opposite transposes meet and cancel (also with those of the model, in simplify_algebra).
+   y -> TransposeInMemory(channels last) -> Transpose(channels first) -> readers. The first is a copy that the Program
+   pass `fuse` makes part of the operator, the second a view.
+2. Operators that can work in another order of axes (`reordered`) are moved before the second transpose, so whole chains
+  stay channels-last; opposite transposes meet and cancel (also with those of the model, in simplify_algebra).
 3. Where nobody gains (the readers are outputs of the model, or need the ONNX order), the pair is taken out again.
 
-Invariant: no transposes in memory are left that do not serve a reader; inputs and outputs of the model keep their layout.
+Invariant: no transposes in memory are left that do not serve a reader; inputs and outputs of the model keep their
+layout.
 """
 
 from __future__ import annotations
@@ -98,7 +99,12 @@ class _Layout:
             return value
         if value.type.rank < rank:
             axes = Constant.of(np.arange(rank - value.type.rank, dtype=np.int64))
-            value = self.add(Unsqueeze(), [value, Value.of_constant(self.name(f"{value.name}/axes"), axes)], reader, f"{value.name}/full")
+            value = self.add(
+                Unsqueeze(),
+                [value, Value.of_constant(self.name(f"{value.name}/axes"), axes)],
+                reader,
+                f"{value.name}/full",
+            )
         return self.add(Transpose(perm=last_order(rank)), [value], reader, f"{value.name}/last")
 
     def undo(self, node: Node) -> None:

@@ -1,4 +1,5 @@
-"""clean_up: after the passes that insert nodes: constants folded, algebra simplified, dead nodes taken out, once more."""
+"""clean_up: after the passes that insert nodes: constants folded, algebra simplified, dead nodes taken out, once
+more."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """bind_storage: decides what is written in place. The only pass that does.
 
 Three decisions, each an `Overlap` of one buffer on another:
-- an operand of a concat is written straight to its part of the result by the call that makes it (`part`), and not copied;
+- an operand of a concat is written straight to its part of the result by the call that makes it (`part`), and not
+  copied;
 - a result is written over an operand that dies here, where the kernel's alias pattern allows it;
 - inputs of the model may be overwritten once they are dead, unless they are to be kept.
 
-Invariant: nobody reads a byte after it was overwritten. The accesses of every piece of memory (a `root` and all that overlaps it) are kept in one
-list, so a decision sees earlier ones. After this pass a buffer may have several writers.
+Invariant: nobody reads a byte after it was overwritten. The accesses of every piece of memory (a `root` and all that
+overlaps it) are kept in one list, so a decision sees earlier ones. After this pass a buffer may have several writers.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _copies(call: Call, kind: Concat, joined: list[int], registry: Registry, tar
         choice = registry.choose(copy, target)
         if not choice.candidates:
             return None
-        copy.kernel = choice.candidates[0].kernel.id
+        copy.kernel, copy.blocks = choice.candidates[0].kernel.id, choice.candidates[0].needs.blocks
         calls.append(copy)
     return calls
 
@@ -164,7 +165,7 @@ def _write_in_place(program: Program, registry: Registry, target: Target, keep_i
     for item in _flat(program.body):
         if not isinstance(item, Call) or not item.kernel:
             continue
-        needs = registry.kernels[item.kernel].match(item, target)
+        needs = registry[item.kernel].match(item, target)
         if not isinstance(needs, Needs) or not needs.alias:
             continue
         for result, out in enumerate(item.outs):
@@ -181,7 +182,11 @@ def _bind_result(
     parts: set[Buffer],
 ) -> None:
     buffer = out.buffer
-    if buffer.overlap is not None or not _whole_in_any_order(out) or any(p.overlap and p.overlap.base is buffer for p in parts):
+    if (
+        buffer.overlap is not None
+        or not _whole_in_any_order(out)
+        or any(p.overlap and p.overlap.base is buffer for p in parts)
+    ):
         return
     if any(access.time < now for access in accesses.get(buffer, [])):
         return  # written piecewise: something of it is alive already
@@ -191,7 +196,11 @@ def _bind_result(
         base, shift = root(view.buffer)
         start = shift + static(view.offset) * view.buffer.dtype.bits // 8
         span = (start, start + buffer.max_bytes)
-        if base is buffer or start % max(buffer.storage.align, buffer.dtype.bits // 8) or start + buffer.max_bytes > base.max_bytes:
+        if (
+            base is buffer
+            or start % max(buffer.storage.align, buffer.dtype.bits // 8)
+            or start + buffer.max_bytes > base.max_bytes
+        ):
             continue
         if any(a.time > now and a.low < span[1] and span[0] < a.high for a in accesses[base]):
             continue
@@ -204,8 +213,8 @@ def _bind_result(
 
 
 def _others_agree(call: Call, result: int, chosen: int, needs: Needs, base: Buffer, span: tuple[int, int]) -> bool:
-    """Every other operand, result and workspace that lies in those bytes must tolerate the result there too: it is the same view of an operand
-    that may be overwritten in the same way."""
+    """Every other operand, result and workspace that lies in those bytes must tolerate the result there too: it is the
+    same view of an operand that may be overwritten in the same way."""
     for index, view in enumerate(call.ins):
         if index == chosen or root(view.buffer)[0] is not base:
             continue

@@ -1,11 +1,12 @@
 """fuse: elementwise calls become part of the call that makes their operand.
 
-A `map` whose operand is made by one call and read by nobody else is composed into that call: into its epilogue (convolution, matrix
-product, pool ...) or into its expression (another map). Bias, activation, residual add and whole chains end up in one expression, and
-transposing copies end up as strides of the result.
+A `map` whose operand is made by one call and read by nobody else is composed into that call: into its epilogue
+(convolution, matrix product, pool ...) or into its expression (another map). Bias, activation, residual add and whole
+chains end up in one expression, and transposing copies end up as strides of the result.
 
-The map's view of the operand may be transposed, reshaped, sliced or broadcast; the other operands and the result are re-expressed over
-the producer's shape (or the producer's operands over the map's), and where that is impossible nothing is fused.
+The map's view of the operand may be transposed, reshaped, sliced or broadcast; the other operands and the result are
+re-expressed over the producer's shape (or the producer's operands over the map's), and where that is impossible nothing
+is fused.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class _Fuse:
         body[:] = [item for item in done if item is not None]
 
     def into_producer(self, call: Call, done: list[Item | None], made: dict[Buffer, int]) -> Call | None:
-        """`call` composed with one of its producers (which is taken out of `done`), or None. The result runs where `call` did, so
-        everything else it reads is there."""
+        """`call` composed with one of its producers (which is taken out of `done`), or None. The result runs where
+        `call` did, so everything else it reads is there."""
         if not isinstance(call.kind, Map):
             return None
         # The latest producer first: it is the one whose result is best consumed at once.
@@ -179,8 +180,8 @@ def _fills(out: View) -> bool:
 
 
 def _retarget(view: View, out: View) -> Callable[[View], View | None] | None:
-    """How views over `view.shape` are re-expressed over `out.shape`, where both look at the same whole buffer; None where `view` is neither
-    a transposition nor a reshape of `out`."""
+    """How views over `view.shape` are re-expressed over `out.shape`, where both look at the same whole buffer; None
+    where `view` is neither a transposition nor a reshape of `out`."""
     if view.shape == out.shape and view.strides == out.strides and view.offset == out.offset:
         return lambda other: other
     order = _axis_order(view, out)
@@ -219,7 +220,9 @@ def _through(view: View, out: View, source: View) -> View | None:
 
 def _sliced(view: View, shape: Shape, source: View) -> View | None:
     """A slice (with steps) of the producer's result, taken of its operand instead; axes keep their order."""
-    if len(view.shape) != len(shape) or not all(isinstance(d, int) for d in (*shape, *view.shape, *view.strides, view.offset)):
+    if len(view.shape) != len(shape) or not all(
+        isinstance(d, int) for d in (*shape, *view.shape, *view.strides, view.offset)
+    ):
         return None
     offset: Dim = source.offset
     rest = static(view.offset)
@@ -228,7 +231,9 @@ def _sliced(view: View, shape: Shape, source: View) -> View | None:
         unit, step = static(stride), static(view.strides[axis])
         start, rest = divmod(rest, unit) if unit else (0, rest)
         count = static(view.shape[axis])
-        if count > 1 and step % unit or not 0 <= start + (count - 1) * (step // unit if count > 1 else 0) < static(size):
+        if (count > 1 and step % unit) or not 0 <= start + (count - 1) * (step // unit if count > 1 else 0) < static(
+            size
+        ):
             return None
         offset = offset + source.strides[axis] * start
         strides.append(source.strides[axis] * (step // unit) if count > 1 else 0)

@@ -1,4 +1,5 @@
-"""order_calls: the topological order of calls with the smallest peak of live bytes. Regions keep their place in the line as one item."""
+"""order_calls: the topological order of calls with the smallest peak of live bytes. Regions keep their place in the
+line as one item."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def order_calls(program: Program, context: Context) -> None:
             return  # several writers: their order matters in ways that this model does not know
         if buffer.role != CONSTANT:
             numbers[buffer] = len(tensors)
-            needed_later = buffer in outputs or context.keep_inputs and buffer.role == INPUT
+            needed_later = buffer in outputs or (context.keep_inputs and buffer.role == INPUT)
             producer = made[0] if made else None
             tensors.append(Tensor(buffer.max_bytes, producer, tuple(consumers.get(buffer, [])), needed_later))
     order = best_order([_node(item, numbers, context) for item in body], tensors)

@@ -1,4 +1,8 @@
-"""pack_constants: constants in the form in which their kernels want them; equal ones are kept once."""
+"""pack_constants: constants in the form in which their kernels want them; equal ones are kept once.
+
+A packed constant is never smaller than what was packed, and its call still sees it in the shape that the kind demands;
+only the kernel knows the real order.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import replace
 
 from ...base.constant import Constant
 from ...base.names import Names
+from ...base.tensor import dense_strides
 from ...program.ir import CONSTANT, Buffer, Program, View
 from ..api import Context
 
@@ -21,7 +26,7 @@ def pack_constants(program: Program, context: Context) -> None:
         return kept.setdefault((buffer.packing, buffer.constant.digest), buffer)
 
     for call in program.calls():
-        kernel = context.registry.kernels[call.kernel]
+        kernel = context.registry[call.kernel]
         constants = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
         packed = kernel.pack(call, constants)
         packings = kernel.packing(call)
@@ -30,10 +35,12 @@ def pack_constants(program: Program, context: Context) -> None:
             if index in packed:
                 contents = Constant.of(packed[index])
                 name = names.take(f"{view.buffer.name}_packed")
-                buffer = Buffer(name, contents.type.dtype, contents.type.shape, CONSTANT, contents, view.buffer.provenance)
+                buffer = Buffer(
+                    name, contents.type.dtype, contents.type.shape, CONSTANT, contents, view.buffer.provenance
+                )
                 buffer.packing = packings[index]
                 buffer.storage = view.buffer.storage
-                ins.append(keep(buffer).whole())
+                ins.append(View(keep(buffer), view.shape, dense_strides(view.shape)))
             elif view.buffer.role == CONSTANT:
                 ins.append(replace(view, buffer=keep(view.buffer)))
             else:

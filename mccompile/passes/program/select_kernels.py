@@ -1,4 +1,5 @@
-"""select_kernels: every call gets the best kernel that takes it on this target; operands are copied into the form it needs.
+"""select_kernels: every call gets the best kernel that takes it on this target; operands are copied into the form it
+needs.
 
 Calls that no kernel takes are collected and reported together, each with the reasons of all kernels of its kind.
 """
@@ -50,13 +51,18 @@ class _Select:
         """Chooses for one call; gives the copies to run before and after it."""
         choice = self.registry.choose(call, self.target)
         if not choice.candidates:
-            why = "\n".join(f"{stem}: {reason}" for stem, reason in choice.refusals) or "no kernel of this kind is installed"
+            why = (
+                "\n".join(f"{stem}: {reason}" for stem, reason in choice.refusals)
+                or "no kernel of this kind is installed"
+            )
             where = ", ".join(f'node "{name}"' for name in call.provenance) or f"call of {call.kind.name}"
             fix = "change the model, or bring a kernel of your own with --kernels"
-            self.problems.append(Problem(f"no kernel for {call.kind.name} on target {self.target.name}", where, why, fix))
+            self.problems.append(
+                Problem(f"no kernel for {call.kind.name} on target {self.target.name}", where, why, fix)
+            )
             return [], []
         best = choice.candidates[0]
-        call.kernel = best.kernel.id
+        call.kernel, call.blocks = best.kernel.id, best.needs.blocks
         before, after = self.meet(call, best.needs)
         if best.needs.scratch:
             name = self.names.take(f"scratch_{show(call.provenance, 1) or call.kind.name}")
@@ -70,7 +76,9 @@ class _Select:
         after: list[Call] = []
         ins, outs = list(call.ins), list(call.outs)
         for index, view in enumerate(ins):
-            if index in needs.dense and not view.is_dense or index in needs.align and not _is_aligned(view, needs.align[index]):
+            if (index in needs.dense and not view.is_dense) or (
+                index in needs.align and not _is_aligned(view, needs.align[index])
+            ):
                 ins[index] = self.fresh(view).whole()
                 before += self.copy(view, ins[index], call)
         for index, view in enumerate(outs):
@@ -88,7 +96,12 @@ class _Select:
         return before, after
 
     def fresh(self, view: View) -> Buffer:
-        return Buffer(self.names.take(f"{view.buffer.name}_copy"), view.buffer.dtype, view.shape, provenance=view.buffer.provenance)
+        return Buffer(
+            self.names.take(f"{view.buffer.name}_copy"),
+            view.buffer.dtype,
+            view.shape,
+            provenance=view.buffer.provenance,
+        )
 
     def copy(self, source: View, target: View, call: Call) -> list[Call]:
         copy = Call(Map(operand(0, source.buffer.dtype)), (source,), (target,), call.provenance)
@@ -99,4 +112,6 @@ class _Select:
 def _is_aligned(view: View, align: int) -> bool:
     """Constants and buffers start aligned; a view into the middle may not."""
     offset = view.offset
-    return view.buffer.role == CONSTANT or isinstance(offset, int) and offset * view.buffer.dtype.bits // 8 % align == 0
+    return view.buffer.role == CONSTANT or (
+        isinstance(offset, int) and offset * view.buffer.dtype.bits // 8 % align == 0
+    )
