@@ -1,7 +1,7 @@
 """Graphs and single nodes back to ONNX.
 
-Invariant: what is written means the same as the graph. Operators are kept in their newest form, so the model is of the
-newest opset; one that has to be read under an older opset stands in a function of its own with another version.
+Invariant: what is written means the same as the graph. Operators are kept in their newest form, so a graph is written
+in the newest opset; a graph with an operator whose meaning only an older opset can express is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from onnx import (
     AttributeProto,
-    FunctionProto,
     GraphProto,
     ModelProto,
     NodeProto,
@@ -22,7 +21,8 @@ from onnx import (
 )
 
 from ..base.constant import Constant
-from ..base.errors import InternalError
+from ..base.errors import InternalError, Problem, UnsupportedModel
+from ..base.provenance import show
 from ..graph.ir import Graph, Node, Value
 from ..ops.api import Operator
 
@@ -53,12 +53,10 @@ class _Writer:
     def __init__(self, newest: int | None = None) -> None:
         self.opset = newest or defs.onnx_opset_version()
         self.domains: dict[str, int] = {"": self.opset}
-        self.functions: dict[str, FunctionProto] = {}
 
     def model(self, graph: GraphProto) -> ModelProto:
         imports = [helper.make_opsetid(domain, version) for domain, version in sorted(self.domains.items())]
-        functions = list(self.functions.values())
-        return helper.make_model(graph, producer_name="mccompile", opset_imports=imports, functions=functions)
+        return helper.make_model(graph, producer_name="mccompile", opset_imports=imports)
 
     def graph(self, graph: Graph, is_region: bool = False) -> GraphProto:
         nodes = []
@@ -75,8 +73,8 @@ class _Writer:
         )
 
     def node(self, node: Node, inputs: list[str], outputs: list[str]) -> NodeProto:
-        op = _operator(node)
-        attributes, opset = op.to_onnx()
+        attributes, opset = _operator(node).to_onnx()
+        op = _standard(node)
         if op.domain and op.domain not in self.domains:
             versions = [s.since_version for s in defs.get_all_schemas_with_history() if s.domain == op.domain]
             self.domains[op.domain] = max(versions, default=1)
@@ -87,33 +85,17 @@ class _Writer:
         for name, region in zip(region_names, node.regions, strict=False):
             proto.attribute.append(helper.make_attribute(name, self.graph(region, is_region=True)))
         if not op.domain and version != self.opset:
-            return self.under(version, proto)
+            raise UnsupportedModel(
+                Problem(
+                    "the graph cannot be written as ONNX",
+                    f'node "{show(node.provenance)}" ({op.name})',
+                    f"what it does can be said in opset {version}, but not in opset {self.opset}",
+                    "export the model with a newer opset",
+                )
+            )
         return proto
 
-    def under(self, opset: int, proto: NodeProto) -> NodeProto:
-        """The node as a call of a function that is read under its own opset."""
-        name = f"{proto.op_type}_{len(self.functions)}"
-        domain = "mccompile.opset"
-        formal_ins = [f"in{i}" if text else "" for i, text in enumerate(proto.input)]
-        formal_outs = [f"out{i}" if text else "" for i, text in enumerate(proto.output)]
-        inner = NodeProto()
-        inner.CopyFrom(proto)
-        del inner.input[:], inner.output[:]
-        inner.input.extend(formal_ins)
-        inner.output.extend(formal_outs)
-        self.domains[domain] = 1
-        self.functions[name] = helper.make_function(
-            domain,
-            name,
-            [text for text in formal_ins if text],
-            [text for text in formal_outs if text],
-            [inner],
-            [helper.make_opsetid("", opset)],
-        )
-        actual_ins, actual_outs = [text for text in proto.input if text], [text for text in proto.output if text]
-        return helper.make_node(name, actual_ins, actual_outs, proto.name, domain=domain)
-
-    def attributes(self, op: Operator, attributes: Mapping[str, Any], version: int) -> list[AttributeProto]:
+    def attributes(self, op: type[Operator], attributes: Mapping[str, Any], version: int) -> list[AttributeProto]:
         if not attributes:
             return []
         known: Mapping[str, Any] = {}
@@ -128,6 +110,14 @@ class _Writer:
                 value = numpy_helper.from_array(value.array, name)
             made.append(helper.make_attribute(name, value, attr_type=kind))
         return made
+
+
+def _standard(node: Node) -> type[Operator]:
+    """Operators of our own are refinements of standard ones, and are written as these."""
+    for cls in type(node.op).__mro__:
+        if issubclass(cls, Operator) and cls.name and cls.domain != "mccompile":
+            return cls
+    raise InternalError(f"{node.op.qualified_name} cannot be written as ONNX")
 
 
 def _operator(node: Node) -> Operator:

@@ -1,0 +1,95 @@
+"""Graphs back to ONNX: the model that is written means what the model that was read means."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+from onnx.reference import ReferenceEvaluator
+
+from mccompile.base.dtypes import f32
+from mccompile.base.errors import UnsupportedModel
+from mccompile.base.tensor import TensorType
+from mccompile.frontend.load import load_proto
+from mccompile.frontend.reference import EvaluationFailed, run_graph, run_node
+from mccompile.frontend.save import node_model, to_onnx
+from mccompile.graph.ir import Fact, Graph, Node, Value
+from mccompile.graph.text import show
+from mccompile.ops.transpose import TransposeInMemory
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
+NET = """g (float[1,3,8,8] x) => (float[1,10] y, int64[1] best)
+    <float[4,3,3,3] w = {0.5}, int64[2] s = {1, 10}, int64[5] pick = {0, 9, 3, 4, 8}> {
+        c = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, big)
+        r = Clip(c, , six)
+        p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (r)
+        f = Flatten(p)
+        g = Gemm <transB = 1, alpha = 0.5> (f, dense)
+        y = Softmax <axis = 1> (g)
+        best = ArgMax <axis = 1, keepdims = 0> (y)
+    }"""
+
+
+def model() -> onnx.ModelProto:
+    rng = np.random.default_rng(0)
+    proto = parser.parse_model(HEAD + NET)
+    del proto.graph.initializer[:]
+    for name, shape in (("big", (4, 3, 3, 3)), ("six", ()), ("dense", (10, 16))):
+        array = np.asarray(rng.standard_normal(shape), np.float32)
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(array + 1, name))
+    return proto
+
+
+def test_a_model_goes_through_unchanged_in_meaning() -> None:
+    x = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
+    wanted = ReferenceEvaluator(model()).run(None, {"x": x})
+    graph = load_proto(model())
+    written = to_onnx(graph)
+    onnx.checker.check_model(written, full_check=True)
+    for have, want in zip(run_graph(graph, {"x": x}), wanted, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-6)
+
+
+def test_what_is_written_reads_back_the_same() -> None:
+    graph = load_proto(model())
+    assert show(load_proto(to_onnx(graph))) == show(graph)
+
+
+def test_a_node_alone_with_an_absent_operand() -> None:
+    graph = load_proto(model())
+    node = next(node for node in graph.nodes if node.op.name == "Clip")
+    proto = node_model(node)
+    assert [entry.name for entry in proto.graph.input] == ["in0", "in2"]
+    results = run_node(node, [np.full((1, 4, 4, 4), 9, np.float32), None, np.float32(3)])
+    assert [r is not None and r.max() for r in results] == [3]
+
+
+def test_what_only_an_old_opset_can_say_is_refused() -> None:
+    """Below opset 13 Softmax goes over all axes from `axis` on."""
+    text = """<ir_version: 4, opset_import: ["" : 9]>
+        g (float[2,3,4] x) => (float[2,3,4] y) { [soft] y = Softmax <axis = 1> (x) }"""
+    graph = load_proto(parser.parse_model(text))
+    (node,) = graph.nodes
+    assert node_model(node).opset_import[0].version == 12
+    with pytest.raises(UnsupportedModel) as caught:
+        to_onnx(graph)
+    assert str(caught.value) == (
+        'error: the graph cannot be written as ONNX\n  where  node "soft" (Softmax)\n'
+        f"  why    what it does can be said in opset 12, but not in opset {onnx.defs.onnx_opset_version()}\n"
+        "  fix    export the model with a newer opset"
+    )
+
+
+def test_operators_of_our_own_are_written_as_what_they_refine() -> None:
+    x, y = Value("x", Fact(TensorType(f32, (2, 3)))), Value("y", Fact(TensorType(f32, (3, 2))))
+    graph = Graph("g", [x], [y])
+    graph.add(Node(TransposeInMemory(perm=(1, 0)), [x], [y], ("t",)))
+    (result,) = run_graph(graph, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+    assert result.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_what_the_evaluator_raises_comes_out_as_one_exception() -> None:
+    graph = load_proto(parser.parse_model(HEAD + "g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+    with pytest.raises(EvaluationFailed):
+        run_graph(graph, {})
