@@ -36,6 +36,8 @@ class Dropout(Operator):
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 10 and node.outputs > 1:
+            raise Unsupported("the mask of Dropout below opset 10 has no meaning in inference", "leave out the output")
         if node.version < 12:
             node.attribute_to_input("ratio", 1, np.float32)
         return make(cls, node)
