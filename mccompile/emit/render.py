@@ -1,6 +1,7 @@
 """Fills Jinja templates and indents the C that comes out. The only module that imports jinja2.
 
 Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
+Macros that several kernels share are imported from files at the top of kernels_templates/.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+
+from ..base.discovery import data_folder
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -30,14 +33,19 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
     )
 
 
 @cache
 def _template(path: Path) -> jinja2.Template:
+    return _environment().from_string(_text(path))
+
+
+def _text(path: Path) -> str:
     # Jinja's own line statements swallow the blank lines that follow them; blocks on a line of their own do not.
     text = re.sub(r"^[ \t]*//#.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return _environment().from_string(re.sub(r"^[ \t]*//%(.*)$", r"<%\1 %>", text, flags=re.MULTILINE))
+    return re.sub(r"^[ \t]*//%(.*)$", r"<%\1 %>", text, flags=re.MULTILINE)
 
 
 def render(path: Path, context: Mapping[str, Any]) -> str:
@@ -45,8 +53,8 @@ def render(path: Path, context: Mapping[str, Any]) -> str:
 
 
 def indent_c(text: str) -> str:
-    """C with four spaces per open brace; labels, preprocessor lines and comments inside functions follow the same rule. Lines that continue a
-    bracket are indented once more. Runs of blank lines become one."""
+    """C with four spaces per open brace; labels, preprocessor lines and comments inside functions follow the same rule.
+    Lines that continue a bracket are indented once more. Runs of blank lines become one."""
     lines: list[str] = []
     depth = brackets = 0
     comment = False

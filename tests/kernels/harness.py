@@ -20,6 +20,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import u8
+from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import function_text
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.plan.ir import Function
@@ -47,7 +48,7 @@ class Trial:
     name: str
     case: Case
     function: Function
-    values: tuple[np.ndarray, ...]  # of the operands, in the shapes of the case
+    values: tuple[np.ndarray, ...]  # of the operands, in the shapes of the case but for repeated axes
     blocks: tuple[bytes, ...]
     aligns: tuple[int, ...]
     outs: tuple[Place, ...]
@@ -57,10 +58,12 @@ class Trial:
 
     def results(self, blocks: Sequence[bytes]) -> list[np.ndarray]:
         found = []
-        for place, type in zip(self.outs, self.case.outs, strict=True):
+        for index, (place, type) in enumerate(zip(self.outs, self.case.outs, strict=True)):
             dtype, shape = type.dtype, type.static_shape
+            order = self.case.permute_outs.get(index, tuple(range(len(shape))))
             contents = blocks[place.block][place.offset : place.offset + dtype.nbytes(prod(shape))]
-            found.append(from_bytes(contents, dtype, shape))
+            stored = from_bytes(contents, dtype, tuple(shape[axis] for axis in order))
+            found.append(stored.transpose([order.index(axis) for axis in range(len(order))]))
         return found
 
     def damaged(self, blocks: Sequence[bytes]) -> list[int]:
@@ -79,7 +82,9 @@ def trials(kernel: Kernel, target: Target) -> list[Trial]:
         needs = kernel.match(call, target)
         if isinstance(needs, No):
             raise AssertionError(f"{kernel.id} refuses its own case {case.name}: {needs.reason}")
-        packed = kernel.pack(call, {i: Constant.of(values[i]) for i in case.constant})
+        call.blocks = needs.blocks
+        contents = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
+        packed = kernel.pack(call, contents)
         found.append(_trial(kernel, case, call, values, packed, needs, None, 0))
         for (out, operand), reach in sorted(needs.alias.items()):
             if call.ins[operand].type.count and operand not in case.constant:
@@ -101,16 +106,26 @@ def _call(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
             value = chance.integers(0, 2, shape).astype(bool)
         else:
             value = chance.uniform(low, high, shape).astype(type.dtype.numpy)
+        repeated = case.repeated.get(index, ())
+        value = value[tuple(slice(0, 1) if axis in repeated else slice(None) for axis in range(len(shape)))]
         order = case.permute.get(index, tuple(range(len(shape))))
-        buffer = Buffer(f"x{index}", type.dtype, tuple(shape[axis] for axis in order))
+        buffer = Buffer(f"x{index}", type.dtype, tuple(value.shape[axis] for axis in order))
         if index in case.constant:
             buffer.role, buffer.constant = CONSTANT, Constant.of(np.ascontiguousarray(value.transpose(order)))
-        views.append(buffer.whole().permuted([order.index(axis) for axis in range(len(shape))]))
+        views.append(buffer.whole().permuted([order.index(axis) for axis in range(len(shape))]).broadcast_to(shape))
         values.append(value)
-    outs = tuple(Buffer(f"y{i}", type.dtype, type.shape).whole() for i, type in enumerate(case.outs))
+    outs = tuple(_result(f"y{i}", type, case.permute_outs.get(i)) for i, type in enumerate(case.outs))
     reason = case.kind.check(case.ins, case.outs)
     assert not reason, f"{kernel.id}: case {case.name} contradicts its kind: {reason}"
     return Call(case.kind, tuple(views), outs, (case.name,), kernel.id), tuple(values)
+
+
+def _result(name: str, type: TensorType, order: Sequence[int] | None) -> View:
+    """A result that is stored in another order of axes, if one is given."""
+    if order is None:
+        return Buffer(name, type.dtype, type.shape).whole()
+    stored = Buffer(name, type.dtype, tuple(type.shape[axis] for axis in order)).whole()
+    return stored.permuted([order.index(axis) for axis in range(len(order))])
 
 
 def _trial(
@@ -152,7 +167,7 @@ def _trial(
     scratch = None
     if needs.scratch:
         buffer = Buffer("scratch", u8, (needs.scratch,))
-        call = Call(call.kind, call.ins, call.outs, call.provenance, call.kernel, buffer)
+        call = Call(call.kind, call.ins, call.outs, call.provenance, call.kernel, buffer, call.blocks)
         scratch = block(bytes([POISON]) * needs.scratch, needs.scratch_align)
     out_names, in_names = kernel.parameter_names(call)
     aliased = frozenset() if overlap is None else frozenset({out_names[overlap[0]], in_names[overlap[1]]})

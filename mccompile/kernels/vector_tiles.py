@@ -1,0 +1,227 @@
+"""Sums of products in vectors: a tile of points x vectors of results in registers, and which size of it is best.
+
+A point is a position of an image or a row of a matrix; vectors lie along output channels or columns. Each step of the
+sum loads the weights of all vectors once and one number per point. Tiles are chosen from the registers of the target,
+what the result divides into, and how the points lie in the first-level cache.
+
+Invariant: accumulators are named variables, never an array with a variable index, so they stay in registers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from ..base.dtypes import f32
+from ..expr.ir import Expr, operand
+from ..expr.vector_c import to_vector_statements, uses_math
+from ..program.ir import Call
+from ..targets.api import Target
+from .tiles import Range
+
+FLOAT = 4  # bytes
+LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
+MAX_POINTS, MAX_VECTORS = 28, 6
+
+
+def lanes_of(target: Target) -> int:
+    """Floats in the widest vector of the target."""
+    return min(target.vector_bytes // FLOAT, 16)
+
+
+def vector_refusal(target: Target) -> str:
+    return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
+
+
+def vector_headers(call: Call) -> frozenset[str]:
+    """The headers that the vectors of a call need."""
+    math = any(map(uses_math, call.kind.expressions()))
+    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math})
+
+
+def best_lanes(channels: int, target: Target) -> int:
+    """The width of vector that wastes least on `channels` results. A vector of half the width takes about half the time
+    only where the widest is twice what the machine adds at once, as with 64 bytes."""
+    widest = lanes_of(target)
+    candidates = [n for n in (16, 8, 4) if n <= widest]
+
+    def effort(lanes: int) -> float:
+        narrow = 1.1 * max(lanes * 2 / widest, 1) / 2 if widest == 16 and lanes < widest else 1.0
+        return -(-channels // lanes) * narrow
+
+    return min(candidates, key=lambda lanes: (effort(lanes), channels % lanes != 0, -lanes))
+
+
+@dataclass(frozen=True)
+class TileSize:
+    lanes: int
+    points: int
+    vectors: int
+
+    @property
+    def channels(self) -> int:
+        return self.lanes * self.vectors
+
+
+@cache
+def best_tile(points: int, channels: int, depth: int, step_bytes: int, target: Target) -> TileSize:
+    """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
+    of neighbouring points."""
+    lanes = best_lanes(channels, target)
+    wanted = -(-channels // lanes)
+    registers = target.option("vector_registers", 16)
+    most = min(MAX_POINTS, points, _without_collisions(step_bytes))
+    sizes = [
+        TileSize(lanes, p, v)
+        for v in range(1, min(wanted, MAX_VECTORS) + 1)
+        for p in range(1, most + 1)
+        if p * v + v + 1 <= registers or p * v == 1
+    ]
+
+    def effort(size: TileSize) -> float:
+        uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
+        return row_cycles(size, points, channels, depth, target) * (1 + 0.02 * uneven)
+
+    return min(sizes, key=lambda size: (effort(size), -size.points))
+
+
+def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: Target) -> float:
+    """Roughly how long a row takes."""
+    wanted = -(-channels // size.lanes)
+    total = 0.0
+    for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
+        for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
+            if count and vectors:
+                one = step_cycles(size.lanes, count, vectors, target) * depth + 12 + 2 * count * vectors
+                total += groups * tiles * one
+    return total
+
+
+def step_cycles(lanes: int, points: int, vectors: int, target: Target) -> float:
+    """Cycles of one step of the sum: additions wait for each other, the rest for units and for being decoded."""
+    per_cycle = 1 if lanes == 16 else 2
+    waiting = 4.0
+    results = points * vectors
+    loads = (vectors * (2 if lanes == 16 else 1) + points) / 2
+    instructions = results + vectors + (points if vectors > 1 else 0) + 2
+    return max(results / per_cycle, waiting, loads, instructions / 4)
+
+
+def _without_collisions(step_bytes: int) -> int:
+    """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
+    lines = step_bytes // LINE
+    if step_bytes % LINE or not lines:
+        return MAX_POINTS
+    sets = SETS // math.gcd(SETS, lines)
+    return max(sets * WAYS // 2, 4) if sets * WAYS <= MAX_POINTS else MAX_POINTS
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Channels cut into tiles: whole ones, then one with the vectors that are left over or whose last is not full."""
+
+    size: TileSize
+    channels: int
+
+    def parts(self) -> list[tuple[int, int, int, int]]:
+        """Runs of equal tiles: first channel, end, vectors per tile, and lanes that count in the last of them."""
+        lanes, vectors = self.size.lanes, self.size.vectors
+        wanted = self.padded // lanes
+        last = lanes - (self.padded - self.channels)
+        rest = wanted % vectors or (vectors if last < lanes else 0)
+        whole = (wanted - rest) * lanes
+        found = [(0, whole, vectors, lanes)] if whole else []
+        return [*found, (whole, self.padded, rest, last)] if rest else found
+
+    @property
+    def padded(self) -> int:
+        return -(-self.channels // self.size.lanes) * self.size.lanes
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An operand of the epilogue, or the result: pointer, C of the index of point 0 in vector 0, and the steps to the
+    next point and lane (0 or 1)."""
+
+    pointer: str
+    index: str
+    point: int
+    lane: int
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The innermost loops of a sum, and the points that take part in them."""
+
+    points: tuple[int, ...]
+    loops: tuple[Range, ...]
+    x: str  # C of the index of what point 0 is multiplied by
+    w: str  # C of the index of the first vector of weights
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What the macro `tile` of tile.c.j2 prints."""
+
+    lanes: int
+    points: int
+    vectors: int
+    x_step: int  # from point to point
+    around: tuple[Range, ...]  # loops of the sum around all taps
+    taps: tuple[Taps, ...]
+    hoisted: tuple[str, ...]
+    stores: tuple[str, ...]
+
+    @property
+    def vector(self) -> str:
+        return f"mcc_f32x{self.lanes}"
+
+    @property
+    def of(self) -> str:
+        return f"f32x{self.lanes}"
+
+
+def epilogue_statements(
+    expr: Expr | None,
+    lanes: int,
+    points: int,
+    vectors: int,
+    last: int,
+    y: Reference,
+    extras: Sequence[Reference],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Statements before, and those that turn each accumulator `a<point>_<vector>` into a stored result. The last vector
+    has `last` lanes that count; nothing beyond them is read or written."""
+    of = f"f32x{lanes}"
+    hoisted: list[str] = []
+    stores: list[str] = []
+
+    def load(reference: Reference, point: int, vector: int) -> str:
+        step = point * reference.point + vector * lanes * reference.lane
+        place = reference.index if not step else f"{reference.index} + {step}"
+        if not reference.lane:
+            return f"mcc_set_{of}({reference.pointer}[{place}])"
+        if vector == vectors - 1 and last < lanes:
+            return f"mcc_load_part_{of}({reference.pointer} + {place}, {last})"
+        return f"mcc_load_{of}({reference.pointer} + {place})"
+
+    for extra in extras:
+        if not extra.point:
+            for vector in range(vectors if extra.lane else 1):
+                hoisted.append(f"const mcc_{of} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
+    for point in range(points):
+        for vector in range(vectors):
+            operands = [f"a{point}_{vector}"]
+            for extra in extras:
+                operands.append(
+                    load(extra, point, vector) if extra.point else f"{extra.pointer}_{vector if extra.lane else 0}"
+                )
+            lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
+            step = point * y.point + vector * lanes
+            place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
+            part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
+            store = f"mcc_store{part}{value});"
+            stores += ["{", *lines, store, "}"] if lines else [store]
+    return tuple(hoisted), tuple(stores)

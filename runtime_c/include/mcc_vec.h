@@ -1,0 +1,336 @@
+/* mcc_vec.h - vectors of floats: all that kernels for machines with vector registers ask of compiler and machine.
+ *
+ * For N lanes among 4, 8 and 16, as far as the machine that is compiled for has registers of that width:
+ *
+ *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
+ *     mcc_load_f32xN(p)               from any address where a float may lie
+ *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
+ *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
+ *     mcc_set_f32xN(x)                x in every lane
+ *     mcc_fma_f32xN(a, b, c)          a * b + c: rounded once where the machine can do that, twice elsewhere
+ *     mcc_max_f32xN  mcc_min_f32xN    NaN if either operand is NaN
+ *     mcc_at_least_f32xN(x, low)      mcc_max where `low` is known to be a number; mcc_at_most: mcc_min
+ *     mcc_select_f32xN(m, a, b)       a where the mask is set, else b
+ *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
+ *     mcc_sum_f32xN(v)  mcc_largest_f32xN(v)   of all lanes; the largest is NaN if any lane is
+ *
+ * Sums, products, comparisons and bits are C operators on these types. Nothing here depends on options that let the
+ * compiler fuse or reorder; a compiler must know GCC's vector types.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_VEC_H
+#define MCC_VEC_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "mcc_port.h"
+
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "kernels with vectors need GCC or Clang; compile the model for --target generic"
+#endif
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
+
+/* Macros that define functions end in a typedef that nobody needs, so that a semicolon may follow them.
+ *
+ * The whole vocabulary in terms of C operators on vectors; below, what machines do better in one instruction. */
+#define MCC_VEC_TYPES(N)                                                                                               \
+    typedef float mcc_f32x##N __attribute__((vector_size(N * 4)));                                                     \
+    typedef int32_t mcc_i32x##N __attribute__((vector_size(N * 4)));                                                   \
+    typedef float mcc_f32x##N##_anywhere __attribute__((vector_size(N * 4), aligned(4), may_alias));                   \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_f32x##N(const float *p) { return *(const mcc_f32x##N##_anywhere *)p; }         \
+    MCC_VEC_INLINE void mcc_store_f32x##N(float *p, mcc_f32x##N v) { *(mcc_f32x##N##_anywhere *)p = v; }               \
+    MCC_VEC_INLINE mcc_f32x##N mcc_select_f32x##N(mcc_i32x##N m, mcc_f32x##N a, mcc_f32x##N b)                         \
+    {                                                                                                                  \
+        return (mcc_f32x##N)(((mcc_i32x##N)a & m) | ((mcc_i32x##N)b & ~m));                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_set_i32x##N(int32_t x)                                                              \
+    {                                                                                                                  \
+        const mcc_i32x##N zero = {0};                                                                                  \
+        return zero + x;                                                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_abs_f32x##N(mcc_f32x##N x)                                                          \
+    {                                                                                                                  \
+        return (mcc_f32x##N)((mcc_i32x##N)x & mcc_set_i32x##N(0x7fffffff));                                            \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_types
+
+#define MCC_VEC_SET(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_f32x##N mcc_set_f32x##N(float x)                                                                \
+    {                                                                                                                  \
+        const mcc_f32x##N zero = {0};                                                                                  \
+        return x - zero;                                                                                               \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_set
+
+#define MCC_VEC_PART(N)                                                                                                \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_f32x##N(const float *p, int n)                                            \
+    {                                                                                                                  \
+        mcc_f32x##N v = {0};                                                                                           \
+        memcpy(&v, p, (size_t)n * 4);                                                                                  \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_f32x##N(float *p, int n, mcc_f32x##N v) { memcpy(p, &v, (size_t)n * 4); }       \
+    typedef float mcc_f32x##N##_part
+
+#define MCC_VEC_FMA(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_f32x##N mcc_fma_f32x##N(mcc_f32x##N a, mcc_f32x##N b, mcc_f32x##N c) { return a * b + c; }      \
+    typedef float mcc_f32x##N##_fma
+
+#define MCC_VEC_COMPARE(N)                                                                                             \
+    MCC_VEC_INLINE mcc_f32x##N mcc_max_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(a > b) | (mcc_i32x##N)(a != a), a, b);                                 \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_min_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(a < b) | (mcc_i32x##N)(a != a), a, b);                                 \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_at_least_f32x##N(mcc_f32x##N x, mcc_f32x##N low)                                    \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(x < low), low, x);                                                     \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_at_most_f32x##N(mcc_f32x##N x, mcc_f32x##N high)                                    \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(x > high), high, x);                                                   \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_compare
+
+/* A number of 2^23 or more is whole; below, the conversion to an integer and back drops the fraction. */
+#define MCC_VEC_ROUND(N)                                                                                               \
+    MCC_VEC_INLINE mcc_f32x##N mcc_trunc_f32x##N(mcc_f32x##N x)                                                        \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x);                                                                   \
+        const mcc_i32x##N small = (mcc_i32x##N)(size < mcc_set_f32x##N(8388608.0f));                                   \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        const mcc_f32x##N safe = mcc_select_f32x##N(small, size, mcc_set_f32x##N(0.0f));                               \
+        const mcc_f32x##N whole =                                                                                      \
+            __builtin_convertvector(__builtin_convertvector(safe, mcc_i32x##N), mcc_f32x##N);                          \
+        return mcc_select_f32x##N(small, (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);                                 \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_floor_f32x##N(mcc_f32x##N x)                                                        \
+    {                                                                                                                  \
+        const mcc_f32x##N whole = mcc_trunc_f32x##N(x);                                                                \
+        return mcc_select_f32x##N((mcc_i32x##N)(whole > x), whole - mcc_set_f32x##N(1.0f), whole);                     \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_ceil_f32x##N(mcc_f32x##N x)                                                         \
+    {                                                                                                                  \
+        const mcc_f32x##N up = mcc_floor_f32x##N((mcc_f32x##N)((mcc_i32x##N)x ^ ~mcc_set_i32x##N(0x7fffffff)));        \
+        return (mcc_f32x##N)((mcc_i32x##N)up ^ ~mcc_set_i32x##N(0x7fffffff));                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_round_even_f32x##N(mcc_f32x##N x)                                                   \
+    {                                                                                                                  \
+        const mcc_f32x##N down = mcc_floor_f32x##N(x), rest = x - down, half = mcc_set_f32x##N(0.5f);                  \
+        const mcc_f32x##N even = mcc_set_f32x##N(2.0f) * mcc_floor_f32x##N(down * half);                               \
+        const mcc_i32x##N up = (mcc_i32x##N)(rest > half) | ((mcc_i32x##N)(rest == half) & (mcc_i32x##N)(down != even)); \
+        const mcc_f32x##N whole = mcc_select_f32x##N(up, down + mcc_set_f32x##N(1.0f), down);                          \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        return mcc_select_f32x##N((mcc_i32x##N)(rest == rest), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);           \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_round
+
+#define MCC_VEC_SQRT(N)                                                                                                \
+    MCC_VEC_INLINE mcc_f32x##N mcc_sqrt_f32x##N(mcc_f32x##N x)                                                         \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        for (i = 0; i < N; i++) x[i] = __builtin_sqrtf(x[i]);                                                          \
+        return x;                                                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_sqrt
+
+/* Over all lanes: halves are combined down to four lanes. */
+#define MCC_VEC_ACROSS(N, HALF)                                                                                        \
+    MCC_VEC_INLINE float mcc_sum_f32x##N(mcc_f32x##N v)                                                                \
+    {                                                                                                                  \
+        mcc_f32x##HALF half[2];                                                                                        \
+        memcpy(half, &v, sizeof half);                                                                                 \
+        return mcc_sum_f32x##HALF(half[0] + half[1]);                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE float mcc_largest_f32x##N(mcc_f32x##N v)                                                            \
+    {                                                                                                                  \
+        mcc_f32x##HALF half[2];                                                                                        \
+        memcpy(half, &v, sizeof half);                                                                                 \
+        return mcc_largest_f32x##HALF(mcc_max_f32x##HALF(half[0], half[1]));                                           \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_across
+
+/* x86: `max` and `min` give their second operand where either is NaN. */
+#define MCC_VEC_X86_COMPARE(N, max_ps, min_ps)                                                                         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_at_least_f32x##N(mcc_f32x##N x, mcc_f32x##N low)                                    \
+    {                                                                                                                  \
+        return (mcc_f32x##N)max_ps(low, x);                                                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_at_most_f32x##N(mcc_f32x##N x, mcc_f32x##N high)                                    \
+    {                                                                                                                  \
+        return (mcc_f32x##N)min_ps(high, x);                                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_max_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(a != a), a, (mcc_f32x##N)max_ps(a, b));                                \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_min_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
+    {                                                                                                                  \
+        return mcc_select_f32x##N((mcc_i32x##N)(a != a), a, (mcc_f32x##N)min_ps(a, b));                                \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_compare
+
+#define MCC_VEC_ONE_TO_ONE(N, name, instruction)                                                                       \
+    MCC_VEC_INLINE mcc_f32x##N mcc_##name##_f32x##N(mcc_f32x##N x) { return (mcc_f32x##N)instruction; }                \
+    typedef float mcc_f32x##N##_##name
+
+/* ---- 4 lanes */
+MCC_VEC_TYPES(4);
+#if defined(__AVX512VL__)
+MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
+{
+    return (mcc_f32x4)_mm_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p);
+}
+MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
+{
+    _mm_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m128)v);
+}
+#else
+MCC_VEC_PART(4);
+#endif
+#if defined(__SSE2__)
+MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)_mm_set1_ps(x); }
+MCC_VEC_X86_COMPARE(4, _mm_max_ps, _mm_min_ps);
+MCC_VEC_ONE_TO_ONE(4, sqrt, _mm_sqrt_ps(x));
+#if defined(__FMA__)
+MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
+{
+    return (mcc_f32x4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+}
+#else
+MCC_VEC_FMA(4);
+#endif
+#if defined(__SSE4_1__)
+MCC_VEC_ONE_TO_ONE(4, floor, _mm_floor_ps(x));
+MCC_VEC_ONE_TO_ONE(4, ceil, _mm_ceil_ps(x));
+MCC_VEC_ONE_TO_ONE(4, trunc, _mm_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+MCC_VEC_ONE_TO_ONE(4, round_even, _mm_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#else
+MCC_VEC_ROUND(4);
+#endif
+#elif defined(__aarch64__)
+MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)vdupq_n_f32(x); }
+MCC_VEC_INLINE mcc_f32x4 mcc_max_f32x4(mcc_f32x4 a, mcc_f32x4 b)
+{
+    return (mcc_f32x4)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
+}
+MCC_VEC_INLINE mcc_f32x4 mcc_min_f32x4(mcc_f32x4 a, mcc_f32x4 b)
+{
+    return (mcc_f32x4)vminq_f32((float32x4_t)a, (float32x4_t)b);
+}
+MCC_VEC_INLINE mcc_f32x4 mcc_at_least_f32x4(mcc_f32x4 x, mcc_f32x4 low) { return mcc_max_f32x4(x, low); }
+MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high) { return mcc_min_f32x4(x, high); }
+MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
+{
+    return (mcc_f32x4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+MCC_VEC_ONE_TO_ONE(4, sqrt, vsqrtq_f32((float32x4_t)x));
+MCC_VEC_ONE_TO_ONE(4, floor, vrndmq_f32((float32x4_t)x));
+MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
+MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
+MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
+#else
+MCC_VEC_SET(4);
+MCC_VEC_COMPARE(4);
+MCC_VEC_FMA(4);
+MCC_VEC_SQRT(4);
+MCC_VEC_ROUND(4);
+#endif
+
+MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
+{
+    const mcc_f32x4 other = {v[2], v[3], v[0], v[1]};
+    const mcc_f32x4 pair = mcc_max_f32x4(v, other);
+    return pair[0] > pair[1] || pair[0] != pair[0] ? pair[0] : pair[1];
+}
+
+/* ---- 8 lanes */
+#if defined(__AVX__)
+MCC_VEC_TYPES(8);
+MCC_VEC_INLINE mcc_f32x8 mcc_set_f32x8(float x) { return (mcc_f32x8)_mm256_set1_ps(x); }
+MCC_VEC_X86_COMPARE(8, _mm256_max_ps, _mm256_min_ps);
+MCC_VEC_ONE_TO_ONE(8, sqrt, _mm256_sqrt_ps(x));
+MCC_VEC_ONE_TO_ONE(8, floor, _mm256_floor_ps(x));
+MCC_VEC_ONE_TO_ONE(8, ceil, _mm256_ceil_ps(x));
+MCC_VEC_ONE_TO_ONE(8, trunc, _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+MCC_VEC_ONE_TO_ONE(8, round_even, _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#if defined(__FMA__)
+MCC_VEC_INLINE mcc_f32x8 mcc_fma_f32x8(mcc_f32x8 a, mcc_f32x8 b, mcc_f32x8 c)
+{
+    return (mcc_f32x8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#else
+MCC_VEC_FMA(8);
+#endif
+#if defined(__AVX512VL__)
+MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
+{
+    return (mcc_f32x8)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p);
+}
+MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
+{
+    _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m256)v);
+}
+#elif defined(__AVX2__)
+MCC_VEC_INLINE mcc_i32x8 mcc_first_lanes_i32x8(int n)
+{
+    const mcc_i32x8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (mcc_i32x8)(lane < mcc_set_i32x8(n));
+}
+MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
+{
+    return (mcc_f32x8)_mm256_maskload_ps(p, (__m256i)mcc_first_lanes_i32x8(n));
+}
+MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
+{
+    _mm256_maskstore_ps(p, (__m256i)mcc_first_lanes_i32x8(n), (__m256)v);
+}
+#else
+MCC_VEC_PART(8);
+#endif
+MCC_VEC_ACROSS(8, 4);
+#endif
+
+/* ---- 16 lanes */
+#if defined(__AVX512F__)
+MCC_VEC_TYPES(16);
+MCC_VEC_INLINE mcc_f32x16 mcc_set_f32x16(float x) { return (mcc_f32x16)_mm512_set1_ps(x); }
+/* The forms with a mask, all of it set: gcc's own headers warn of themselves in the plain ones when read as C++. */
+#define MCC_VEC_MAX_512(a, b) _mm512_maskz_max_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
+#define MCC_VEC_MIN_512(a, b) _mm512_maskz_min_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
+#define MCC_VEC_ROUND_512(x, how) _mm512_maskz_roundscale_ps((__mmask16)-1, (__m512)(x), (how) | _MM_FROUND_NO_EXC)
+MCC_VEC_X86_COMPARE(16, MCC_VEC_MAX_512, MCC_VEC_MIN_512);
+MCC_VEC_ONE_TO_ONE(16, sqrt, _mm512_maskz_sqrt_ps((__mmask16)-1, (__m512)x));
+MCC_VEC_ONE_TO_ONE(16, floor, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEG_INF));
+MCC_VEC_ONE_TO_ONE(16, ceil, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_POS_INF));
+MCC_VEC_ONE_TO_ONE(16, trunc, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_ZERO));
+MCC_VEC_ONE_TO_ONE(16, round_even, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEAREST_INT));
+MCC_VEC_INLINE mcc_f32x16 mcc_fma_f32x16(mcc_f32x16 a, mcc_f32x16 b, mcc_f32x16 c)
+{
+    return (mcc_f32x16)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+MCC_VEC_INLINE mcc_f32x16 mcc_load_part_f32x16(const float *p, int n)
+{
+    return (mcc_f32x16)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+MCC_VEC_INLINE void mcc_store_part_f32x16(float *p, int n, mcc_f32x16 v)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+}
+MCC_VEC_ACROSS(16, 8);
+#endif
+
+#endif /* MCC_VEC_H */

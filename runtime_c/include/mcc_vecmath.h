@@ -1,0 +1,149 @@
+/* mcc_vecmath.h - exp, log, tanh, erf and their kin on vectors of floats (mcc_vec.h), for N lanes among 4, 8 and 16.
+ *
+ *     mcc_exp_f32xN     error below 1.5 ulp; infinity above 88.73, and denormal numbers down to zero, as they should be
+ *     mcc_expm1_f32xN   below 3.5 ulp
+ *     mcc_log_f32xN     below 1.5 ulp; denormal numbers included; -infinity of zero, NaN below
+ *     mcc_log1p_f32xN   below 3.5 ulp
+ *     mcc_tanh_f32xN    below 3 ulp; exactly -1 and 1 at the ends
+ *     mcc_erf_f32xN     below 3 ulp; exactly -1 and 1 at the ends
+ *
+ * An ulp is the distance of neighbouring floats at the exact result. NaN gives NaN; signs of zeros are kept. The same
+ * vectors give the same results in every lane; machines with and without fused multiply-add may differ in the last bit.
+ * The polynomials are least-maximum fits of our own over the ranges that the comments name.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_VECMATH_H
+#define MCC_VECMATH_H
+
+#include <math.h>
+
+#include "mcc_vec.h"
+
+#define MCC_VECMATH(N)                                                                                                 \
+    /* 2 to the power of a whole number from -126 to 127 */                                                            \
+    MCC_VEC_INLINE mcc_f32x##N mcc_power_of_two_f32x##N(mcc_i32x##N n)                                                 \
+    {                                                                                                                  \
+        return (mcc_f32x##N)((n + mcc_set_i32x##N(127)) << 23);                                                        \
+    }                                                                                                                  \
+    /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). 2^n in two factors, so that it may leave the\
+       range of floats. The bounds leave n within -150..128. */                                                        \
+    MCC_VEC_INLINE mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                          \
+    {                                                                                                                  \
+        const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
+        const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-104.5f));                                    \
+        const mcc_f32x##N whole = mcc_round_even_f32x##N(in * mcc_set_f32x##N(1.44269504f));                           \
+        const mcc_f32x##N safe = mcc_select_f32x##N((mcc_i32x##N)(whole == whole), whole, mcc_set_f32x##N(0.0f));      \
+        const mcc_i32x##N n = __builtin_convertvector(safe, mcc_i32x##N), half = n >> 1;                               \
+        const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
+        const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
+        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00139468664f));                                                    \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00833351072f));                                                    \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.0416662656f));                                                     \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
+        p = mcc_fma_f32x##N(p, r * r, r) + mcc_set_f32x##N(1.0f);                                                      \
+        return p * mcc_power_of_two_f32x##N(half) * mcc_power_of_two_f32x##N(n - half);                                \
+    }                                                                                                                  \
+    /* exp(x) - 1 = x + x^2 * p(x) for |x| <= log(2)/2, the same polynomial; further out nothing cancels. */           \
+    MCC_VEC_INLINE mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                        \
+    {                                                                                                                  \
+        const mcc_i32x##N small = (mcc_i32x##N)(mcc_abs_f32x##N(x) < mcc_set_f32x##N(0.34f));                          \
+        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
+        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00139468664f));                                                    \
+        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00833351072f));                                                    \
+        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.0416662656f));                                                     \
+        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.166666657f));                                                      \
+        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.5f));                                                              \
+        p = mcc_fma_f32x##N(p * x, x, x);                                                                              \
+        return mcc_select_f32x##N(small, p, mcc_exp_f32x##N(x) - mcc_set_f32x##N(1.0f));                               \
+    }                                                                                                                  \
+    /* x = 2^n * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f - f^2/2 + f^3 * p(f). */                        \
+    MCC_VEC_INLINE mcc_f32x##N mcc_log_f32x##N(mcc_f32x##N x)                                                          \
+    {                                                                                                                  \
+        const mcc_i32x##N tiny = (mcc_i32x##N)(x < mcc_set_f32x##N(1.17549435e-38f));                                  \
+        const mcc_f32x##N up = mcc_select_f32x##N(tiny, x * mcc_set_f32x##N(8388608.0f), x);                           \
+        const mcc_i32x##N bits = (mcc_i32x##N)up - mcc_set_i32x##N(0x3f3504f3);                                        \
+        const mcc_i32x##N n = (bits >> 23) - (tiny & mcc_set_i32x##N(23));                                             \
+        const mcc_i32x##N kept = (bits & mcc_set_i32x##N(0x007fffff)) + mcc_set_i32x##N(0x3f3504f3);                   \
+        const mcc_f32x##N f = (mcc_f32x##N)kept - mcc_set_f32x##N(1.0f), f2 = f * f;                                   \
+        const mcc_f32x##N e = __builtin_convertvector(n, mcc_f32x##N);                                                 \
+        mcc_f32x##N p = mcc_set_f32x##N(0.0674660131f), low, result;                                                   \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.116756409f));                                                     \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.118881747f));                                                      \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.124055915f));                                                     \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.142195508f));                                                      \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.166679963f));                                                     \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.200021192f));                                                      \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.250000089f));                                                     \
+        p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.333333135f));                                                      \
+        low = mcc_fma_f32x##N(p * f2, f, e * mcc_set_f32x##N(-2.12194440e-4f));                                        \
+        low = mcc_fma_f32x##N(f2, mcc_set_f32x##N(-0.5f), low);                                                        \
+        result = mcc_fma_f32x##N(e, mcc_set_f32x##N(0.693359375f), f + low);                                           \
+        result = mcc_select_f32x##N((mcc_i32x##N)(x < mcc_set_f32x##N(3.40282347e38f)) |                               \
+                                    (mcc_i32x##N)(x == mcc_set_f32x##N(3.40282347e38f)), result, x);                   \
+        result = mcc_select_f32x##N((mcc_i32x##N)(x == mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(-INFINITY), result);    \
+        return mcc_select_f32x##N((mcc_i32x##N)(x < mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(NAN), result);             \
+    }                                                                                                                  \
+    /* log of the rounded sum, and what rounding took away */                                                          \
+    MCC_VEC_INLINE mcc_f32x##N mcc_log1p_f32x##N(mcc_f32x##N x)                                                        \
+    {                                                                                                                  \
+        const mcc_f32x##N one = mcc_set_f32x##N(1.0f), u = one + x;                                                    \
+        const mcc_f32x##N lost = mcc_select_f32x##N((mcc_i32x##N)(x < one), x - (u - one), one - (u - x));             \
+        const mcc_i32x##N ends = (mcc_i32x##N)(u == mcc_set_f32x##N(0.0f)) | (mcc_i32x##N)(u - u != u - u);            \
+        const mcc_f32x##N result = mcc_log_f32x##N(u) + lost / u;                                                      \
+        return mcc_select_f32x##N(ends, mcc_log_f32x##N(u),                                                            \
+                                  mcc_select_f32x##N((mcc_i32x##N)(u == one), x, result));                             \
+    }                                                                                                                  \
+    /* x + x^3 * p(x^2) for |x| < 0.625, else 1 - 2 / (exp(2|x|) + 1) with the sign of x */                            \
+    MCC_VEC_INLINE mcc_f32x##N mcc_tanh_f32x##N(mcc_f32x##N x)                                                         \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = x * x, one = mcc_set_f32x##N(1.0f);                           \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        const mcc_f32x##N e = mcc_exp_f32x##N(size + size);                                                            \
+        const mcc_f32x##N far = one - mcc_set_f32x##N(2.0f) / (e + one);                                               \
+        mcc_f32x##N p = mcc_set_f32x##N(-0.00551516702f);                                                              \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.0204694234f));                                                     \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0536880232f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.133308306f));                                                      \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333332598f));                                                     \
+        p = mcc_fma_f32x##N(p * s, x, x);                                                                              \
+        return mcc_select_f32x##N((mcc_i32x##N)(size < mcc_set_f32x##N(0.625f)), p,                                    \
+                                  (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
+    }                                                                                                                  \
+    /* x * (2/sqrt(pi) + s * p(s)), s = x^2, for |x| < 0.94; else 1 - exp(-q(|x| - 2)), q fitted up to 4, beyond       \
+       which the result is 1 */                                                                                        \
+    MCC_VEC_INLINE mcc_f32x##N mcc_erf_f32x##N(mcc_f32x##N x)                                                          \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = x * x, one = mcc_set_f32x##N(1.0f);                           \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        const mcc_f32x##N t = mcc_at_most_f32x##N(size, mcc_set_f32x##N(4.0f)) - mcc_set_f32x##N(2.0f);                \
+        mcc_f32x##N p = mcc_set_f32x##N(8.22712391e-05f), q = mcc_set_f32x##N(-0.000198220703f), far;                  \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.000811006816f));                                                  \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.00519835064f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0268584639f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.112836838f));                                                      \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.376126349f));                                                     \
+        p = mcc_fma_f32x##N(p * s, x, x * mcc_set_f32x##N(1.12837917f));                                               \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.00068685133f));                                                    \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(-0.00355349225f));                                                   \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.0164964404f));                                                     \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.92375952f));                                                       \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(4.41815996f));                                                       \
+        q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(5.36494112f));                                                       \
+        far = one - mcc_exp_f32x##N(mcc_set_f32x##N(0.0f) - q);                                                        \
+        return mcc_select_f32x##N((mcc_i32x##N)(size < mcc_set_f32x##N(0.94f)), p,                                     \
+                                  (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_math
+
+MCC_VECMATH(4);
+#if defined(__AVX__)
+MCC_VECMATH(8);
+#endif
+#if defined(__AVX512F__)
+MCC_VECMATH(16);
+#endif
+
+#endif /* MCC_VECMATH_H */
