@@ -49,7 +49,7 @@ class Resize(Operator):
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         if self.nearest_mode == "simple":
-            raise Unsupported("nearest neighbours as opset 10 has them cannot be said in later opsets")
+            return {"mode": self.mode}, 10
         if self.coordinate_transformation_mode == "tf_half_pixel_for_nn":
             return {"mode": self.mode, "nearest_mode": self.nearest_mode} | {
                 "coordinate_transformation_mode": self.coordinate_transformation_mode
@@ -253,7 +253,7 @@ def _simple(node: OnnxNode) -> Operator:
         raise Invalid(f"{node.name} has no attribute {', '.join(node.attributes)} in this opset")
     scales = node.inputs[2].constant if len(node.inputs) > 2 and node.inputs[2] is not None else None
     how = "simple"
-    if scales is not None and (scales.array >= 1).all():
+    if mode != "nearest" or (scales is not None and (scales.array >= 1).all()):
         how = "floor"
     elif scales is not None and (scales.array <= 1).all():
         how = "ceil"

@@ -11,12 +11,16 @@ import pytest
 
 from .bundle import One, Outcome, outcomes
 
-OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 21, 23, 24)  # each at which one of these operators changed
+# each at which one of these operators changed
+OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24)
 RANDOM = np.random.default_rng(5)
 X = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
 IMAGE = RANDOM.standard_normal((2, 8, 3, 5)).astype(np.float32)
 BYTES = RANDOM.integers(0, 255, (1, 2, 4, 6)).astype(np.uint8)
 HALF = X.astype(np.float16)
+
+
+COMPUTED = {"Resize", "Upsample", "Range", "GridSample", "RoiAlign", "Col2Im"}  # by sums and products, which round
 
 
 def since(name: str, opset: int) -> int:
@@ -210,9 +214,31 @@ def resized(opset: int) -> Iterator[One]:
         yield One("Resize_up", "Resize", [IMAGE, None, whole], {"mode": "linear", "antialias": 1}, frozenset({2}))
 
 
+def sampled(opset: int) -> Iterator[One]:
+    grid = RANDOM.uniform(-1.6, 1.6, (2, 4, 6, 2)).astype(np.float32)
+    modes = ("bilinear", "nearest", "bicubic") if opset < 20 else ("linear", "nearest", "cubic")
+    for mode in modes:
+        for padding in ("zeros", "border", "reflection"):
+            for align in (0, 1):
+                attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+                yield One(f"GridSample_{mode}_{padding}_{align}", "GridSample", [IMAGE, grid], attributes)
+    rois = np.array([[0, 0, 4, 2], [1.2, 0.3, 2.9, 2.7], [-3, -1, 9, 8], [3, 2, 1, 1]], np.float32)
+    for name, more in (("plain", {}), ("fine", {"sampling_ratio": 2, "spatial_scale": 0.5}), ("most", {"mode": "max"})):
+        attributes = {"output_height": 3, "output_width": 2, **more}
+        yield One(f"RoiAlign_{name}", "RoiAlign", [IMAGE, rois, ints(0, 1, 1, 0)], attributes)
+    if opset >= 18:
+        columns = RANDOM.standard_normal((2, 12, 9)).astype(np.float32)
+        attributes = {"strides": [2, 1], "pads": [1, 0, 1, 0], "dilations": [1, 2]}
+        yield One("Col2Im", "Col2Im", [columns, ints(4, 5), ints(2, 2)], attributes, frozenset({1, 2}))
+    if opset >= 24:
+        rows = RANDOM.standard_normal((2, 8, 2, 5)).astype(np.float32)
+        yield One("TensorScatter", "TensorScatter", [IMAGE, rows, ints(1, 0)], {})
+        yield One("TensorScatter_around", "TensorScatter", [IMAGE, rows, ints(2, 1)], {"mode": "circular"})
+
+
 def wanted(opset: int) -> list[One]:
     """What changed with this opset (everything at the first), and is valid there."""
-    families = (shapes, joined, blocks, indexed, made, resized)
+    families = (shapes, joined, blocks, indexed, made, resized, sampled)
     ones = [one for family in families for one in family(opset)]
     return [one for one in ones if since(one.op, opset) and (since(one.op, opset) == opset or opset == OPSETS[0])]
 
@@ -230,7 +256,7 @@ def test_same_as_onnxruntime(opset: int, label: str) -> None:
     for outcome in results(opset)[label]:
         got, want = outcome.got, outcome.want
         assert (got.dtype, got.shape) == (want.dtype, want.shape)
-        if label.startswith(("Resize", "Upsample", "Range")):  # sums and products, rounded here and there
+        if label.split("_")[0] in COMPUTED:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
         else:
             np.testing.assert_array_equal(got, want)

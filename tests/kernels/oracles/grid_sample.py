@@ -34,7 +34,7 @@ def _taps(kind: GridSample, place: np.floating, size: int) -> list[tuple[int | N
     v = (place + one) / two * (size - 1) if kind.align_corners else ((place + one) * size - one) / two
     v = float(np.rint(v) if kind.mode == "nearest" else v)
     low, high = (0.0, size - 1.0) if kind.align_corners else (-0.5, size - 0.5)
-    if kind.padding == "border":
+    if kind.padding == "border" and kind.mode != "cubic":
         v = min(max(v, 0.0), size - 1.0)
     elif kind.padding == "reflection":
         v = _reflected(v, low, high)
