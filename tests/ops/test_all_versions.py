@@ -12,7 +12,7 @@ import pytest
 from .bundle import One, Outcome, outcomes
 
 # Each opset at which one of these operators changed; one model is compiled per opset.
-OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24)
+OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24, 26, 28)
 X = np.random.default_rng(1).uniform(-3, 3, (2, 3, 4)).astype(np.float32)
 Y = np.random.default_rng(2).uniform(0.5, 2, (3, 1)).astype(np.float32)
 UNIT = X / 3.1
@@ -103,6 +103,10 @@ def simple() -> Iterator[One]:
     yield One("LayerNormalization", "LayerNormalization", [X, X[0, 0], X[1, 0]])
     yield One("LayerNormalization_3", "LayerNormalization", [X, X[0]], {"axis": 1}, outs=3)
     yield One("RMSNormalization", "RMSNormalization", [X, X[0]], {"axis": 1})
+    yield One("Swish", "Swish", [X], {"alpha": 0.5})
+    yield One("CumProd", "CumProd", [X, np.array(1)], {"reverse": 1}, frozenset({1}))
+    yield One("BitShift_of_negatives", "BitShift", [INTS, np.abs(DIVISORS)], {"direction": "RIGHT"})
+    yield One("Celu_of_doubles", "Celu", [X.astype(np.float64)], {"alpha": 0.5})
     yield One("DynamicQuantizeLinear", "DynamicQuantizeLinear", [X], outs=3)
 
 
