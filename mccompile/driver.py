@@ -77,7 +77,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.finished(PROGRAM, program, "lower", nodes)
     manager.run(PROGRAM, program, program_passes)
     program.name = name
-    plan = plan_memory(program, context.registry, context.target, _prefix(name), PLANNERS[options.planner])
+    prefix, planner = _prefix(name), PLANNERS[options.planner]
+    plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
     return package(plan, [(r.name, r.nodes_before, r.nodes_after) for r in manager.records], __version__)
 
 

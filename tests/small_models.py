@@ -101,7 +101,18 @@ def passthrough(seed: int = 0) -> ModelProto:
     return model("passthrough", nodes, [("x", (2, 3))], outputs, {"w": floats(seed, 2, 3)})
 
 
-ALL = {"conv": conv, "mlp": mlp, "branches": branches, "passthrough": passthrough}
+def fixed(seed: int = 0) -> ModelProto:
+    """No inputs, no steps, no arena: the output is a constant."""
+    return model("fixed", [node("Identity", "w", "y")], [], [("y", (2, 3))], {"w": floats(seed, 2, 3)})
+
+
+def empty(seed: int = 0) -> ModelProto:
+    """Tensors without elements beside others."""
+    nodes = [node("Abs", "nothing", "still"), node("Concat", "still x", "y", axis=1)]
+    return model("empty", nodes, [("nothing", (2, 0)), ("x", (2, 3))], [("still", (2, 0)), ("y", (2, 3))])
+
+
+ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty)}
 
 
 def save(made: ModelProto, folder: Path) -> Path:

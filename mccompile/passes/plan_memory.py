@@ -26,16 +26,17 @@ BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
 
 
-def plan_memory(program: Program, registry: Registry, target: Target, prefix: str, planner: Planner) -> Plan:
-    lives = _lives(program)
+def plan_memory(
+    program: Program, registry: Registry, target: Target, prefix: str, planner: Planner, keep_inputs: bool = False
+) -> Plan:
+    """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs."""
+    lives = _lives(program, keep_inputs)
     blocks, owners = _blocks(lives, target.align)
     placement = planner(blocks)
     broken = verify_placement(blocks, placement)
     if broken:
         raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
-    offsets = {
-        buffer: placement.offsets[index] + shift for buffer, (index, shift) in owners.items()
-    }
+    offsets = {buffer: placement.offsets[index] + shift for buffer, (index, shift) in owners.items()}
     most = peak(blocks)
     blob = _Blob()
     planner_ = _Planner(registry, prefix, offsets, blob)
@@ -73,7 +74,7 @@ class _Span:
     end: int  # exclusive
 
 
-def _lives(program: Program) -> dict[Buffer, _Span]:
+def _lives(program: Program, keep_inputs: bool) -> dict[Buffer, _Span]:
     """When each buffer of the arena is alive. Time 0 is before the first call, when the inputs are filled."""
     spans: dict[Buffer, _Span] = {buffer: _Span(0, 1) for _, buffer in program.inputs}
 
@@ -92,6 +93,9 @@ def _lives(program: Program) -> dict[Buffer, _Span]:
             touch(item.scratch, time)
     for _, view in program.outputs:
         touch(view.buffer, time + 1)
+    if keep_inputs:
+        for _, buffer in program.inputs:
+            touch(buffer, time + 1)
     parts = [buffer for buffer in spans if buffer.overlap and buffer.overlap.part]
     for buffer in parts:
         base = buffer
@@ -196,5 +200,8 @@ class _Planner:
 
 
 def _meet(a: Argument, b: Argument) -> bool:
-    """Do two arguments share bytes, one of them written?"""
-    return a is not b and a.address.base == b.address.base and a.written and a.low < b.high and b.low < a.high
+    """Do two arguments share bytes, one of them written? Empty ones at one address count too: compilers warn of
+    them."""
+    if a is b or a.address.base != b.address.base or not a.written:
+        return False
+    return a.address == b.address or (a.low < b.high and b.low < a.high)

@@ -157,7 +157,11 @@ class _ProgramReader:
         reader = self.reader
         name = self._word()
         reader.expect(":")
-        type = TensorType.parse(self.types[reader.integer()], reader.symbols)
+        text = self.types[reader.integer()]
+        try:
+            type = TensorType.parse(text, reader.symbols)
+        except (KeyError, ValueError, SyntaxError):
+            raise reader.error(f"{text!r} is not a type") from None
         buffer = Buffer(name, type.dtype, type.shape, role)
         if reader.take("="):
             digest = reader.string()

@@ -1,0 +1,87 @@
+"""The verifier finds every way in which a pass could break a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mccompile.base.dtypes import f32
+from mccompile.base.errors import InternalError
+from mccompile.program.ir import Buffer, Overlap, Program, View
+from mccompile.program.text import read
+from mccompile.program.verify import verify
+
+TEXT = """program "p" {
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[8]
+  buffer %b: f32[4]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a)
+  call Concat(axis=0) (%a, %x) -> (%y)
+  call Map(expr=@add(x0.f32, x1.f32)) (%y[4 by 2 at 0], %a) -> (%b)
+  output "y" %b
+}
+"""
+
+
+def swap(program: Program) -> None:
+    program.body[0], program.body[1] = program.body[1], program.body[0]
+
+
+def write_twice(program: Program) -> None:
+    program.body[2].outs = program.body[0].outs
+
+
+def write_input(program: Program) -> None:
+    program.body[0].outs = (program.inputs[0][1].whole(),)
+
+
+def leave_buffer(program: Program) -> None:
+    first, second = program.body[2].ins
+    program.body[2].ins = (View(first.buffer, (4,), (2,), 2), second)
+
+
+def wrong_type(program: Program) -> None:
+    program.body[2].outs = (Buffer("c", f32, (5,)).whole(),)
+
+
+def same_name(program: Program) -> None:
+    program.body[2].outs[0].buffer.name = "a"
+
+
+def never_written(program: Program) -> None:
+    program.outputs[0] = ("y", Buffer("z", f32, (4,)).whole())
+
+
+def overlap_in_circles(program: Program) -> None:
+    a, b = program.body[0].outs[0].buffer, program.body[2].outs[0].buffer
+    a.overlap, b.overlap = Overlap(b), Overlap(a)
+
+
+def part_missing(program: Program) -> None:
+    """The first half of %y is written as a part of it, the second half by nobody."""
+    program.body[0].outs[0].buffer.overlap = Overlap(program.body[1].outs[0].buffer, 0, part=True)
+    del program.body[1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (swap, "before it is written"),
+        (write_twice, "another writer"),
+        (write_input, "which is input"),
+        (leave_buffer, "leaves"),
+        (wrong_type, "map"),
+        (same_name, "two buffers are named 'a'"),
+        (never_written, "before it is written"),
+        (overlap_in_circles, "overlaps itself"),
+        (part_missing, "before it is written"),
+    ],
+)
+def test_damage_is_found(damage: Callable[[Program], None], complaint: str) -> None:
+    program = read(TEXT, {})
+    verify(program)
+    damage(program)
+    with pytest.raises(InternalError, match=complaint):
+        verify(program, "a pass")

@@ -1,0 +1,68 @@
+"""Whole compilations against onnx's own evaluator: every small model, with and without optional passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mccompile
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options
+from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
+from mccompile.toolchain.run import Model
+from tests import small_models
+from tests.small_models import compiled, random_inputs, reference, save, written
+
+OPTIONAL = [step.name for step in (*GRAPH_PASSES, *PROGRAM_PASSES) if step.optional]
+
+
+def check(name: str, folder: Path, options: Options) -> None:
+    made = small_models.ALL[name]()
+    inputs = random_inputs(made)
+    results = Model.build(written(made, folder, options)).run(inputs)
+    for output, wanted in reference(made, inputs).items():
+        np.testing.assert_allclose(results[output], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "O0"])
+@pytest.mark.parametrize("name", small_models.ALL)
+def test_a_small_model_computes_what_it_says(name: str, optimize: bool, tmp_path: Path) -> None:
+    check(name, tmp_path, Options(optimize=optimize))
+
+
+@pytest.mark.parametrize("without", sorted(set(OPTIONAL)))
+def test_every_optional_pass_can_be_left_out(without: str, tmp_path: Path) -> None:
+    check("branches", tmp_path, Options(without=frozenset({without})))
+
+
+@pytest.mark.parametrize("name", small_models.ALL)
+def test_inputs_that_are_kept_are_not_written_to(name: str) -> None:
+    plan = compiled(small_models.ALL[name](), Options(keep_inputs=True)).plan
+    written_to = [a for step in plan.steps() for a in step.arguments if a.written and a.address.base == "arena"]
+    for tensor in plan.inputs:
+        assert isinstance(tensor.address.offset, int)
+        low, high = tensor.address.offset, tensor.address.offset + tensor.type.max_bytes
+        assert not [a for a in written_to if a.low < high and low < a.high]
+
+
+def test_observed_tensors_are_outputs(tmp_path: Path) -> None:
+    made = small_models.conv()
+    options = Options(observe=("c1", "sum"))
+    results = Model.build(written(made, tmp_path, options)).run(random_inputs(made))
+    assert list(results) == ["y", "c1", "sum"]
+    np.testing.assert_allclose(results["y"], np.maximum(results["sum"], 0))
+
+
+def test_the_python_interface_is_one_call(tmp_path: Path) -> None:
+    package = mccompile.compile(save(small_models.mlp(), tmp_path), mccompile.Options(name="dense"))
+    package.write(tmp_path / "out")
+    assert (tmp_path / "out" / "dense.h").is_file()
+    assert package.plan.arena_bytes >= package.plan.arena_bound
+
+
+def test_a_misspelt_option_is_refused() -> None:
+    for options in (Options(planner="x"), Options(prefer="x"), Options(without=frozenset({"x"})), Options(target="x")):
+        with pytest.raises(WrongUse):
+            compiled(small_models.fixed(), options)
