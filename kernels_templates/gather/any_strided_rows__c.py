@@ -35,6 +35,7 @@ class GatherRows(Kernel):
             case("two", Gather((-2, 0, -1)), x, (5, 7), ranges=wild),
             case("packed", Gather((-1, 1)), TensorType(DTYPES["u4"], (4, 3)), (5, 3), ranges=wild),
             case("in_range", Gather((0, -1), in_range=True), TensorType(f32, (2, 3)), (2, 5), ranges={1: (0.0, 2.0)}),
+            case("of_one", Gather((-1, 1)), TensorType(f32, (1, 3)), (4, 3), ranges=wild),
             case("scalar", Gather((-1,)), TensorType(f32, (4,)), (), ranges=wild),
         ]
 
@@ -61,6 +62,7 @@ class GatherRows(Kernel):
                 load = load_c(view.buffer.dtype, index_names[-1 - number], loops.index(operand))
                 lines += position_c(f"p{axis}", load, static(x.shape[axis]), call.kind.in_range)
                 steps.append((f"p{axis}", static(x.strides[axis])))
+                lines += [f"(void)p{axis};"] if steps[-1][1] == 0 else []
         from_index = [*counters[:depth], *(name for name, _ in steps)]
         from_steps = [*loops.strides[1][:depth], *(step for _, step in steps)]
         inner = loops.loops[depth:]

@@ -38,6 +38,7 @@ class GridSampleTaps(Kernel):
             *found,
             case("one_axis", f64, (5,), (4,), GridSample("linear", "zeros", False)),
             case("three_axes", f32, (2, 3, 1), (3, 2, 2), GridSample("cubic", "reflection", True)),
+            case("of_one", f32, (1, 3), (2, 2), GridSample("nearest", "border", False)),
             case("integers", i8, (3, 3), (4, 4), GridSample("nearest", "zeros", False)),
             case("f16", f16, (3, 3), (4, 4), GridSample("linear", "border", False)),
         ]
@@ -75,6 +76,7 @@ class GridSampleTaps(Kernel):
                 {
                     "n": number,
                     "size": static(x.shape[2 + number]),
+                    "stride": static(x.strides[2 + number]),
                     "place": load_c(grid.buffer.dtype, "grid", last),
                     "step": f"{before} + {step}".removeprefix("0 + "),
                 }

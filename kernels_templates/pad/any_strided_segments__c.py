@@ -88,7 +88,7 @@ class PadSegments(Kernel):
                     "counter": f"i{number}",
                     "extent": axis.extent,
                     "source": f"s{number}",
-                    "place": _source_c(kind.mode, axis, f"i{number}"),
+                    "place": _source_c(kind.mode, axis, f"i{number}") if axis.x_stride else "",
                     "inside": f"i{number} >= {axis.before} && i{number} < {axis.before + axis.size}" if filled else "",
                     "slab": _slab(axes[number + 1 :], at, dtype, names[0][0]) if filled else None,
                 }

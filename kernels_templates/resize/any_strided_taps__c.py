@@ -43,6 +43,7 @@ class ResizeTaps(Kernel):
             case("three_axes", Resize((0, 1, 2), (2, 3, 1), f32), TensorType(f32, (2, 3, 4)), (3, 2, 5)),
             case("u8", Resize((1,), (2,), f32, cast(operand(0, f32), u8)), TensorType(u8, (3, 4)), (6,)),
             case("f16", Resize((0,), (2,), f32, cast(operand(0, f32), f16)), TensorType(f16, (4, 3)), (6,)),
+            case("of_one", Resize((1,), (2,), f32), TensorType(f32, (3, 1)), (4,)),
             case("epilogue", Resize((1,), (2,), f32, plus), TensorType(f32, (3, 4)), (6,), TensorType(f32, (3, 6))),
         ]
 
@@ -66,6 +67,7 @@ class ResizeTaps(Kernel):
         loops = nest(shape, [y, direct, *rows, *extras])
         accumulator = kind.accumulator
         sums = []
+        unused: list[str] = []  # tables of positions on axes of one element
         before = loops.index(1)
         for level, (axis, positions, weights) in enumerate(_tables(call)):
             number = 1 + 2 * level
@@ -75,6 +77,7 @@ class ResizeTaps(Kernel):
             weight = index_c((*loops.strides[2 + number], static(weights.strides[1])), counters)
             step = index_c((static(x.strides[axis]),), (f"(mcc_index){in_names[number]}[{at}]",))
             place = f"{before} + {step}".removeprefix("0 + ")
+            unused += [in_names[number]] if step == "0" else []
             sums.append(
                 {"sum": f"s{level}", "tap": tap, "taps": kind.taps[level], "offset": f"o{level}", "place": place}
                 | {"weight": f"{in_names[number + 1]}[{weight}]"}
@@ -91,6 +94,7 @@ class ResizeTaps(Kernel):
         return {
             "loops": loops.loops,
             "sums": sums,
+            "unused": unused,
             "type": accumulator.compute_c,
             "zero": literal_c(0, accumulator),
             "element": element,

@@ -45,6 +45,7 @@ class ScatterRows(Kernel):
             case("elements", Scatter((0, -1)), TensorType(i8, (3, 4)), (2, 7), ranges=wild),
             case("add", Scatter((-1, -2, 1), reduce("add", f32)), TensorType(f32, (4, 3, 2)), (6, 2), ranges=wild),
             case("max_f16", Scatter((-1,), reduce("max", f16)), TensorType(f16, (4,)), (6,), ranges=wild),
+            case("of_one", Scatter((-1, 1)), TensorType(f32, (1, 3)), (2, 3), ranges=wild),
             case("mul", Scatter((-1, 1), reduce("mul", i32)), TensorType(i32, (3, 4)), (2, 4), permute={0: (1, 0)}),
         ]
 
@@ -74,6 +75,7 @@ class ScatterRows(Kernel):
                 lines += position_c(f"p{axis}", load, static(x.shape[axis]), in_range=False)
                 to_index.append(f"p{axis}")
                 to_steps.append(static(y.strides[axis]))
+                lines += [f"(void)p{axis};"] if to_steps[-1] == 0 else []
         dtype, place = y.buffer.dtype, index_c(to_steps, to_index)
         if call.kind.reduction is None:
             work = [move_c(dtype, y_name, place, updates_name, loops.index(0))]

@@ -1,0 +1,76 @@
+"""roi_align in portable C: region by region, bin by bin, channel by channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f16, f32, f64, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import literal_c, load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.moves import position_c
+from mccompile.kinds.roi_align import RoiAlign
+
+
+class RoiAlignBins(Kernel):
+    kind = RoiAlign
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(
+            name: str, dtype: DType, kind: RoiAlign, x: tuple[int, ...] = (2, 3, 6, 7), **options: Any
+        ) -> Case:
+            ins = (TensorType(dtype, x), TensorType(dtype, (4, 4)), TensorType(i64, (4,)))
+            out = TensorType(dtype, (4, x[1], kind.rows, kind.columns))
+            return Case(name, kind, ins, (out,), ranges={1: (-3.0, 12.0), 2: (-3.0, 3.0)}, **options)
+
+        return [
+            case("average", f32, RoiAlign(3, 2, 2, 0.5, True, False)),
+            case("adaptive", f32, RoiAlign(2, 3, 0, 1.0, True, False), permute={0: (0, 2, 3, 1)}),
+            case("largest", f32, RoiAlign(2, 2, 2, 1.0, False, True)),
+            case("of_one", f32, RoiAlign(2, 2, 2, 1.0, True, False), (1, 1, 1, 1)),
+            case("f64", f64, RoiAlign(1, 1, 3, 1.0, False, False)),
+            case("f16", f16, RoiAlign(2, 2, 1, 0.25, False, False)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * 40e-9, code=1200)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, (x, rois, batches), y = call.kind, call.ins, call.outs[0]
+        assert isinstance(kind, RoiAlign)
+        dtype = x.buffer.dtype
+        work = f64 if dtype is f64 else f32
+        strides = {view: [static(stride) for stride in view.strides] for view in (x, rois, batches, y)}
+
+        def corner(number: int) -> str:
+            return load_c(dtype, "rois", index_c(strides[rois], ["r", str(number)]))
+
+        def pixel(row: str, column: str) -> str:
+            return load_c(dtype, "x", index_c(strides[x], ["n", "c", row, column]))
+
+        load = load_c(i64, "batches", index_c(strides[batches], ["r"]))
+        count, channels, _, _ = y.type.static_shape
+        return {
+            "kind": kind,
+            "count": count,
+            "channels": channels,
+            "images": static(x.shape[0]),
+            "height": static(x.shape[2]),
+            "width": static(x.shape[3]),
+            "type": work.compute_c,
+            "suffix": "f" if work is f32 else "",
+            "name": work.name,
+            "number": lambda value: literal_c(value, work),
+            "corner": corner,
+            "pixel": pixel,
+            "batch": position_c("n", load, static(x.shape[0]), in_range=False),
+            "store": store_c(dtype, "y", index_c(strides[y], ["r", "c", "row", "column"]), "total"),
+        }
