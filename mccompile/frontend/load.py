@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto
+import numpy as np
+from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helper
 from onnx.defs import onnx_opset_version
 
 from ..base import dims as dimensions
@@ -57,8 +58,14 @@ def load_proto(
     dims: DimRanges | None = None,
     shapes: InputShapes | None = None,
     name: str = "the model",
+    fixed: Mapping[str, np.ndarray] | None = None,
 ) -> Graph:
-    """The same for a model that is in memory; external data is looked for in `folder`."""
+    """The same for a model that is in memory; external data is looked for in `folder`.
+
+    Inputs that `fixed` gives a value become constants, such as axes or sizes that have to be known when compiling.
+    """
+    if fixed:
+        model = _with_constants(model, fixed)
     _check_texts(model, name)
     opsets = _opsets(model, name)
     findings = Findings()
@@ -81,6 +88,13 @@ def load_proto(
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
     return graph
+
+
+def _with_constants(model: ModelProto, fixed: Mapping[str, np.ndarray]) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    copy.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in fixed.items())
+    return copy
 
 
 def _not_onnx(path: Path, data: bytes) -> BadFile:

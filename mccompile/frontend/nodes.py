@@ -386,7 +386,7 @@ class NodeReader:
         self.nodes(function.node, inner)
         results: list[Found] = []
         for formal, actual_name in zip(function.output, node.output, strict=False):
-            value = inner.find(formal)
+            value = inner.find(formal) if actual_name else Missing.ABSENT
             if value is None:
                 raise Invalid(f"function {node.op_type} does not make its result {formal!r}")
             if isinstance(value, Value) and actual_name and value not in given and value not in results:

@@ -106,10 +106,19 @@ class _Writer:
             if known and name not in known:
                 raise InternalError(f"{op.name} of opset {version} has no attribute {name!r}")
             kind = int(known[name].type.value) if known else None
+            if known and _is_default(value, known[name].default_value):
+                continue  # the evaluator does not know all attributes, and need not where they say nothing
             if isinstance(value, Constant):
                 value = numpy_helper.from_array(value.array, name)
             made.append(helper.make_attribute(name, value, attr_type=kind))
         return made
+
+
+def _is_default(value: object, default: AttributeProto) -> bool:
+    if default.type == AttributeProto.UNDEFINED or isinstance(value, Constant):
+        return False
+    known = helper.get_attribute_value(default)
+    return bool(value == (known.decode() if isinstance(known, bytes) else known))
 
 
 def _standard(node: Node) -> type[Operator]:

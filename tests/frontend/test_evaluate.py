@@ -80,3 +80,15 @@ def test_an_old_opset_is_not_trusted_to_the_evaluator() -> None:
 def test_a_conversion_that_overflows_is_left_to_run_time(element: float, folded: bool) -> None:
     node = node_of("Cast <to = 3> (a)", "int8[1]", a=np.array([element], np.float32))
     assert (evaluate(node, LIMIT) is not None) is folded
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "dtype"),
+    [(10, "float16", "float16"), (11, "double", "float64"), (6, "int32", "int32"), (9, "bool", "bool")],
+)
+def test_conversions_are_folded(number: int, name: str, dtype: str) -> None:
+    a = np.array([0, 1.75, -2.5, 100], np.float32)
+    results = evaluate(node_of(f"Cast <to = {number}> (a)", f"{name}[4]", a=a), LIMIT)
+    assert results is not None and results[0] is not None
+    assert results[0].array.tolist() == a.astype(dtype).tolist()
+    assert results[0].array.dtype == dtype

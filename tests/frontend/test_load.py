@@ -228,3 +228,11 @@ def test_the_same_file_gives_the_same_text() -> None:
         HEAD + "g (float[4] x) => (float[4] y) { a = Relu(x) b = Neg(x) y = Add(a, b) }"
     )
     assert show(load_proto(model)) == show(load_proto(model))
+
+
+def test_an_input_with_a_fixed_value_is_a_constant() -> None:
+    model = parser.parse_model(HEAD + "g (float[2,3] x, int64[1] axes) => (float[2] y) { y = Squeeze(x, axes) }")
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 1
+    graph = load_proto(model, fixed={"axes": np.array([1])})
+    assert [value.name for value in graph.inputs] == ["x"]
+    assert str(graph.outputs[0].type) == "f32[2]"
