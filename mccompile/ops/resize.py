@@ -169,6 +169,7 @@ class Resize(Operator):
 
     def nearest(self, to: Lowering, x: View, axes: list[Axis], places: dict[int, np.ndarray]) -> View:
         tables: dict[int, np.ndarray] = {}  # by axis
+        times: dict[int, int] = {}
         for axis in axes:
             table = nearest(places[axis.axis], axis, self.nearest_mode)
             repeats = len(table) // axis.size if len(table) % axis.size == 0 else 0
@@ -176,9 +177,10 @@ class Resize(Operator):
             if len(table) == 1 or (steps == steps[0]).all():
                 x = x.sliced(axis.axis, int(table[0]), len(table), int(steps[0]) if len(steps) else 1)
             elif repeats and (table == np.arange(len(table)) // repeats).all():
-                x = _repeated(to, x, axis.axis, repeats)
+                times[axis.axis] = repeats
             else:
                 tables[axis.axis] = table
+        x = _repeated(to, x, times)
         if not tables:
             return x
         shape = tuple(len(tables[axis]) if axis in tables else dim for axis, dim in enumerate(x.shape))
@@ -227,12 +229,17 @@ def _element(value: float, dtype: DType) -> float | int:
     return value if dtype.is_float else int(value)
 
 
-def _repeated(to: Lowering, x: View, axis: int, times: int) -> View:
-    """Each element of an axis `times` in a row."""
-    dim = x.shape[axis]
-    cut = to.reshape(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
-    wide = cut.broadcast_to((*cut.shape[: axis + 1], times, *cut.shape[axis + 2 :]))
-    return to.reshape(wide, (*x.shape[:axis], dim * times, *x.shape[axis + 1 :]))
+def _repeated(to: Lowering, x: View, times: dict[int, int]) -> View:
+    """Each element of some axes that many times in a row, in one copy."""
+    if not times:
+        return x
+    cut: list[Dim] = []
+    wide: list[Dim] = []
+    for axis, dim in enumerate(x.shape):
+        cut += [dim, 1] if axis in times else [dim]
+        wide += [dim, times[axis]] if axis in times else [dim]
+    shape = tuple(dim * times.get(axis, 1) for axis, dim in enumerate(x.shape))
+    return to.reshape(to.reshape(x, tuple(cut)).broadcast_to(tuple(wide)), shape)
 
 
 def _rounded(accumulator: DType, dtype: DType) -> Expr | None:
