@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ..base.constant import Constant
 from ..base.tensor import TensorType
@@ -22,6 +22,7 @@ from ..ops.api import OnnxNode, Operator, registry, resolve
 from ..ops.constant import constant_value
 from .evaluate import constant_of
 from .findings import Findings
+from .functions import attributes_of, body_of, defaults_of, resolved
 from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
 from .tensors import declared, dense_constant_of, tensor_constant
@@ -214,7 +215,7 @@ class NodeReader:
             version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0
         else:
             version = sig.version
-            check_form(sig, _resolved(node, scope))
+            check_form(sig, resolved(node, scope.attributes))
         inputs = [scope.find(name) for name in node.input]
         if (domain, node.op_type) == ("", "If") and (chosen := self._condition(inputs)) is not None:
             return self._branch(node, chosen, scope)
@@ -223,7 +224,7 @@ class NodeReader:
                 return self._body(node, sig, inputs, scope)
             self._regions(node, None, scope)
             _no_class(cls, domain, node, version)
-        attributes = {a.name: self._attribute(a) for a in _attributes(node, scope) if not _is_graph(a)}
+        attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes) if not _is_graph(a)}
         operands = [value if isinstance(value, Value) else None for value in inputs]
         while operands and operands[-1] is None:
             operands.pop()
@@ -288,7 +289,7 @@ class NodeReader:
         """Only the branch that is taken, written out in place of an If whose condition is known."""
         self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
         wanted = "then_branch" if chosen else "else_branch"
-        graph = next(a.g for a in _attributes(node, scope) if a.name == wanted)
+        graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
         inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/")
         self.constants(graph, inner)
         self.nodes(graph.node, inner)
@@ -308,7 +309,7 @@ class NodeReader:
         self, node: NodeProto, operator: tuple[type[Operator], OnnxNode] | None, scope: Scope
     ) -> tuple[Graph, ...] | None:
         """The node's regions; None where one could not be read. Without an operator they are searched only."""
-        graphs = [(a.name, a.g) for a in _attributes(node, scope) if _is_graph(a)]
+        graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if _is_graph(a)]
         found: list[Graph | None] = []
         # then_branch before else_branch; every other operator has one region
         for number, (name, graph) in enumerate(sorted(graphs, key=lambda entry: entry[0], reverse=True)):
@@ -348,13 +349,9 @@ class NodeReader:
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]
         _check_operands(sig, values)
-        function = _schema_function(node, sig, values, scope)
-        defaults = {
-            name: formal.default_value
-            for name, formal in sig.schema.attributes.items()
-            if formal.default_value.type != AttributeProto.UNDEFINED
-        }
-        return self._call(node, function, scope, defaults, scope.origin(node))
+        types = [value.type if value is not None else None for value in values]
+        function = body_of(sig, scope.opsets[sig.domain], resolved(node, scope.attributes), types)
+        return self._call(node, function, scope, defaults_of(sig), scope.origin(node))
 
     def _call(
         self,
@@ -374,7 +371,7 @@ class NodeReader:
                 f"{len(function.input)} and gives {len(function.output)}"
             )
         attributes = {**defaults, **{a.name: a for a in function.attribute_proto}}
-        attributes |= {a.name: a for a in _attributes(node, scope)}
+        attributes |= {a.name: a for a in attributes_of(node, scope.attributes)}
         opsets = {**scope.opsets, **{normal_domain(o.domain): o.version for o in function.opset_import}}
         inner = Scope(
             scope.graph, opsets, None, {}, attributes, f"{scope.origin(node)}/", provenance, (*scope.functions, key)
@@ -416,33 +413,6 @@ def names_made(graph: GraphProto) -> set[str]:
     return made | {name for node in graph.node for name in node.output}
 
 
-def _attributes(node: NodeProto, scope: Scope) -> list[AttributeProto]:
-    """The node's attributes; those that refer to the function's are looked up, or left out where the call does so."""
-    found = []
-    for attribute in node.attribute:
-        if attribute.ref_attr_name:
-            actual = scope.attributes.get(attribute.ref_attr_name)
-            if actual is None:
-                continue
-            copy = AttributeProto()
-            copy.CopyFrom(actual)
-            copy.name = attribute.name
-            attribute = copy
-        found.append(attribute)
-    return found
-
-
-def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
-    """The node with no reference to attributes of a function left."""
-    if not any(attribute.ref_attr_name for attribute in node.attribute):
-        return node
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    del copy.attribute[:]
-    copy.attribute.extend(_attributes(node, scope))
-    return copy
-
-
 def _is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH
 
@@ -480,30 +450,3 @@ def _no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version:
         f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",
         "export the model with another opset",
     )
-
-
-def _schema_function(
-    node: NodeProto, sig: Signature, operands: Sequence[Value | None], scope: Scope
-) -> FunctionProto:
-    """The body that ONNX gives for an operator, for these operands."""
-    schema, opset = sig.schema, scope.opsets[sig.domain]
-    if not schema.has_context_dependent_function:
-        version = max((v for v in schema.function_opset_versions if v <= opset), default=sig.version)
-        plain: FunctionProto = FunctionProto.FromString(schema.get_function_with_opset_version(version))
-        return plain
-    version = max((v for v in schema.context_dependent_function_opset_versions if v <= opset), default=sig.version)
-    call = NodeProto()
-    call.CopyFrom(_resolved(node, scope))
-    types = []
-    for position, value in enumerate(operands):
-        if value is None:
-            call.input[position] = ""
-            types.append(TypeProto())
-        else:
-            dims = [dim if isinstance(dim, int) else str(dim) for dim in value.type.shape]
-            types.append(helper.make_tensor_type_proto(value.type.dtype.onnx, dims))
-    data = schema.get_context_dependent_function_with_opset_version(
-        version, call.SerializeToString(), [type.SerializeToString() for type in types]
-    )
-    body: FunctionProto = FunctionProto.FromString(data)
-    return body
