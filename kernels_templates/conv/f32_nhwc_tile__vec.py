@@ -178,7 +178,7 @@ class _Layout:
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         *self.rows, self.points = axes(
-            self.y, self.x, None, self.extras, kernel, kind.strides, kind.dilations, kind.pads
+            self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads
         )
         self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
         self.batch = static(self.x.shape[0])

@@ -143,12 +143,22 @@ class Groups:
 @dataclass(frozen=True)
 class Reference:
     """An operand of the epilogue, or the result: pointer, C of the index of point 0 in vector 0, and the steps to the
-    next point and lane (0 or 1)."""
+    next point and lane (0 or 1). Points may be those of several rows of `width` points, `row` apart."""
 
     pointer: str
     index: str
     point: int
     lane: int
+    row: int = 0
+    width: int = 1 << 30
+
+    def offset(self, point: int) -> int:
+        return point // self.width * self.row + point % self.width * self.point
+
+    @property
+    def stays(self) -> bool:
+        """Is it the same for all points?"""
+        return not self.point and not self.row
 
 
 @dataclass(frozen=True)
@@ -199,7 +209,7 @@ def epilogue_statements(
     stores: list[str] = []
 
     def load(reference: Reference, point: int, vector: int) -> str:
-        step = point * reference.point + vector * lanes * reference.lane
+        step = reference.offset(point) + vector * lanes * reference.lane
         place = reference.index if not step else f"{reference.index} + {step}"
         if not reference.lane:
             return f"mcc_set_{of}({reference.pointer}[{place}])"
@@ -208,7 +218,7 @@ def epilogue_statements(
         return f"mcc_load_{of}({reference.pointer} + {place})"
 
     for extra in extras:
-        if not extra.point:
+        if extra.stays:
             for vector in range(vectors if extra.lane else 1):
                 hoisted.append(f"const mcc_{of} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
     for point in range(points):
@@ -216,10 +226,10 @@ def epilogue_statements(
             operands = [f"a{point}_{vector}"]
             for extra in extras:
                 operands.append(
-                    load(extra, point, vector) if extra.point else f"{extra.pointer}_{vector if extra.lane else 0}"
+                    load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
                 )
             lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
-            step = point * y.point + vector * lanes
+            step = y.offset(point) + vector * lanes
             place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
             part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
             store = f"mcc_store{part}{value});"

@@ -1,0 +1,364 @@
+"""Depthwise convolution in vectors along channels, for operands that lie channels-last: tiles of rows x columns of
+results.
+
+All taps are written out. Products that would lie left or right of the image do not occur in the tiles at its edges.
+Above and below, rows are computed one at a time with only those taps that lie inside, or, where that would be most of
+the image, in tiles of their own as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_tiles import (
+    Reference,
+    best_lanes,
+    epilogue_statements,
+    vector_headers,
+    vector_refusal,
+)
+from mccompile.kernels.windows import Axis, axes
+from mccompile.kinds.conv import Conv
+
+MOST_PRODUCTS = 5000  # written out in one function
+
+
+@dataclass(frozen=True)
+class Tap:
+    w: str
+    products: tuple[tuple[int, str], ...]  # point, C of the index in x
+
+
+@dataclass(frozen=True)
+class Channels:
+    """One vector of channels, or a loop over them, in one tile of positions."""
+
+    header: str
+    x_at: str
+    points: int
+    taps: tuple[Tap, ...]
+    last: int  # lanes that count; 0: all
+    hoisted: tuple[str, ...]
+    stores: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    header: str
+    channels: tuple[Channels, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    header: str
+    lines: tuple[str, ...]
+    taps: str  # a loop over the taps of a column that lie inside the image, or nothing: all of them are written out
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Equal tiles along one axis: first position, positions per tile, how many tiles; `edge`: some products would lie
+    outside; `bounded`: which ones is found at run time."""
+
+    first: int
+    count: int
+    tiles: int
+    edge: bool
+    bounded: bool = False
+
+
+class Depthwise(Kernel):
+    kind = Conv
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        sizes = [(1, 1, 1), (2, 3, 2), (7, 1, 3), (3, 7, 7), (4, 4, 15), (16, 2, 16), (17, 5, 17), (5, 31, 33)]
+        cases = [_case(f"3x3_{h}x{w}x{c}", plain, (1, c, h, w), (3, 3)) for h, w, c in sizes]
+        cases += [
+            _case("strided", replace(plain, strides=(2, 2)), (2, 24, 9, 15), (3, 3)),
+            _case("strided_odd_pads", replace(plain, strides=(2, 2), pads=(0, 0, 1, 1)), (1, 19, 8, 8), (3, 3)),
+            _case("5x5", replace(plain, pads=(2, 2, 2, 2)), (1, 12, 8, 9), (5, 5)),
+            _case("uneven", Conv((2, 1), (1, 2), (3, 0, 1, 2), 1, f32), (1, 6, 9, 10), (4, 3)),
+            _case("windows_outside", replace(plain, pads=(4, 4, 4, 4)), (1, 5, 3, 2), (3, 3)),
+            _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (1, 40, 6, 7), (3, 3)),
+            _case("1d", Conv((1,), (1,), (1, 1), 1, f32), (1, 20, 37), (3,)),
+        ]
+        for name, repeated in [("bias", (0, 2, 3)), ("residual", ()), ("scalar", (0, 1, 2, 3))]:
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (1, 19, 4, 5), (3, 3))
+            ins, permute = (*case.ins, case.outs[0]), {**case.permute, 2: (0, 2, 3, 1)}
+            cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if kind.x_zero or kind.w_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+            return No("only for 32-bit floats")
+        if kind.group != x.shape[1] or w.shape[0] != kind.group:
+            return No("not depthwise, or with several results per channel")
+        if w.buffer.constant is None:
+            return No("the weights are not constant")
+        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
+            return No("operand or result does not lie channels-last")
+        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
+            return No("an operand of the epilogue does not lie channels-last")
+        if 0 in (*x.shape[1:], *y.shape[1:]):
+            return No("there is nothing to compute")
+        layout = _Layout(call)
+        if len(layout.axes) > 2:
+            return No("only for one or two spatial axes")
+        blocks = layout.blocks(target)
+        if layout.products(*blocks[1:]) > MOST_PRODUCTS:
+            return No("the window is too large to write it out")
+        return Needs(alias=epilogue_alias(call, kind.fixed), constant=frozenset({1}), numeric="ulp", blocks=blocks)
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        layout = _Layout(call)
+        lanes, rows, columns = layout.blocks(target)
+        vectors = -(-static(call.ins[0].shape[1]) // lanes)
+        tiles = prod(axis.out for axis in layout.axes) / (rows * columns) * static(call.ins[0].shape[0]) * vectors
+        cycles = tiles * (layout.taps * rows * columns * (1 if lanes == 16 else 0.6) + 20 + 2 * rows * columns)
+        return Cost(cycles / 3e9, code=layout.products(rows, columns) * 10)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        w = viewed(call.ins[1], constants[1])
+        lanes = call.blocks[0]
+        padded = np.zeros((-(-w.shape[0] // lanes) * lanes, prod(w.shape[2:])), np.float32)
+        padded[: w.shape[0]] = w.reshape(w.shape[0], -1)
+        return {1: padded.reshape(-1, lanes, padded.shape[1]).transpose(0, 2, 1).reshape(-1)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: f"depthwise channels in {call.blocks[0]}"}
+
+    def label(self, call: Call) -> str:
+        kind, (x, w) = _kind(call), call.ins[:2]
+        window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        lanes, high, wide = call.blocks
+        return _Layout(call).context(lanes, high, wide, self.parameter_names(call)[1])
+
+
+@cache
+def _best_tile(
+    rows: int, columns: int, row_stride: int, column_stride: int, kernel: tuple[int, int], registers: int
+) -> tuple[int, int]:
+    """Rows and columns of results per tile: as few loads of x per result as registers allow."""
+    room = registers - 2
+
+    def effort(tile: tuple[int, int]) -> float:
+        high, wide = tile
+        total = 0.0
+        for height, downs in ((high, rows // high), (1, rows % high)):
+            for width, acrosses in ((wide, columns // wide), (columns % wide, 1)):
+                if height and width and downs and acrosses:
+                    loads = ((height - 1) * row_stride + kernel[0]) * ((width - 1) * column_stride + kernel[1])
+                    work = max(height * width * prod(kernel), 8 * prod(kernel) ** 0.5)
+                    total += downs * acrosses * (work + 0.5 * loads + 12 + 2 * height * width)
+        return total
+
+    candidates = [
+        (high, wide)
+        for high in range(1, min(rows, 4) + 1)
+        for wide in range(1, min(columns, 14) + 1)
+        if high * wide <= room
+    ]
+    return min(candidates, key=lambda tile: (effort(tile), tile))
+
+
+class _Layout:
+    """Loops and C of indices for one call. Counters: n batch, p0 rows, p1 columns, c channels, k0 taps of a column."""
+
+    def __init__(self, call: Call) -> None:
+        self.kind, self.call = _kind(call), call
+        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.extras = call.ins[2:]
+        kind, kernel = self.kind, self.w.type.static_shape[2:]
+        found = axes(self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads)
+        single = Axis(1, 1, 1, 1, 1, 0, 0, 0, 0, (0,) * len(self.extras))
+        self.axes = found if len(found) > 1 else [single, *found]
+        self.rows, self.columns = self.axes[0], self.axes[-1]
+        self.channels = static(self.x.shape[1])
+        self.batch = static(self.x.shape[0])
+
+    @property
+    def taps(self) -> int:
+        return self.rows.kernel * self.columns.kernel
+
+    def blocks(self, target: Target) -> tuple[int, int, int]:
+        """Lanes, rows and columns."""
+        lanes = best_lanes(self.channels, target)
+        rows, columns = self.rows, self.columns
+        kernel = (rows.kernel, columns.kernel)
+        registers = target.option("vector_registers", 16)
+        return (lanes, *_best_tile(rows.out, columns.out, rows.stride, columns.stride, kernel, registers))
+
+    def row_runs(self, high: int) -> list[Run]:
+        """Rows inside the image in tiles; those at its edges one by one, or in tiles if they are many."""
+        first, end = self.rows.interior
+        tiles = (end - first) // high
+        if tiles * high * 2 <= self.rows.out and self.rows.out <= 3 * high:
+            return _cover(self.rows, high)
+        runs = [Run(0, 1, first, True, True)] if first else []
+        if tiles:
+            runs.append(Run(first, high, tiles, False))
+        rest = first + tiles * high
+        return [*runs, Run(rest, 1, self.rows.out - rest, True, True)] if rest < self.rows.out else runs
+
+    def products(self, high: int, wide: int) -> int:
+        """How many are written out."""
+        columns = sum(run.count for run in _cover(self.columns, wide))
+        height = sum(1 if run.bounded else run.count * self.rows.kernel for run in self.row_runs(high))
+        return columns * height * self.columns.kernel
+
+    def context(self, lanes: int, high: int, wide: int, names: list[str]) -> dict[str, Any]:
+        self.lanes, self.names = lanes, names
+        return {
+            "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
+            "rows": [self.row(run, wide) for run in self.row_runs(high)],
+            "taps": self.taps,
+            "vector": f"mcc_f32x{lanes}",
+            "of": f"f32x{lanes}",
+        }
+
+    def row(self, run: Run, wide: int) -> Row:
+        position, header = _loop("p0", run)
+        lines: list[str] = []
+        taps = ""
+        if run.bounded:
+            lines.append(f"const mcc_index at0 = {self.rows.origin(position)};")
+            lines.append(f"const mcc_index first0 = {self.rows.first_tap('at0')};")
+            lines.append(f"const mcc_index end0 = {self.rows.end_tap('at0')};")
+            taps = Range("k0", self.rows.kernel, "first0", "end0").header
+        columns = tuple(self.column(run, position, across) for across in _cover(self.columns, wide))
+        return Row(header, tuple(lines), taps, columns)
+
+    def column(self, down: Run, row: str, across: Run) -> Column:
+        position, header = _loop("p1", across)
+        whole = self.channels // self.lanes * self.lanes
+        found = []
+        if whole:
+            one = "{ const mcc_index c = 0;" if whole == self.lanes else Range("c", whole, step=self.lanes).header
+            found.append(self.part(one, down, across, row, position, 0))
+        if self.channels > whole:
+            one = f"{{ const mcc_index c = {whole};"
+            found.append(self.part(one, down, across, row, position, self.channels - whole))
+        return Column(header, tuple(found))
+
+    def part(self, header: str, down: Run, across: Run, row: str, column: str, last: int) -> Channels:
+        points = down.count * across.count
+
+        def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
+            lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
+            index = self.place(view, [row, column], steps, "c" if lane else "0")
+            return Reference(name, index, steps[1], lane, steps[0], across.count)
+
+        hoisted, stores = epilogue_statements(
+            self.kind.epilogue,
+            self.lanes,
+            points,
+            1,
+            last or self.lanes,
+            reference(self.y, "y", [axis.y for axis in self.axes]),
+            [
+                reference(view, name, [axis.extras[number] for axis in self.axes])
+                for number, (view, name) in enumerate(zip(self.extras, self.names[2:], strict=True))
+            ],
+        )
+        at = [f"({axis.origin(p)})" for axis, p in zip(self.axes, (row, column), strict=True)]
+        x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
+        return Channels(header, x_at, points, tuple(self.written(down, across)), last, hoisted, stores)
+
+    def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
+        return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])
+
+    def written(self, down: Run, across: Run) -> list[Tap]:
+        found = []
+        wide = self.columns.kernel
+        for tap0 in range(1 if down.bounded else self.rows.kernel):
+            for tap1 in range(wide):
+                products = []
+                for point in range(down.count * across.count):
+                    y, x = divmod(point, across.count)
+                    if _inside(self.rows, down, y, tap0) and _inside(self.columns, across, x, tap1):
+                        products.append((point, self.x_index(y, x, tap0, tap1, down.bounded)))
+                w = str((tap0 * wide + tap1) * self.lanes)
+                if down.bounded:
+                    w = index_c([wide * self.lanes], ["k0"], tap1 * self.lanes)
+                if products:
+                    found.append(Tap(w, tuple(products)))
+        return found
+
+    def x_index(self, y: int, x: int, tap0: int, tap1: int, bounded: bool) -> str:
+        rows, columns = self.rows, self.columns
+        step = (y * rows.stride + tap0 * rows.dilation) * rows.x
+        step += (x * columns.stride + tap1 * columns.dilation) * columns.x
+        return index_c([1, rows.dilation * rows.x], ["x_at", "k0" if bounded else "0"], step)
+
+
+def _inside(axis: Axis, run: Run, point: int, tap: int) -> bool:
+    """Can the tap of a point lie inside the image? For tiles at edges that is decided here."""
+    if not run.edge or run.bounded:
+        return True
+    return 0 <= (run.first + point) * axis.stride - axis.pad + tap * axis.dilation < axis.size
+
+
+def _cover(axis: Axis, size: int) -> list[Run]:
+    """Tiles from the first position on, as many together as are alike."""
+    first, end = axis.interior
+    runs: list[Run] = []
+    at = 0
+    while at < axis.out:
+        count = min(size, axis.out - at)
+        edge = at < first or at + count > end
+        if runs and not edge and not runs[-1].edge and runs[-1].count == count:
+            runs[-1] = replace(runs[-1], tiles=runs[-1].tiles + 1)
+        else:
+            runs.append(Run(at, count, 1, edge))
+        at += count
+    return runs
+
+
+def _loop(counter: str, run: Run) -> tuple[str, str]:
+    """C of the position where a tile starts, and what opens the loop over tiles, or a block where there is one."""
+    if run.tiles == 1:
+        return str(run.first), "{"
+    return counter, Range(counter, run.first + run.count * run.tiles, str(run.first), step=run.count).header
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _case(name: str, kind: Conv, x: tuple[int, ...], kernel: tuple[int, ...]) -> Case:
+    kind = replace(kind, group=x[1])
+    w = (x[1], 1, *kernel)
+    out = TensorType(f32, kind.out_shape(x, w))
+    last = (0, *range(2, len(x)), 1)
+    types = (TensorType(f32, x), TensorType(f32, w))
+    return Case(name, kind, types, (out,), permute={0: last}, permute_outs={0: last}, constant=frozenset({1}))
