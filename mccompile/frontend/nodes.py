@@ -207,7 +207,8 @@ class NodeReader:
             return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
         if domain not in scope.opsets:
             known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets)
-            raise Invalid(f"the model does not say which version of domain {domain!r} it uses; it names {known}")
+            name = domain or "ai.onnx"
+            raise Invalid(f"the model does not say which version of domain {name!r} it uses; it names {known or 'none'}")
         opset = scope.opsets[domain]
         cls = registry().get((domain, node.op_type))
         sig = signature(domain, node.op_type, opset) if domain in STANDARD_DOMAINS else None
