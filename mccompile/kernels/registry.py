@@ -6,6 +6,7 @@ Kernels are the files `<kind>/<stem>.py` below `kernels_templates/` and below th
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +49,13 @@ class Registry(Mapping[str, Kernel]):
 
     @staticmethod
     def load(extra: Sequence[Path] = ()) -> Registry:
-        files: dict[str, tuple[Path, int]] = {}
-        for number, folder in enumerate([data_folder("kernels_templates"), *extra]):
+        files: dict[str, Path] = {}
+        for folder in [data_folder("kernels_templates"), *extra]:
             if not folder.is_dir():
                 raise WrongUse(
                     Problem("no such kernel folder", str(folder), "", "give an existing folder to --kernels")
                 )
-            files |= {f"{path.parent.name}/{path.stem}": (path, number) for path in folder.glob("*/*__*.py")}
+            files |= {f"{path.parent.name}/{path.stem}": path for path in folder.glob("*/*__*.py")}
         return Registry(files)
 
     @property
@@ -63,7 +64,7 @@ class Registry(Mapping[str, Kernel]):
 
     def __getitem__(self, id: str) -> Kernel:
         if id not in self._loaded:
-            self._loaded[id] = _load(*self._files[id])
+            self._loaded[id] = _load(self._files[id])
         return self._loaded[id]
 
     def __iter__(self) -> Iterator[str]:
@@ -91,8 +92,9 @@ class Registry(Mapping[str, Kernel]):
         return Choice(tuple(candidates), tuple(refusals))
 
 
-def _load(path: Path, source: int) -> Kernel:
-    module = import_file(path, f"mccompile_kernels_{source}.{path.parent.name}.{path.stem}")
+def _load(path: Path) -> Kernel:
+    folder = zlib.crc32(str(path.resolve().parent.parent).encode())  # others may have files of the same name
+    module = import_file(path, f"mccompile_kernels_{folder:08x}.{path.parent.name}.{path.stem}")
     own = [
         c
         for c in vars(module).values()

@@ -1,0 +1,122 @@
+"""Kernels of the user's own: found by folder, chosen by cost, and given all that they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.base.errors import MccError
+from mccompile.driver import Options
+from mccompile.toolchain.run import Model
+from tests import small_models
+from tests.small_models import compiled, random_inputs, reference, written
+
+KERNEL = '''
+"""A matrix product that wants everything the contract offers: dense operands, packed weights, workspace, alignment."""
+import numpy as np
+
+from mccompile.kernels.api import Cost, Kernel, Needs, No
+from mccompile.kinds.gemm import Gemm
+
+
+class Column(Kernel):
+    kind = Gemm
+
+    def cases(self):
+        return []
+
+    def match(self, call, target):
+        if call.ins[0].buffer.dtype.name != "f32" or len(call.ins[0].shape) != 2 or call.kind.epilogue:
+            return No("only plain products of two matrices")
+        columns = call.ins[1].shape[0]
+        return Needs(
+            dense=frozenset({0}), dense_outs=frozenset({0}), align={0: 32, 1: 32}, align_outs={0: 32}, slack={0: 16},
+            constant=frozenset({1}), scratch=4 * columns, scratch_align=64,
+        )
+
+    def cost(self, call, target):
+        return Cost(0.0)
+
+    def pack(self, call, constants):
+        return {1: np.ascontiguousarray(constants[1].array.T)}
+
+    def packing(self, call):
+        return {1: "transposed"}
+
+    def label(self, call):
+        return "product"
+
+    def context(self, call):
+        (m, k), n = call.ins[0].shape, call.outs[0].shape[1]
+        return {"m": m, "k": k, "n": n}
+'''
+TEMPLATE = """${signature}
+{
+    float *const column = (float *)(void *)scratch;
+    for (mcc_index j = 0; j < ${n}; ++j) {
+        for (mcc_index i = 0; i < ${k}; ++i) column[i] = b[j * ${k} + i];
+        for (mcc_index i = 0; i < ${m}; ++i) {
+            float sum = 0.0f;
+            for (mcc_index c = 0; c < ${k}; ++c) sum += a[i * ${k} + c] * column[c];
+            y[i * ${n} + j] = sum;
+        }
+    }
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pair = tmp_path / "kernels" / "gemm"
+    pair.mkdir(parents=True)
+    (pair / "f32_dense_column__c.py").write_text(KERNEL)
+    (pair / "f32_dense_column__c.c.j2").write_text(TEMPLATE)
+    return tmp_path / "kernels"
+
+
+def test_a_kernel_of_ones_own_gets_what_it_needs(folder: Path, tmp_path: Path) -> None:
+    made = small_models.mlp()
+    options = Options(kernels=(folder,), optimize=False)  # without fusing: products without epilogues
+    plan = compiled(made, options).plan
+    steps = [step for step in plan.steps() if step.function.name.startswith("mlp_product")]
+    assert len(steps) == 2
+    aligned = {"y": 32, "a": 32, "b": 32, "scratch": 64}
+    for step in steps:
+        for argument in step.arguments:
+            assert isinstance(argument.address.offset, int)
+            assert argument.address.offset % aligned[argument.role] == 0
+    assert plan.arena_align >= 64
+    assert [entry.packing for entry in plan.entries].count("transposed") == 2
+    inputs = random_inputs(made)
+    results = Model.build(written(made, tmp_path, options)).run(inputs)
+    np.testing.assert_allclose(results["out.put"], reference(made, inputs)["out.put"], rtol=1e-4, atol=1e-5)
+
+
+def test_the_packing_is_part_of_the_identity(folder: Path) -> None:
+    options = Options(kernels=(folder,), optimize=False)
+    before = compiled(small_models.mlp(), options).files["mlp.mcb"]
+    kernel = folder / "gemm" / "f32_dense_column__c.py"
+    kernel.write_text(kernel.read_text().replace('"transposed"', '"transposed, again"'))
+    moved = folder.rename(folder.with_name("moved"))
+    after = compiled(small_models.mlp(), Options(kernels=(moved,), optimize=False)).files["mlp.mcb"]
+    assert before[16:32] != after[16:32]  # the identity; see runtime_c/SPEC.md
+    assert before[-64:] == after[-64:]
+
+
+@pytest.mark.parametrize(
+    ("file", "contents", "complaint"),
+    [
+        ("f32_dense_column__c.c.j2", None, "is missing beside it"),
+        ("f32_dense_column__c.py", "", "defines 0 kernels"),
+        ("f32_dense_column__c.py", "def (", "cannot import"),
+        ("f32_dense_column__c.py", KERNEL.replace("kind = Gemm", "kind = Gemm\n    isa = 'avx2'"), "does not fit"),
+    ],
+)
+def test_a_broken_kernel_is_named(folder: Path, file: str, contents: str | None, complaint: str) -> None:
+    path = folder / "gemm" / file
+    path.unlink() if contents is None else path.write_text(contents)
+    with pytest.raises(MccError, match=complaint) as caught:
+        compiled(small_models.mlp(), Options(kernels=(folder,)))
+    assert str(folder) in str(caught.value)

@@ -1,0 +1,140 @@
+"""bind_storage, before and after: which buffer lies over or inside which."""
+
+from __future__ import annotations
+
+import re
+
+from tests.passes.program.before_after import after, calls
+
+MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__c"'
+
+
+def overlaps(text: str, keep_inputs: bool = False) -> dict[str, str]:
+    """Buffer -> "over x at 0"."""
+    found = re.findall(r"buffer %(\w+): \S+ ((?:over|part) %\w+ at \d+)", after("bind_storage", text, keep_inputs))
+    return {name: where.replace("%", "") for name, where in found}
+
+
+CHAIN = f"""program "p" {{
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Map(expr=@abs(x0.f32)) (%a) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+
+
+def test_an_elementwise_chain_runs_in_one_place() -> None:
+    assert overlaps(CHAIN) == {"a": "over x at 0", "y": "over x at 0"}
+
+
+def test_a_kept_input_is_not_written_over() -> None:
+    assert overlaps(CHAIN, keep_inputs=True) == {"y": "over a at 0"}
+
+
+def test_what_is_read_later_is_not_written_over() -> None:
+    assert overlaps(f"""program "p" {{
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Map(expr=@add(x0.f32, x1.f32)) (%x, %a) -> (%y) {MAP}
+  output "a" %a
+  output "y" %y
+}}
+""") == {"y": "over x at 0"}
+
+
+def test_a_transposed_operand_is_not_written_over() -> None:
+    assert not overlaps(f"""program "p" {{
+  input "x" %x: f32[2,3]
+  buffer %y: f32[3,2]
+  call Map(expr=@neg(x0.f32)) (%x[3,2 by 1,3 at 0]) -> (%y) {MAP}
+  output "y" %y
+}}
+""")
+
+
+def test_an_operand_seen_twice_in_different_ways_is_not_written_over() -> None:
+    assert not overlaps(f"""program "p" {{
+  input "x" %x: f32[3,3]
+  buffer %y: f32[3,3]
+  call Map(expr=@add(x0.f32, x1.f32)) (%x, %x[3,3 by 1,3 at 0]) -> (%y) {MAP}
+  output "y" %y
+}}
+""")
+
+
+def test_a_narrower_result_lies_over_its_operand_a_wider_one_does_not() -> None:
+    text = f"""program "p" {{
+  input "x" %x: FROM[4]
+  buffer %y: TO[4]
+  call Map(expr=@to.TO(x0.FROM)) (%x) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+    assert overlaps(text.replace("FROM", "f32").replace("TO", "i8")) == {"y": "over x at 0"}
+    assert not overlaps(text.replace("FROM", "i8").replace("TO", "f32"))
+
+
+def test_parts_of_a_concat_are_made_in_place_and_the_rest_is_copied() -> None:
+    text = f"""program "p" {{
+  input "x" %x: f32[1,2]
+  buffer %a: f32[1,2]
+  buffer %b: f32[1,3]
+  buffer %y: f32[1,9]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Map(expr=f32(1.0)) () -> (%b) {MAP}
+  call Concat(axis=1) (%a, %x, %b, %x) -> (%y) {CONCAT}
+  output "y" %y
+}}
+""".replace("expr=f32(1.0)", "expr=@f32(1.0)")
+    assert overlaps(text) == {"a": "part y at 0", "b": "part y at 16"}
+    assert calls(after("bind_storage", text))[2:] == [
+        f"call Concat(axis=1) (%x) -> (%y[1,2 by 9,1 at 2]) {CONCAT}",
+        f"call Concat(axis=1) (%x) -> (%y[1,2 by 9,1 at 7]) {CONCAT}",
+    ]
+
+
+def test_a_part_that_is_needed_twice_is_copied() -> None:
+    assert overlaps(f"""program "p" {{
+  input "x" %x: f32[2]
+  buffer %a: f32[2]
+  buffer %y: f32[4]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Concat(axis=0) (%a, %a) -> (%y) {CONCAT}
+  output "y" %y
+}}
+""") == {"a": "over x at 0"}
+
+
+def test_a_part_that_does_not_lie_in_one_piece_is_copied() -> None:
+    assert not overlaps(f"""program "p" {{
+  input "x" %x: f32[2,1]
+  buffer %a: f32[2,3]
+  buffer %y: f32[2,4]
+  call Map(expr=@neg(x0.f32)) (%x[2,3 by 1,0 at 0]) -> (%a) {MAP}
+  call Concat(axis=1) (%a, %x) -> (%y) {CONCAT}
+  output "y" %y
+}}
+""")
+
+
+def test_both_branches_keep_what_the_other_reads() -> None:
+    assert (
+        overlaps(f"""program "p" {{
+  input "x" %x: f32[4]
+  input "flag" %flag: bool[]
+  buffer %y: f32[4]
+  if %flag {{
+    call Map(expr=@neg(x0.f32)) (%x) -> (%y) {MAP}
+  }} else {{
+    call Map(expr=@abs(x0.f32)) (%x[4 by -1 at 3]) -> (%y) {MAP}
+  }}
+  output "y" %y
+}}
+""")
+        == {}
+    )

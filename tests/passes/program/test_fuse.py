@@ -1,0 +1,148 @@
+"""fuse, before and after: as program text."""
+
+from __future__ import annotations
+
+from tests.passes.program.before_after import after, calls
+
+CONV = "strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0), group=1, accumulator=f32"
+
+
+def test_activation_and_residual_go_into_the_epilogue() -> None:
+    before = f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[2,2,1,1] = #w
+  buffer %c: f32[1,2,3,3] from "conv"
+  buffer %s: f32[1,2,3,3] from "add"
+  buffer %y: f32[1,2,3,3] from "relu"
+  call Conv({CONV}) (%x, %w) -> (%c) from "conv"
+  call Map(expr=@add(x0.f32, x1.f32)) (%x, %c) -> (%s) from "add"
+  call Map(expr=@max(x0.f32, f32(0.0))) (%s) -> (%y) from "relu"
+  output "y" %y
+}}
+"""
+    expected = f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[2,2,1,1] = #w
+  buffer %y: f32[1,2,3,3] from "relu"
+  call Conv({CONV}, epilogue=@max(add(x1.f32, x0.f32), f32(0.0))) (%x, %w, %x) -> (%y) from "conv", "add", "relu"
+  output "y" %y
+}}
+"""
+    assert after("fuse", before) == expected
+
+
+def test_a_chain_becomes_one_loop_and_a_transposition_its_strides() -> None:
+    before = """program "p" {
+  input "x" %x: f32[2,3]
+  buffer %a: f32[2,3]
+  buffer %y: f32[3,2]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a)
+  call Map(expr=@mul(x0.f32, x0.f32)) (%a[3,2 by 1,3 at 0]) -> (%y)
+  output "y" %y
+}
+"""
+    assert calls(after("fuse", before)) == [
+        "call Map(expr=@mul(neg(x0.f32), neg(x0.f32))) (%x[3,2 by 1,3 at 0]) -> (%y)"
+    ]
+
+
+def test_a_transposing_copy_becomes_strides_of_the_result() -> None:
+    before = f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[4,2,1,1] = #w
+  buffer %c: f32[1,4,3,3]
+  buffer %y: f32[1,3,3,4]
+  call Conv({CONV}) (%x, %w) -> (%c)
+  call Map(expr=@x0.f32) (%c[1,3,3,4 by 36,3,1,9 at 0]) -> (%y)
+  output "y" %y
+}}
+"""
+    expected = f"call Conv({CONV}, epilogue=@x0.f32) (%x, %w) -> (%y[1,4,3,3 by 36,1,12,4 at 0])"
+    assert calls(after("fuse", before)) == [expected]
+
+
+def untouched(text: str) -> bool:
+    return after("fuse", text) == text
+
+
+def test_what_two_read_is_computed_once() -> None:
+    assert untouched("""program "p" {
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  buffer %z: f32[4]
+  call Map(expr=@exp(x0.f32)) (%x) -> (%a)
+  call Map(expr=@neg(x0.f32)) (%a) -> (%y)
+  call Map(expr=@abs(x0.f32)) (%a) -> (%z)
+  output "y" %y
+  output "z" %z
+}
+""")
+
+
+def test_an_output_stays() -> None:
+    assert untouched("""program "p" {
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  call Map(expr=@exp(x0.f32)) (%x) -> (%a)
+  call Map(expr=@neg(x0.f32)) (%a) -> (%y)
+  output "a" %a
+  output "y" %y
+}
+""")
+
+
+def test_what_is_broadcast_is_not_computed_again_and_again() -> None:
+    assert untouched("""program "p" {
+  input "x" %x: f32[1,4]
+  buffer %a: f32[1,4]
+  buffer %y: f32[3,4]
+  call Map(expr=@exp(x0.f32)) (%x) -> (%a)
+  call Map(expr=@neg(x0.f32)) (%a[3,4 by 0,1 at 0]) -> (%y)
+  output "y" %y
+}
+""")
+
+
+def test_a_slice_of_a_sum_is_not_its_epilogue() -> None:
+    assert untouched(f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[4,2,1,1] = #w
+  buffer %c: f32[1,4,3,3]
+  buffer %y: f32[1,2,3,3]
+  call Conv({CONV}) (%x, %w) -> (%c)
+  call Map(expr=@neg(x0.f32)) (%c[1,2,3,3 by 36,9,3,1 at 18]) -> (%y)
+  output "y" %y
+}}
+""")
+
+
+def test_a_producer_outside_of_a_region_stays_outside() -> None:
+    assert untouched("""program "p" {
+  input "x" %x: f32[4]
+  input "flag" %flag: bool[]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  call Map(expr=@exp(x0.f32)) (%x) -> (%a)
+  if %flag {
+    call Map(expr=@neg(x0.f32)) (%a) -> (%y)
+  } else {
+    call Map(expr=@x0.f32) (%x) -> (%y)
+  }
+  output "y" %y
+}
+""")
+
+
+def test_a_slice_of_a_loop_is_the_loop_over_the_slice() -> None:
+    before = """program "p" {
+  input "x" %x: f32[2,6]
+  buffer %a: f32[2,6]
+  buffer %y: f32[2,2]
+  call Map(expr=@exp(x0.f32)) (%x) -> (%a)
+  call Map(expr=@neg(x0.f32)) (%a[2,2 by 6,2 at 1]) -> (%y)
+  output "y" %y
+}
+"""
+    assert calls(after("fuse", before)) == ["call Map(expr=@neg(exp(x0.f32))) (%x[2,2 by 6,2 at 1]) -> (%y)"]

@@ -1,0 +1,38 @@
+"""pack_constants: equal constants are kept once, whatever they are called."""
+
+from __future__ import annotations
+
+from tests.passes.program.before_after import after
+
+MAP = 'kernel "map/any_strided_loops__c"'
+
+
+def test_equal_constants_are_kept_once() -> None:
+    text = f"""program "p" {{
+  input "x" %x: f32[4]
+  const %first: f32[4] = #w
+  buffer %a: f32[4]
+  const %second: f32[4] = #w
+  buffer %y: f32[4]
+  call Map(expr=@add(x0.f32, x1.f32)) (%x, %first) -> (%a) {MAP}
+  call Map(expr=@mul(x0.f32, x1.f32)) (%a, %second) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+    expected = text.replace("  const %second: f32[4] = #w\n", "").replace("%second", "%first")
+    assert after("pack_constants", text) == expected
+
+
+def test_constants_that_only_look_alike_are_kept_apart() -> None:
+    text = f"""program "p" {{
+  input "x" %x: f32[4]
+  const %wide: f32[4] = #w
+  buffer %a: f32[4]
+  const %square: f32[2,2] = #w
+  buffer %y: f32[4]
+  call Map(expr=@add(x0.f32, x1.f32)) (%x, %wide) -> (%a) {MAP}
+  call Map(expr=@mul(x0.f32, x1.f32)) (%a, %square[4 by 1 at 0]) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+    assert after("pack_constants", text) == text

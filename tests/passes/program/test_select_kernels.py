@@ -1,0 +1,39 @@
+"""select_kernels: every call gets a kernel, or all that get none are named at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from mccompile.base.errors import UnsupportedModel
+from tests.passes.program.before_after import after, calls
+
+
+def test_calls_get_kernels() -> None:
+    text = """program "p" {
+  input "x" %x: f32[2,3]
+  buffer %y: f32[2,3]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%y) from "n"
+  output "y" %y
+}
+"""
+    expected = ['call Map(expr=@neg(x0.f32)) (%x) -> (%y) kernel "map/any_strided_loops__c" from "n"']
+    assert calls(after("select_kernels", text)) == expected
+
+
+def test_all_calls_without_a_kernel_are_named_with_reasons() -> None:
+    text = """program "p" {
+  dim batch in 1..8
+  input "x" %x: f32[batch,3]
+  buffer %y: f32[batch,3]
+  buffer %z: f32[batch,3]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%y) from "first"
+  call Map(expr=@abs(x0.f32)) (%y) -> (%z) from "second"
+  output "z" %z
+}
+"""
+    with pytest.raises(UnsupportedModel) as caught:
+        after("select_kernels", text)
+    said = str(caught.value)
+    assert said.count("no kernel for map on target generic") == 2
+    assert 'node "first"' in said and 'node "second"' in said
+    assert "any_strided_loops__c: the size batch is known only at run time" in said
