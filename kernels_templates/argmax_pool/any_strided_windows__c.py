@@ -49,7 +49,7 @@ class Windows(Kernel):
         kind, x = _kind(call), call.ins[0]
         y, place = call.outs
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
-        found = axes(y, x, None, [place], *window, join=False)
+        found = axes(y, x, (), [place], *window, join=False)
         rows = []
         for number, axis in enumerate(found):
             at = f"at{number}"

@@ -6,19 +6,35 @@ positions whose windows lie inside are taken several at a time, those at the edg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
-from mccompile.base.tensor import TensorType
+from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Product, Range, Tile, best_tile, cut_sum, epilogue_alias, term_c
-from mccompile.kernels.windows import axes
+from mccompile.kernels.tiles import (
+    Product,
+    Range,
+    Tile,
+    best_tile,
+    cut_sum,
+    epilogue_alias,
+    is_constant,
+    pack_rows,
+    packed_lane_c,
+    packed_row,
+    term_c,
+)
+from mccompile.kernels.windows import Axis, axes
 from mccompile.kinds.conv import Conv
 
 Named = tuple[tuple[str, str], ...]  # C names and their values
@@ -68,6 +84,15 @@ class Direct(Kernel):
             _case("long_sum", replace(plain, pads=(0,) * 4), (1, 160, 5, 6), (3, 160, 3, 3)),
             _case("long_sum_channels_last", plain, (1, 150, 5, 6), (3, 150, 3, 3), permute=nhwc),
             _case("weights_transposed", plain, (1, 3, 6, 6), (4, 3, 3, 3), permute={1: (2, 3, 1, 0)}),
+            _case("packed", plain, (1, 3, 8, 9), (12, 3, 3, 3), constant=True),
+            _case("packed_channels_last", plain, (1, 16, 8, 9), (16, 16, 3, 3), permute=nhwc, constant=True),
+            _case("packed_transposed", plain, (1, 3, 8, 9), (6, 3, 3, 3), permute={1: (2, 3, 1, 0)}, constant=True),
+            _case("packed_groups", replace(plain, group=2), (1, 6, 6, 6), (8, 3, 3, 2), constant=True),
+            _case("packed_1x1", replace(plain, pads=(0,) * 4), (2, 7, 5, 3), (13, 7, 1, 1), constant=True),
+            _case("packed_depthwise", replace(plain, group=8), (1, 8, 6, 9), (8, 1, 3, 3), permute=nhwc, constant=True),
+            _case(
+                "packed_tall", Conv((1, 2), (1, 1), (1, 0, 1, 0), 1, f32), (1, 3, 12, 3), (4, 3, 3, 2), constant=True
+            ),
             _case("epilogue", replace(plain, epilogue=relu), (1, 3, 6, 7), (4, 3, 3, 3), extras=1),
             _case("empty_batch", plain, (0, 3, 6, 6), (4, 3, 3, 3)),
             _case("f64", replace(plain, accumulator=f64), (1, 3, 6, 7), (4, 3, 3, 3), dtype=f64),
@@ -93,6 +118,19 @@ class Direct(Kernel):
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         return Cost(static(macs) * 4e-10, code=600)
 
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        if not is_constant(call.ins[1]):
+            return {}
+        w = viewed(call.ins[1], constants[1])
+        steps = w.transpose(*range(2, w.ndim), 1, 0).reshape(-1, w.shape[0])  # taps, inputs; channels
+        return {1: pack_rows(steps, self.printer(call).row)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: f"taps_inputs_{self.printer(call).row}_channels"} if is_constant(call.ins[1]) else {}
+
+    def printer(self, call: Call) -> _Printer:
+        return _Printer(call, self.parameter_names(call)[1])
+
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
@@ -106,7 +144,7 @@ class Direct(Kernel):
         return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return _Printer(call, self.parameter_names(call)[1]).context()
+        return self.printer(call).context()
 
 
 class _Printer:
@@ -117,21 +155,41 @@ class _Printer:
         self.kind, self.call, self.names = _kind(call), call, names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
-        self.group_in, self.group_out = static(self.w.shape[1]), static(self.w.shape[0]) // self.kind.group
         kind, kernel = self.kind, self.w.type.static_shape[2:]
-        self.axes = axes(self.y, self.x, self.w, self.extras, kernel, kind.strides, kind.dilations, kind.pads)
-        wide = [a for a in self.axes if a.out >= 4] or [max(self.axes, key=lambda a: a.out)]
-        self.axes.append(self.axes.pop(self.axes.index(wide[-1])))  # the positions of a tile lie along the last one
+        self.group_in, self.group_out = static(self.w.shape[1]), static(self.w.shape[0]) // kind.group
+        self.w_lane, self.w_input = static(self.w.strides[0]), static(self.w.strides[1])
+        self.axes = self.spatial_axes([static(stride) for stride in self.w.strides[2:]])
         self.last = len(self.axes) - 1
         # Depthwise over channels-last operands: a tile is made of neighbouring channels, which are groups.
         channels_last = abs(static(self.x.strides[1])) < abs(self.axes[-1].x)
         self.lanes_are_groups = kind.group > 1 and self.group_out == 1 and channels_last
+        first, end = self.axes[-1].interior
+        lanes = kind.group if self.lanes_are_groups else self.group_out
+        self.tile = best_tile(end - first, lanes, own_factors=self.lanes_are_groups)
+        channel = index_c([self.group_out, 1], self.channel())
+        if is_constant(self.w):
+            channels, steps = static(self.w.shape[0]), math.prod(kernel) * self.group_in
+            self.row = packed_row(channels, self.tile)
+            self.w_at = packed_lane_c(channel, channels, self.row, steps)
+            self.w_lane, self.w_input = 1, self.row
+            self.axes = self.spatial_axes(
+                [static(stride) * self.group_in * self.row for stride in dense_strides(kernel)]
+            )
+        else:
+            self.w_at = index_c([self.group_out * self.w_lane, self.w_lane], self.channel())
+
+    def spatial_axes(self, w_strides: Sequence[int]) -> list[Axis]:
+        """The positions of a tile lie along the last one."""
+        kind, kernel = self.kind, self.w.type.static_shape[2:]
+        found = axes(self.y, self.x, w_strides, self.extras, kernel, kind.strides, kind.dilations, kind.pads)
+        long = [number for number, axis in enumerate(found) if axis.out >= 4]
+        chosen = long[-1] if long else max(range(len(found)), key=lambda number: found[number].out)
+        return [*found[:chosen], *found[chosen + 1 :], found[chosen]]
 
     def context(self) -> dict[str, Any]:
         kind, point_axis = self.kind, self.axes[self.last]
         first, end = point_axis.interior
-        lanes = kind.group if self.lanes_are_groups else self.group_out
-        wide = best_tile(end - first, lanes, loads_per_result=self.lanes_are_groups)
+        wide = self.tile
         outer = [Range("n", static(self.x.shape[0]))]
         if not self.lanes_are_groups:
             outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
@@ -139,8 +197,8 @@ class _Printer:
         needs_single = point_axis.out != end - first or bool((end - first) % wide.points)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
-            "rows": [self.row(number) for number in range(self.last)],
-            "points": self.row(self.last),
+            "rows": [self.place_along(number) for number in range(self.last)],
+            "points": self.place_along(self.last),
             "inside": f"p{self.last} >= {first} && p{self.last} <= {end - wide.points}",
             "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
             "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
@@ -148,10 +206,10 @@ class _Printer:
             "sum_name": kind.accumulator.name,
             "exact": not kind.accumulator.is_float,
             "x_at": self.place(self.x, self.group_in, origins, [a.x for a in self.axes]),
-            "w_at": index_c([static(self.w.strides[0]) * self.group_out, static(self.w.strides[0])], self.channel()),
+            "w_at": self.w_at,
         }
 
-    def row(self, number: int) -> dict[str, str]:
+    def place_along(self, number: int) -> dict[str, str]:
         axis = self.axes[number]
         at = f"at{number}"
         return {
@@ -192,7 +250,7 @@ class _Printer:
         used = [loop.counter for loop in self.sum_loops(clamped)]
         counters = [name if name in used else "0" for name in ("c", *(f"k{i}" for i in range(len(self.axes))))]
         x_strides = [static(self.x.strides[1]), *(a.x * a.dilation for a in self.axes)]
-        w_strides = [static(self.w.strides[1]), *(a.w for a in self.axes)]
+        w_strides = [self.w_input, *(a.w for a in self.axes)]
         zeros, loads, products = self.products(tile)
         lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
         lines, store = self.epilogue(tile)
@@ -231,7 +289,7 @@ class _Printer:
                 step = static(view.strides[0])
                 at = index_c([step * self.group_out, step, step], [*self.channel(), str(lane)])
                 zeros.append((zero, term_c(self.w.buffer.dtype, "w_zero", at, total)))
-            step = lane * static(self.w.strides[0])
+            step = lane * self.w_lane
             loads.append((f"w{lane}", term_c(self.w.buffer.dtype, "w", _moved("w_in", step), total, zero)))
         products = [
             Product(tile.result(lane, point), f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}", f"w{lane}")
@@ -277,7 +335,8 @@ def _case(
     dtype: Any = f32,
     extras: int = 0,
     permute: Mapping[int, tuple[int, ...]] | None = None,
+    constant: bool = False,
 ) -> Case:
     out = TensorType(dtype, kind.out_shape(x, w))
     ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
-    return Case(name, kind, ins, (out,), permute=permute or {})
+    return Case(name, kind, ins, (out,), permute=permute or {}, constant=frozenset({1} if constant else ()))

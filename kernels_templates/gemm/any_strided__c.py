@@ -11,14 +11,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    View,
+    static_views,
+    supports_types,
+    viewed,
+)
 from mccompile.kernels.loops import Loop, index_c, nest
-from mccompile.kernels.tiles import Product, Range, Tile, best_cover, cut_sum, epilogue_alias, term_c
+from mccompile.kernels.tiles import (
+    Product,
+    Range,
+    Tile,
+    best_cover,
+    cut_sum,
+    epilogue_alias,
+    is_constant,
+    pack_rows,
+    packed_lane_c,
+    packed_row,
+    term_c,
+)
 from mccompile.kinds.gemm import Gemm
 
 
@@ -56,6 +83,11 @@ class Strided(Kernel):
             _case("long_sum", plain, (3, 5000), (5000, 5)),
             _case("nothing_to_add", plain, (3, 0), (0, 5)),
             _case("empty", plain, (0, 3), (3, 5)),
+            _case("packed", plain, (5, 6), (6, 21), constant=True),
+            _case("packed_vector", plain, (1, 40), (40, 37), constant=True),
+            _case("packed_transposed", plain, (3, 17), (17, 16), permute={1: (1, 0)}, constant=True),
+            _case("constant_batches", plain, (2, 3, 4), (2, 4, 5), constant=True),
+            _case("packed_long_sum", plain, (3, 1500), (1500, 5), constant=True),
             _case("epilogue", replace(plain, epilogue=relu), (5, 6), (6, 9), extras=1),
             _case("f64", Gemm(f64), (5, 6), (6, 9), dtype=f64),
             _case("i32", Gemm(i32), (5, 6), (6, 9), dtype=i32, span=2**31 - 1),
@@ -80,6 +112,18 @@ class Strided(Kernel):
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         return Cost(static(macs) * 4e-10, code=500)
 
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        if not _is_packed(call):
+            return {}
+        b = viewed(call.ins[1], constants[1])
+        return {1: pack_rows(b.reshape(-1, *b.shape[-2:])[0], self.printer(call).row)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: f"rows_of_{self.printer(call).row}_columns"} if _is_packed(call) else {}
+
+    def printer(self, call: Call) -> _Printer:
+        return _Printer(call, self.parameter_names(call)[1])
+
     def label(self, call: Call) -> str:
         a, b = call.ins[:2]
         return "_".join(["gemm", *(map(str, call.outs[0].shape[:-2])), f"{a.shape[-2]}x{a.shape[-1]}x{b.shape[-1]}"])
@@ -90,7 +134,7 @@ class Strided(Kernel):
         return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return _Printer(call, self.parameter_names(call)[1]).context()
+        return self.printer(call).context()
 
 
 class _Printer:
@@ -105,15 +149,17 @@ class _Printer:
         self.a_zero = zeros[0] if self.kind.a_zero else None
         self.b_zero = zeros[-1] if self.kind.b_zero else None
         self.views = [self.y, *call.ins]
+        self.depth = static(self.a.shape[-1])
+        self.packed = _is_packed(call)
+        self.tile = best_cover(self.rows, self.columns)
+        self.row = packed_row(self.columns, self.tile)
         batch = [static(dim) for dim in self.y.shape[:-2]]
         self.batches = nest(batch, self.views, prefix="n")
 
     def context(self) -> dict[str, Any]:
         total = self.kind.accumulator
-        depth = static(self.a.shape[-1])
-        around, inside = cut_sum([Range("k", depth)] if depth != 1 else [], total)
-        step = "k" if depth != 1 else "0"
-        a, b = self.batches.index(1), self.batches.index(2)
+        around, inside = cut_sum([Range("k", self.depth)] if self.depth != 1 else [], total)
+        step = "k" if self.depth != 1 else "0"
         return {
             "batches": [_range(loop) for loop in self.batches.loops],
             "blocks": self.blocks(),
@@ -122,13 +168,22 @@ class _Printer:
             "sum_type": total.compute_c,
             "sum_name": total.name,
             "exact": not total.is_float,
-            "a_in": index_c([1, static(self.a.strides[-2]), static(self.a.strides[-1])], [a, "i", step]),
-            "b_in": index_c([1, static(self.b.strides[-1]), static(self.b.strides[-2])], [b, "j", step]),
+            "a_in": index_c(
+                [1, static(self.a.strides[-2]), static(self.a.strides[-1])], [self.batches.index(1), "i", step]
+            ),
+            "b_in": self.b_in(step),
         }
+
+    def b_in(self, step: str) -> str:
+        batch = self.batches.index(2)
+        if self.packed:
+            column = packed_lane_c("j", self.columns, self.row, self.depth)
+            return index_c([1, 1, self.row], [batch, column, step])
+        return index_c([1, static(self.b.strides[-1]), static(self.b.strides[-2])], [batch, "j", step])
 
     def blocks(self) -> list[Block]:
         """The parts of the result, with whatever is longer in the outer loop: its operand is read once."""
-        tile = best_cover(self.rows, self.columns)
+        tile = self.tile
         rows = _parts("i", self.rows, tile.points)
         columns = _parts("j", self.columns, tile.lanes)
         if self.columns >= self.rows:
@@ -137,6 +192,7 @@ class _Printer:
 
     def block(self, outer: str, inner: str, tile: Tile) -> Block:
         total = self.kind.accumulator
+        b_lane = 1 if self.packed else static(self.b.strides[-1])
         zeros: list[tuple[str, str]] = []
         loads: list[tuple[str, str]] = []
         for point in range(tile.points):
@@ -145,7 +201,7 @@ class _Printer:
             loads.append((f"a_{point}", term_c(self.a.buffer.dtype, "a", at, total, zero)))
         for lane in range(tile.lanes):
             zero = self.zero(f"zero_b{lane}", "b_zero", self.b_zero, "j", lane, zeros)
-            at = _moved("b_in", lane * static(self.b.strides[-1]))
+            at = _moved("b_in", lane * b_lane)
             loads.append((f"b_{lane}", term_c(self.b.buffer.dtype, "b", at, total, zero)))
         products = [
             Product(tile.result(lane, point), f"a_{point}", f"b_{lane}")
@@ -191,6 +247,13 @@ def _kind(call: Call) -> Gemm:
     return call.kind
 
 
+def _is_packed(call: Call) -> bool:
+    """A constant matrix is packed, if it is one and the same for every batch."""
+    b = call.ins[1]
+    one = all(dim == 1 or stride == 0 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
+    return one and is_constant(b) and 0 not in b.shape
+
+
 def _range(loop: Loop) -> Range:
     return Range(loop.counter, loop.extent)
 
@@ -222,7 +285,10 @@ def _case(
     extras: int = 0,
     permute: Mapping[int, tuple[int, ...]] | None = None,
     span: float = 2,
+    constant: bool = False,
 ) -> Case:
     out = TensorType(dtype, (*a[:-1], b[-1]))
     ins = (TensorType(dtype, a), TensorType(dtype, b), *[out] * extras)
-    return Case(name, kind, ins, (out,), permute=permute or {}, ranges={0: (-span, span), 1: (-span, span)})
+    ranges = {0: (-span, span), 1: (-span, span)}
+    constants = frozenset({1} if constant else ())
+    return Case(name, kind, ins, (out,), permute=permute or {}, constant=constants, ranges=ranges)

@@ -104,7 +104,7 @@ class _Printer:
         self.extras = call.ins[1:]
         kind = self.kind
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
-        self.axes = axes(self.y, self.x, None, self.extras, *window, join=False)
+        self.axes = axes(self.y, self.x, (), self.extras, *window, join=False)
         # Where the padded image ends along each axis: that far elements count, with count_include_pad.
         self.pads_after = kind.pads[len(kind.kernel) :]
         wide = [i for i, a in enumerate(self.axes) if a.out >= 4] or [len(self.axes) - 1]

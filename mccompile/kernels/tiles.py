@@ -2,7 +2,7 @@
 
 A tile is `points` x `lanes` results (positions x output channels, rows x columns). Every loaded number is used once per
 row or column of the tile. Named scalars, not arrays: compilers keep them in registers, and make vectors of them where
-operands lie side by side.
+factors lie side by side along the lanes. That is why constant weights are packed by lanes.
 
 Invariant: long float sums are added up in pieces of about `PIECE` terms, whose sums are added up in turn, so rounding
 errors grow with the length of a piece and the number of pieces, not with their product.
@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..base.dtypes import DType
 from ..expr.scalar_c import cast_c, load_c
-from ..program.ir import Call
+from ..program.ir import CONSTANT, Call, View
 from .api import elementwise_alias
 
 PIECE = 128
@@ -57,7 +59,7 @@ class Tile:
         return self.points * self.lanes
 
     def result(self, lane: int, point: int) -> int:
-        return lane * self.points + point
+        return point * self.lanes + lane
 
     @property
     def declarations(self) -> str:
@@ -72,50 +74,50 @@ class Tile:
         """C for the number of the result at `lane` and `point`."""
         if self.points == 1 or self.lanes == 1:
             return "0" if self.count == 1 else "lane" if self.points == 1 else "point"
-        return f"lane * {self.points} + point"
+        return f"point * {self.lanes} + lane"
 
 
-def sizes(limit: int, most: int) -> list[int]:
-    """Candidates for one side of a tile over `limit` results."""
-    return list(range(1, max(1, min(limit, most)) + 1))
+def best_tile(points: int, lanes: int, own_factors: bool = False) -> Tile:
+    """The tile with the least work for `points` x `lanes` results. Points left over are computed one at a time; lanes
+    are divided evenly. `own_factors`: no two results share a factor of x (depthwise over neighbouring channels)."""
 
+    def work(tile: Tile) -> float:
+        rest = Tile(1, tile.lanes)
+        whole = points // tile.points * effort(tile, own_factors)
+        return (whole + points % tile.points * effort(rest, own_factors)) * (lanes // tile.lanes)
 
-def best_tile(points: int, lanes: int, loads_per_result: bool = False) -> Tile:
-    """The tile with the least work for `points` x `lanes` results: loads and products per result. Points left over
-    are computed one at a time; lanes are divided evenly. `loads_per_result`: each result has a factor of its own
-    (depthwise over neighbouring channels)."""
-
-    def effort(tile: Tile) -> float:
-        left = tile.points + tile.lanes if not loads_per_result else tile.count + tile.lanes
-        whole = (points // tile.points) * (left + tile.count)
-        rest = (points % tile.points) * (1 + tile.lanes + tile.lanes)
-        blocks = -(-lanes // tile.lanes)
-        waiting = 4 / min(4, tile.count)  # fewer than four chains of additions wait for each other
-        return (whole * waiting + rest * 4 / min(4, tile.lanes)) * blocks
-
-    candidates = [
-        Tile(p, n)
-        for n in sizes(lanes, MAX_RESULTS)
-        for p in sizes(points, 8)
-        if n * p <= MAX_RESULTS and lanes % n == 0
-    ]
-    return min(candidates, key=lambda t: (effort(t), -(t.points % 4 == 0), -(t.lanes % 4 == 0), t.lanes))
+    return min((t for t in _tiles(points, lanes) if lanes % t.lanes == 0), key=lambda t: (work(t), -t.points))
 
 
 def best_cover(points: int, lanes: int) -> Tile:
     """The tile for a matrix of `points` x `lanes` results whose last rows and columns, if any are left over, get
     smaller tiles of their own."""
 
-    def effort(tile: Tile) -> float:
-        total = 0.0
-        for high, rows in ((tile.points, points // tile.points), (points % tile.points, 1)):
-            for wide, columns in ((tile.lanes, lanes // tile.lanes), (lanes % tile.lanes, 1)):
-                waiting = 4 / max(1, min(4, high * wide))  # fewer than four chains of additions wait for each other
-                total += rows * columns * (high + wide + high * wide) * waiting if high * wide else 0
-        return total
+    def work(tile: Tile) -> float:
+        rows = ((tile.points, points // tile.points), (points % tile.points, 1))
+        columns = ((tile.lanes, lanes // tile.lanes), (lanes % tile.lanes, 1))
+        return sum(h * w * effort(Tile(high, wide)) for high, h in rows for wide, w in columns if high and wide)
 
-    candidates = [Tile(p, n) for n in sizes(lanes, MAX_RESULTS) for p in sizes(points, 8) if n * p <= MAX_RESULTS]
-    return min(candidates, key=lambda t: (effort(t), -(t.lanes % 4 == 0), -(t.points % 4 == 0), t.points))
+    return min(_tiles(points, lanes), key=lambda t: (work(t), -t.points))
+
+
+def effort(tile: Tile, own_factors: bool = False) -> float:
+    """Roughly what one step of the sums of a tile takes: loads and products, four lanes at once where they divide by
+    four. Fewer than four chains of additions wait for each other."""
+    width = 4 if tile.lanes % 4 == 0 else 1
+    products = tile.count / width
+    loads = (products if own_factors else tile.points) + tile.lanes / width
+    return (loads + products) * (2 - min(4, products) / 4)
+
+
+def _tiles(points: int, lanes: int) -> list[Tile]:
+    """Every tile that fits registers and the result."""
+    return [
+        Tile(p, n)
+        for n in range(1, min(max(lanes, 1), MAX_RESULTS) + 1)
+        if n != lanes or n not in (8, 16)  # see packed_row: two smaller tiles beside each other
+        for p in range(1, min(max(points, 1), MAX_RESULTS // n, 8) + 1)
+    ]
 
 
 def cut_sum(loops: Sequence[Range], dtype: DType) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -151,6 +153,35 @@ def term_c(dtype: DType, pointer: str, index: str, total: DType, zero: str = "")
     """C that reads a factor of a product as a number of the sum's type, less its zero point."""
     value = cast_c(load_c(dtype, pointer, index), dtype, total)
     return f"mcc_sub_{total}({value}, {zero})" if zero else value
+
+
+def packed_row(lanes: int, tile: Tile) -> int:
+    """How many lanes lie side by side in packed weights: those of a few tiles. Tiles without gaps between their steps
+    mislead gcc: it makes vectors across the steps of the sum, at a quarter of the speed."""
+    blocks, rest = divmod(lanes, tile.lanes)
+    if rest or blocks < 2:
+        return lanes
+    return tile.lanes * next(n for n in range(2, blocks + 1) if blocks % n == 0)
+
+
+def packed_lane_c(lane: str, lanes: int, row: int, steps: int) -> str:
+    """C for the place of a lane's first weight, where rows of so many lanes lie one below the other for all steps of
+    the sum."""
+    if row == lanes:
+        return lane
+    name = lane if lane.isidentifier() else f"({lane})"
+    return f"{name} / {row} * {row * steps} + {name} % {row}"
+
+
+def pack_rows(weights: np.ndarray, row: int) -> np.ndarray:
+    """Weights [steps of the sum, lanes] as rows."""
+    steps, lanes = weights.shape
+    return np.ascontiguousarray(weights.reshape(steps, lanes // row, row).transpose(1, 0, 2))
+
+
+def is_constant(view: View) -> bool:
+    """Such an operand may be packed; what is computed at run time lies as it does."""
+    return view.buffer.role == CONSTANT
 
 
 def epilogue_alias(call: Call, fixed: int) -> dict[tuple[int, int], int]:

@@ -62,7 +62,7 @@ class Axis:
 def axes(
     out: View,
     x: View,
-    w: View | None,
+    w: Sequence[int],
     extras: Sequence[View],
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -70,8 +70,8 @@ def axes(
     pads: Sequence[int],
     join: bool = True,
 ) -> list[Axis]:
-    """One per spatial axis; with `join`, neighbours over which nothing slides (1x1 windows) become one where they lie
-    evenly in every view."""
+    """One per spatial axis; `w` are strides of the weights along them, if there are any. With `join`, neighbours over
+    which nothing slides (1x1 windows) become one where they lie evenly in every view."""
     found: list[Axis] = []
     for number, size in enumerate(kernel):
         at = number + 2
@@ -84,7 +84,7 @@ def axes(
             pads[number],
             static(x.strides[at]),
             static(out.strides[at]),
-            static(w.strides[at]) if w is not None else 0,
+            w[number] if w else 0,
             tuple(static(extra.strides[at]) for extra in extras),
         )
         if join and found and (joined := _joined(found[-1], axis)):

@@ -30,7 +30,7 @@ def ints(*shape: int, dtype: type = np.int32) -> np.ndarray:
 
 
 def products() -> Iterator[One]:
-    for label, a, b in (
+    shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = (
         ("matrices", (5, 7), (7, 3)),
         ("vectors", (7,), (7,)),
         ("vector_and_matrix", (7,), (7, 3)),
@@ -42,8 +42,9 @@ def products() -> Iterator[One]:
         ("batches", (2, 1, 5, 7), (3, 7, 4)),
         ("one_matrix_in_a_batch", (2, 3, 5, 7), (1, 1, 7, 4)),
         ("long", (3, 2500), (2500, 2)),
-    ):
-        yield One(label, "MatMul", [floats(*a), floats(*b)], constant=frozenset({1}))
+    )
+    for label, left, right in shapes:
+        yield One(label, "MatMul", [floats(*left), floats(*right)], constant=frozenset({1}))
     yield One("product_f64", "MatMul", [floats(2, 3, dtype=np.float64), floats(3, 4, dtype=np.float64)])
     a, b, c = floats(5, 7), floats(7, 3), floats(3)
     yield One("gemm", "Gemm", [a, b, c], constant=frozenset({1, 2}))

@@ -55,8 +55,7 @@ def simple() -> Iterator[One]:
         [[0, 1, 1, 5, 6], [1, 0, 0, 8, 7], [0, 3, 3, 3, 3], [1, 6, 5, 20, 30], [0, 5, 5, 2, 2]], np.float32
     )
     for scale in (1.0, 0.5):
-        attributes = {"pooled_shape": (2, 3), "spatial_scale": scale}
-        yield One(f"MaxRoiPool_{scale}", "MaxRoiPool", [X, regions], attributes)
+        yield One(f"MaxRoiPool_{scale}", "MaxRoiPool", [X, regions], {"pooled_shape": (2, 3), "spatial_scale": scale})
 
 
 def wanted(opset: int) -> list[One]:

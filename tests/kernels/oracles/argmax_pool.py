@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccompile.base.dims import static
 from mccompile.kinds.argmax_pool import ArgmaxPool
 
 
 def oracle(kind: ArgmaxPool, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    space = tuple(int(size) for size in kind.space)
+    space = tuple(static(size) for size in kind.space)
     y = np.zeros((*x.shape[:2], *space), x.dtype)
     places = np.zeros(y.shape, np.int64)
     numbers = np.arange(np.prod(x.shape[2:])).reshape(x.shape[2:], order="F" if kind.column_major else "C")

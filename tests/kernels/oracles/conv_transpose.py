@@ -6,13 +6,14 @@ import itertools
 
 import numpy as np
 
+from mccompile.base.dims import static
 from mccompile.expr.evaluate import evaluate
 from mccompile.kinds.conv_transpose import ConvTranspose
 
 
 def oracle(kind: ConvTranspose, x: np.ndarray, w: np.ndarray, *extras: np.ndarray) -> np.ndarray:
     inputs, outputs = x.shape[1] // kind.group, w.shape[1]
-    space = [int(size) for size in kind.space]
+    space = [static(size) for size in kind.space]
     y = np.zeros((x.shape[0], outputs * kind.group, *space), np.float64)
     x_wide, w_wide = x.astype(np.float64), w.astype(np.float64)
     for place in np.ndindex(*x.shape[2:]):
@@ -23,7 +24,7 @@ def oracle(kind: ConvTranspose, x: np.ndarray, w: np.ndarray, *extras: np.ndarra
                 continue
             for group in range(kind.group):
                 part = slice(group * inputs, (group + 1) * inputs)
-                weights = w_wide[(part, slice(None), *tap)]
+                weights = w_wide[part][np.index_exp[...] + tap]
                 target = (slice(None), slice(group * outputs, (group + 1) * outputs), *at)
                 y[target] += x_wide[(slice(None), part, *place)] @ weights
     element = y.astype(kind.accumulator.numpy)

@@ -9,10 +9,11 @@ from mccompile.kinds.gemm import Gemm
 
 
 def oracle(kind: Gemm, a: np.ndarray, b: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-    total = np.float64 if kind.accumulator.is_float else np.int64
+    total: type[np.generic] = np.float64 if kind.accumulator.is_float else np.int64
     zeros = list(rest[: kind.fixed - 2])
     extras = rest[kind.fixed - 2 :]
-    a_wide, b_wide = a.astype(total), b.astype(total)
+    a_wide: np.ndarray = a.astype(total)
+    b_wide: np.ndarray = b.astype(total)
     if kind.a_zero:
         a_wide = a_wide - zeros.pop(0).astype(total)[..., :, None]
     if kind.b_zero:

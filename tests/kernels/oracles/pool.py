@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccompile.base.dims import static
 from mccompile.expr.evaluate import evaluate
 from mccompile.kinds.pool import Pool
 
 
 def oracle(kind: Pool, x: np.ndarray, *extras: np.ndarray) -> np.ndarray:
     rank = len(kind.kernel)
-    space = tuple(int(size) for size in kind.space)
+    space = tuple(static(size) for size in kind.space)
     wide = x.astype(np.float64)
     y = np.zeros((*x.shape[:2], *space), np.float64)
     for place in np.ndindex(*space):
