@@ -208,7 +208,7 @@ class NodeReader:
         if domain not in scope.opsets:
             known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets)
             name = domain or "ai.onnx"
-            raise Invalid(f"the model does not say which version of domain {name!r} it uses; it names {known or 'none'}")
+            raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
         opset = scope.opsets[domain]
         cls = registry().get((domain, node.op_type))
         sig = signature(domain, node.op_type, opset) if domain in STANDARD_DOMAINS else None

@@ -198,7 +198,7 @@ CASES = {
         """
         error: wrong operator com.maker.Thing
           where  node "n1" (com.maker.Thing) in net.onnx
-          why    the model does not say which version of domain 'com.maker' it uses; it names 'ai.onnx', 'my'
+          why    the model does not say its version of domain 'com.maker'; it names 'ai.onnx', 'my'
           fix    correct the model, or export it again
         """,
     ),
