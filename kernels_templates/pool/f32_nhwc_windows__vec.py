@@ -1,0 +1,208 @@
+"""pool in vectors along channels, for operands that lie channels-last: largest and mean elements of windows.
+
+Which elements of a window lie inside the image is worked out once per position and axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, cut_sum, epilogue_alias
+from mccompile.kernels.vector_tiles import (
+    Groups,
+    Reference,
+    TileSize,
+    best_lanes,
+    epilogue_statements,
+    vector_headers,
+    vector_refusal,
+)
+from mccompile.kernels.windows import Axis, axes
+from mccompile.kinds.pool import Pool
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of equal groups of channels."""
+
+    header: str
+    vectors: int
+    loads: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+class ChannelsLast(Kernel):
+    kind = Pool
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        largest = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
+        mean = replace(largest, algorithm="average")
+        whole = replace(mean, kernel=(9, 7), strides=(1, 1), pads=(0, 0, 0, 0))
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        cases = [_case(f"max_{c}", largest, (1, c, 7, 8), (4, 4)) for c in (1, 3, 15, 16, 17, 33, 100)]
+        cases += [
+            _case("max_dilated", replace(largest, dilations=(2, 3), strides=(1, 1)), (2, 20, 9, 12), (7, 8)),
+            _case("max_overhanging", replace(largest, pads=(0, 0, 0, 0)), (1, 5, 8, 8), (4, 4)),
+            _case("max_1d", Pool("max", (4,), (3,), (1,), (0, 1), (), f32), (2, 12, 25), (8,)),
+            _case("mean", mean, (1, 19, 9, 16), (5, 8)),
+            _case("mean_with_pad", replace(mean, count_include_pad=True), (1, 24, 10, 10), (6, 6)),
+            _case("mean_global", whole, (2, 35, 9, 7), (1, 1)),
+            _case("mean_long", replace(whole, kernel=(40, 30)), (1, 6, 40, 30), (1, 1)),
+        ]
+        case = _case("epilogue", replace(mean, epilogue=relu), (1, 19, 9, 16), (5, 8))
+        ins, permute = (*case.ins, case.outs[0]), {**case.permute, 1: (0, 2, 3, 1)}
+        return [*cases, replace(case, ins=ins, permute=permute)]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, x, y = _kind(call), call.ins[0], call.outs[0]
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if kind.algorithm not in ("max", "average") or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+            return No("only for the largest and the mean of 32-bit floats")
+        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
+            return No("operand or result does not lie channels-last")
+        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[1:]):
+            return No("an operand of the epilogue does not lie channels-last")
+        if 0 in (*x.shape[1:], *y.shape[1:]):
+            return No("there is nothing to compute")
+        channels = static(x.shape[1])
+        lanes = best_lanes(channels, target)
+        vectors = min(-(-channels // lanes), 8 if target.option("vector_registers", 16) > 16 else 4)
+        alias = epilogue_alias(call, kind.fixed)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        terms = static(call.outs[0].type.count) * prod(_kind(call).kernel)
+        return Cost(terms * 1e-10, code=600)
+
+    def label(self, call: Call) -> str:
+        kind = _kind(call)
+        kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        space = "x".join(map(str, call.ins[0].shape[2:]))
+        return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Layout(call, self.parameter_names(call)[1]).context()
+
+
+class _Layout:
+    """Loops and C of indices for one call. Counters: n batch, c channels, p0.. positions, k0.. elements of the window;
+    at0.. are the places of the first elements."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.names = _kind(call), names
+        self.x, self.y, self.extras = call.ins[0], call.outs[0], call.ins[1:]
+        kind = self.kind
+        window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
+        self.axes = axes(self.y, self.x, (), self.extras, *window, join=False)
+        self.pads_after = kind.pads[len(kind.kernel) :]
+        self.batch, self.channels = static(self.x.shape[0]), static(self.x.shape[1])
+        self.lanes, self.vectors = call.blocks
+
+    def context(self) -> dict[str, Any]:
+        kind = self.kind
+        loops = [
+            Range(f"k{n}", a.kernel) if a.always_inside else Range(f"k{n}", a.kernel, f"first{n}", f"end{n}")
+            for n, a in enumerate(self.axes)
+        ]
+        around, inside = ((), tuple(loops)) if kind.algorithm == "max" else cut_sum(loops, f32)
+        return {
+            "outer": [Range("n", self.batch)] if self.batch != 1 else [],
+            "rows": [self.row(number, axis) for number, axis in enumerate(self.axes)],
+            "parts": self.parts(),
+            "combine": kind.algorithm,
+            "start": "-INFINITY" if kind.algorithm == "max" else "0.0f",
+            "count": self.count() if kind.algorithm == "average" else "",
+            "around": around,
+            "inside": inside,
+            "vector": f"mcc_f32x{self.lanes}",
+            "of": f"f32x{self.lanes}",
+        }
+
+    def row(self, number: int, axis: Axis) -> dict[str, str]:
+        at = f"at{number}"
+        origin = f"const mcc_index {at} = {axis.origin(f'p{number}')};"
+        return {
+            "loop": Range(f"p{number}", axis.out).header,
+            "at": origin if axis.x or not axis.always_inside else "",
+            "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
+            "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
+        }
+
+    def parts(self) -> list[Part]:
+        found = []
+        for begin, end, vectors, last in Groups(TileSize(self.lanes, 1, self.vectors), self.channels).parts():
+            step = vectors * self.lanes
+            one = end - begin == step
+            header = f"{{ const mcc_index c = {begin};" if one else Range("c", end, str(begin), step=step).header
+            at = [*(f"at{n}" for n in range(len(self.axes))), *(f"k{n}" for n in range(len(self.axes)))]
+            index = self.place(self.x, at, [*(a.x for a in self.axes), *(a.x * a.dilation for a in self.axes)], "c")
+            loads = []
+            for vector in range(vectors):
+                place = f"x + ({index}" + (f" + {vector * self.lanes})" if vector else ")")
+                full = vector < vectors - 1 or last == self.lanes
+                part = f"mcc_load_f32x{self.lanes}({place})"
+                loads.append(part if full else f"mcc_load_part_f32x{self.lanes}({place}, {last})")
+            found.append(Part(header, vectors, tuple(loads), self.epilogue(vectors, last)))
+        return found
+
+    def epilogue(self, vectors: int, last: int) -> tuple[str, ...]:
+        positions = [f"p{number}" for number in range(len(self.axes))]
+
+        def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
+            lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
+            return Reference(name, self.place(view, positions, steps, "c" if lane else "0"), 0, lane)
+
+        extras = [
+            reference(view, name, [axis.extras[number] for axis in self.axes])
+            for number, (view, name) in enumerate(zip(self.extras, self.names[1:], strict=True))
+        ]
+        y = reference(self.y, "y", [axis.y for axis in self.axes])
+        hoisted, stores = epilogue_statements(self.kind.epilogue, self.lanes, 1, vectors, last, y, extras)
+        return (*hoisted, *stores)
+
+    def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
+        return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])
+
+    def count(self) -> str:
+        """C for how many elements a mean is of."""
+        factors = [self.count_along(number, axis) for number, axis in enumerate(self.axes)]
+        if all(factor.isdigit() for factor in factors):
+            return f"{prod(map(int, factors))}.0f"
+        return f"(float)({' * '.join(factors)})"
+
+    def count_along(self, number: int, axis: Axis) -> str:
+        if axis.always_inside:
+            return str(axis.kernel)
+        if not self.kind.count_include_pad:
+            return f"(end{number} - first{number})"
+        padded = replace(axis, size=axis.size + self.pads_after[number])
+        last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
+        return str(axis.kernel) if last < padded.size else f"({padded.end_tap(f'at{number}')})"
+
+
+def _kind(call: Call) -> Pool:
+    assert isinstance(call.kind, Pool)
+    return call.kind
+
+
+def _case(name: str, kind: Pool, x: tuple[int, ...], space: tuple[int, ...]) -> Case:
+    out = TensorType(f32, (*x[:2], *space))
+    last = (0, *range(2, len(x)), 1)
+    kind = replace(kind, space=space)
+    return Case(name, kind, (TensorType(f32, x),), (out,), permute={0: last}, permute_outs={0: last})

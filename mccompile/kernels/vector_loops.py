@@ -1,0 +1,61 @@
+"""Loops over strided views in vectors: which axis the vectors run along, and loads of operands of any layout along it.
+
+Invariant: along the innermost loop the result has stride 1 and every operand stride 1 or 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..base.dims import static
+from ..program.ir import View
+from .loops import Nest, nest
+
+SHORTEST = 4  # rows of fewer elements are left to scalar code
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A loop over whole vectors of a row, or the vector that is left over."""
+
+    header: str
+    lanes: int  # that count
+
+    def load(self, of: int, pointer: str, index: str, stride: int) -> str:
+        if not stride:
+            return f"mcc_set_f32x{of}({pointer}[{index}])"
+        if self.lanes < of:
+            return f"mcc_load_part_f32x{of}({pointer} + {index}, {self.lanes})"
+        return f"mcc_load_f32x{of}({pointer} + {index})"
+
+    def store(self, of: int, pointer: str, index: str, value: str) -> str:
+        if self.lanes < of:
+            return f"mcc_store_part_f32x{of}({pointer} + {index}, {self.lanes}, {value});"
+        return f"mcc_store_f32x{of}({pointer} + {index}, {value});"
+
+
+def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
+    """Loops over views of one shape in the order in which the first of them, the result, lies in memory; or why vectors
+    cannot do it."""
+    first = views[0]
+    strides = [static(stride) for stride in first.strides]
+    order = sorted(range(len(strides)), key=lambda axis: (first.shape[axis] != 1, -abs(strides[axis])))
+    loops = nest([static(first.shape[axis]) for axis in order], [view.permuted(order) for view in views], prefix=prefix)
+    if not loops.loops or loops.loops[-1].extent < SHORTEST:
+        return "rows are too short for vectors"
+    if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):
+        return "elements do not lie side by side"
+    return loops
+
+
+def chunks(counter: str, extent: int, lanes: int) -> list[Chunk]:
+    whole = extent // lanes * lanes
+    found = []
+    if whole > lanes:
+        found.append(Chunk(f"for (mcc_index {counter} = 0; {counter} < {whole}; {counter} += {lanes}) {{", lanes))
+    elif whole:
+        found.append(Chunk(f"{{ const mcc_index {counter} = 0;", lanes))
+    if extent > whole:
+        found.append(Chunk(f"{{ const mcc_index {counter} = {whole};", extent - whole))
+    return found
