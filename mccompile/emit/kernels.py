@@ -47,7 +47,7 @@ def kernel_files(plan: Plan) -> dict[str, str]:
         count = uses[function.name]
         functions.append(
             {
-                "text": function_text(function),
+                "text": function_text(function).rstrip(),
                 "signature": signature(function),
                 "kernel": function.kernel.id,
                 "tensors": comment(tensors),

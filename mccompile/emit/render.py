@@ -54,16 +54,18 @@ def render(path: Path, context: Mapping[str, Any]) -> str:
 
 def indent_c(text: str) -> str:
     """C with four spaces per open brace; labels, preprocessor lines and comments inside functions follow the same rule.
-    Lines that continue a bracket are indented once more. Runs of blank lines become one."""
+    Lines that continue a bracket are indented once more. Runs of blank lines become one, those next to a brace go."""
     lines: list[str] = []
     depth = brackets = 0
     comment = False
     for raw in text.splitlines():
         line = raw.strip()
         if not line:
-            if lines and lines[-1]:
+            if lines and lines[-1] and not lines[-1].endswith("{"):
                 lines.append("")
             continue
+        if line.startswith("}") and lines and not lines[-1]:
+            lines.pop()
         if comment or line.startswith("#"):
             lines.append((raw.rstrip() if depth == 0 else "    " * depth + " " + line) if comment else line)
             comment = comment and "*/" not in line

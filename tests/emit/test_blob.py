@@ -1,0 +1,45 @@
+"""The blob is what runtime_c/SPEC.md says, read here with struct alone."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import ml_dtypes
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.emit.blob import element_bytes, weights_source
+from tests import small_models
+from tests.small_models import compiled
+
+
+def test_header_table_and_data() -> None:
+    package = compiled(small_models.conv())
+    contents = package.files["conv.mcb"]
+    magic, version, header, size, identity, data_at, data_bytes, align, entries, data_crc, head_crc = struct.unpack(
+        "<4sHHQ16sQQIIII", contents[:64]
+    )
+    assert (magic, version, header, size) == (b"MCCB", 1, 64, len(contents))
+    assert ", ".join(f"0x{byte:02X}" for byte in identity) in package.files["conv.c"].decode()
+    assert data_at % 64 == 0 and data_at + data_bytes == size and align >= 16
+    assert zlib.crc32(contents[data_at:]) == data_crc
+    assert zlib.crc32(contents[64:data_at], zlib.crc32(contents[:60])) == head_crc
+    assert entries == len(package.plan.entries)
+    for number, entry in enumerate(package.plan.entries):
+        offset, nbytes, dtype, name = struct.unpack_from("<QQII", contents, 64 + 24 * number)
+        assert (offset, dtype, name) == (entry.offset, 1, zlib.crc32(entry.name.encode()))
+        assert contents[data_at + offset : data_at + offset + nbytes] == element_bytes(entry.contents)
+
+
+def test_narrow_elements_are_packed_lowest_bits_first() -> None:
+    signed = np.array([1, -2, 7], ml_dtypes.int4)
+    assert element_bytes(Constant.of(signed)) == bytes([0xE1, 0x07])
+    assert element_bytes(Constant.of(np.array([1, 2, 3, 0, 2], ml_dtypes.uint2))) == bytes([0b00111001, 0b10])
+
+
+def test_c_words_are_the_bytes_of_the_blob() -> None:
+    contents = bytes(range(16))
+    text = weights_source("kws", contents, 64)
+    assert "0x0706050403020100u, 0x0F0E0D0C0B0A0908u," in text
+    assert "kws_weights_bytes = 16u;" in text
