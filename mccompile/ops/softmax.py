@@ -27,8 +27,10 @@ class AlongAxis(Operator):
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         if node.version < 13:
-            node.attributes.setdefault("axis", 1)
-            node.attributes["flattened"] = True
+            axis = node.attributes.setdefault("axis", 1)
+            x = node.inputs[0] if node.inputs else None
+            only_last = x is not None and axis in (-1, x.type.rank - 1)  # then both meanings are the same
+            node.attributes["flattened"] = not only_last
         return make(cls, node)
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
