@@ -105,7 +105,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         precision = _precision(graph)
         package = compile_graph(graph, options, folder.name)
         seconds = time.perf_counter() - start
-        unlike = _roundtrip(dump) if dump else []
+        unlike = reads_back(dump) if dump else []
     model = build(package, options.resolved_target())
     worst, problems, fastest = 0.0, unlike, float("inf")
     for data_set in sets:
@@ -158,7 +158,7 @@ def _poisoned(model: Model, data_set: DataSet, expected: Mapping[str, np.ndarray
     return problems
 
 
-def _roundtrip(folder: Path) -> list[str]:
+def reads_back(folder: Path) -> list[str]:
     """Every printed graph and program, read back and printed again."""
     constants = read_constants(folder / "constants.zip") if (folder / "constants.zip").exists() else {}
     problems = []
