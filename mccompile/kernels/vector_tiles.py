@@ -183,6 +183,13 @@ class Tile:
     taps: tuple[Taps, ...]
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
+    w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
+
+    def weights(self, vector: int) -> str:
+        place = f"wp + {vector * self.lanes}" if vector else "wp"
+        if self.w_last and vector == self.vectors - 1:
+            return f"mcc_load_part_{self.of}({place}, {self.w_last})"
+        return f"mcc_load_{self.of}({place})"
 
     @property
     def vector(self) -> str:

@@ -1,0 +1,247 @@
+"""gemm in vectors along the columns of the result: tiles of rows x vectors.
+
+The right operand is packed into panels as wide as a tile: by the compiler where it is constant, at run time in the
+workspace where its columns do not lie side by side; else it is read as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_tiles import (
+    Groups,
+    Reference,
+    Taps,
+    Tile,
+    TileSize,
+    best_tile,
+    epilogue_statements,
+    row_cycles,
+    vector_headers,
+    vector_refusal,
+)
+from mccompile.kinds.gemm import Gemm
+
+PACKED, AS_IT_IS, TURNED = range(3)  # how the right operand is read
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tiles along the rows."""
+
+    header: str
+    tile: Tile
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tiles along the columns: `step` apart, of which `columns` count."""
+
+    header: str
+    step: int
+    columns: int
+    parts: tuple[Part, ...]
+
+
+class RowsTile(Kernel):
+    kind = Gemm
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Gemm(f32)
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        sizes = [(1, 1, 2), (2, 3, 7), (3, 7, 15), (7, 15, 16), (15, 16, 17), (16, 31, 31), (17, 33, 33), (33, 5, 100)]
+        turned = {1: (1, 0)}
+        cases = [_case(f"packed_{m}x{k}x{n}", plain, (m, k), (k, n), constant=True) for m, k, n in sizes]
+        cases += [_case(f"direct_{m}x{k}x{n}", plain, (m, k), (k, n)) for m, k, n in sizes]
+        cases += [_case(f"turned_{m}x{k}x{n}", plain, (m, k), (k, n), permute=turned) for m, k, n in sizes]
+        batches = ((2, 3, 4, 5), (2, 3, 5, 7))
+        cases += [
+            _case("packed_transposed", plain, (6, 7), (7, 50), permute={0: (1, 0), **turned}, constant=True),
+            _case("long_sum", plain, (3, 3000), (3000, 9), constant=True),
+            _case("batches", plain, *batches, permute={0: (0, 2, 1, 3), 1: (0, 2, 1, 3)}),
+            _case("batches_turned", plain, *batches, permute={0: (0, 2, 1, 3), 1: (0, 2, 3, 1)}),
+            _case("batches_constant", plain, *batches, constant=True),
+            replace(_case("one_for_all", plain, *batches, constant=True), repeated={1: (0, 1)}),
+        ]
+        for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
+            cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, y = _kind(call), call.outs[0]
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if kind.a_zero or kind.b_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+            return No("only for 32-bit floats")
+        if 0 in (*y.shape, *call.ins[0].shape):
+            return No("there is nothing to compute")
+        if y.strides[-1] != 1 or y.shape[-1] == 1:
+            return No("columns of the result do not lie side by side")
+        if any(static(v.strides[-1]) not in (0, 1) for v in call.ins[2:]):
+            return No("columns of an operand of the epilogue do not lie side by side")
+        size, how = _best(call, target), _reading(call)
+        return Needs(
+            alias=epilogue_alias(call, kind.fixed),
+            constant=frozenset({1}) if how == PACKED else frozenset(),
+            numeric="ulp",
+            scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how == TURNED else 0,
+            scratch_align=64,
+            blocks=(size.lanes, size.points, size.vectors, how),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        size, y = _best(call, target), call.outs[0]
+        rows, columns = static(y.shape[-2]), static(y.shape[-1])
+        depth = static(call.ins[0].shape[-1])
+        cycles = row_cycles(size, rows, columns, depth, target)
+        if _reading(call) == TURNED:
+            cycles += depth * columns * 1.2
+        bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
+        return Cost(prod(map(static, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        *size, how = call.blocks
+        if how != PACKED:
+            return {}
+        b = viewed(call.ins[1], constants[1])
+        b = b.reshape(-1, *b.shape[-2:])[0]
+        groups = Groups(TileSize(*size), b.shape[1])
+        padded = np.zeros((b.shape[0], groups.padded), np.float32)
+        padded[:, : b.shape[1]] = b
+        tiles = [
+            padded[:, first : first + vectors * groups.size.lanes].reshape(-1)
+            for begin, end, vectors, _ in groups.parts()
+            for first in range(begin, end, vectors * groups.size.lanes)
+        ]
+        return {1: np.concatenate(tiles)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        lanes, _, vectors, _ = call.blocks
+        return {1: f"gemm columns in {vectors}x{lanes}"}
+
+    def label(self, call: Call) -> str:
+        a, b = call.ins[:2]
+        return "_".join(["gemm", *(map(str, call.outs[0].shape[:-2])), f"{a.shape[-2]}x{a.shape[-1]}x{b.shape[-1]}"])
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Layout(call, self.parameter_names(call)[1]).context()
+
+
+class _Layout:
+    """Loops and C of indices for one call. Counters: n0.. batches, i row, j first column of a tile, k along the sum."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.names = _kind(call), names
+        self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
+        lanes, points, vectors, self.how = call.blocks
+        self.size = TileSize(lanes, points, vectors)
+        self.rows, self.columns, self.depth = (static(d) for d in (*self.y.shape[-2:], self.a.shape[-1]))
+        self.views = [self.y, self.a, *([] if self.how == PACKED else [self.b]), *self.extras]
+        self.batches = nest([static(dim) for dim in self.y.shape[:-2]], self.views, prefix="n")
+
+    def batch(self, view: View) -> str:
+        if view is self.b and self.how == PACKED:
+            return "0"
+        return self.batches.index(next(number for number, other in enumerate(self.views) if other is view))
+
+    def context(self) -> dict[str, Any]:
+        step, column = (static(stride) for stride in self.b.strides[-2:])
+        return {
+            "batches": [Range(loop.counter, loop.extent) for loop in self.batches.loops],
+            "groups": [self.group(*part) for part in Groups(self.size, self.columns).parts()],
+            "turned": self.how == TURNED,
+            "depth": self.depth,
+            "b_at": index_c([1, column, column], [self.batch(self.b), "j", "lane"]),
+            "b_steps": (step, column),
+        }
+
+    def group(self, begin: int, end: int, vectors: int, last: int) -> Group:
+        step = vectors * self.size.lanes
+        one = end - begin == step
+        header = f"{{ const mcc_index j = {begin};" if one else Range("j", end, str(begin), step=step).header
+        whole = self.rows // self.size.points * self.size.points
+        parts = []
+        for first, stop, count in ((0, whole, self.size.points), (whole, self.rows, self.rows - whole)):
+            if stop > first:
+                parts.append(self.part(first, stop, count, vectors, last))
+        return Group(header, step, step - self.size.lanes + last, tuple(parts))
+
+    def part(self, first: int, stop: int, count: int, vectors: int, last: int) -> Part:
+        lanes = self.size.lanes
+        row, header = str(first), "{"
+        if stop - first > count:
+            row, header = "i", Range("i", stop, str(first), step=count).header
+
+        def reference(view: View, name: str) -> Reference:
+            down, across = (static(stride) for stride in view.strides[-2:])
+            index = index_c([1, down, across], [self.batch(view), row, "j"])
+            return Reference(name, index, down if count > 1 else 0, across)
+
+        extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
+        y = reference(self.y, "y")
+        hoisted, stores = epilogue_statements(self.kind.epilogue, lanes, count, vectors, last, y, extras)
+        down, along = (static(stride) for stride in self.a.strides[-2:])
+        k = "k" if self.depth > 1 else "0"
+        a_at = index_c([1, down, along], [self.batch(self.a), row, k])
+        if self.how == PACKED:
+            b_at = index_c([self.depth, vectors * lanes], ["j", k])
+        elif self.how == TURNED:
+            b_at = index_c([vectors * lanes], [k])
+        else:
+            b_at = index_c([1, 1, static(self.b.strides[-2])], [self.batch(self.b), "j", k])
+        loops = (Range("k", self.depth),) if self.depth > 1 else ()
+        taps = Taps(tuple(range(count)), loops, a_at, b_at)
+        w_last = last if self.how == AS_IT_IS and last < lanes else 0
+        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last))
+
+
+def _reading(call: Call) -> int:
+    b = call.ins[1]
+    alone = all(stride == 0 or dim == 1 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
+    if b.buffer.constant is not None and alone:
+        return PACKED
+    return AS_IT_IS if b.strides[-1] == 1 else TURNED
+
+
+def _best(call: Call, target: Target) -> TileSize:
+    a, y = call.ins[0], call.outs[0]
+    rows, columns = static(y.shape[-2]), static(y.shape[-1])
+    return best_tile(rows, columns, static(a.shape[-1]), abs(static(a.strides[-2])) * 4, target)
+
+
+def _kind(call: Call) -> Gemm:
+    assert isinstance(call.kind, Gemm)
+    return call.kind
+
+
+def _case(
+    name: str,
+    kind: Gemm,
+    a: tuple[int, ...],
+    b: tuple[int, ...],
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+    constant: bool = False,
+) -> Case:
+    out = TensorType(f32, (*a[:-1], b[-1]))
+    ins = (TensorType(f32, a), TensorType(f32, b))
+    return Case(name, kind, ins, (out,), permute or {}, frozenset({1} if constant else ()))
