@@ -12,14 +12,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
-from mccompile.base.tensor import TensorType
+from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    View,
+    static_views,
+    supports_types,
+    viewed,
+)
 from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Product, Range, Tile, best_tile, cut_sum, epilogue_alias, term_c
+from mccompile.kernels.tiles import (
+    Product,
+    Range,
+    Tile,
+    best_tile,
+    cut_sum,
+    epilogue_alias,
+    is_constant,
+    pack_rows,
+    packed_lane_c,
+    packed_row,
+    term_c,
+)
 from mccompile.kinds.conv_transpose import ConvTranspose
 
 Named = tuple[tuple[str, str], ...]  # C names and their values
@@ -92,6 +119,11 @@ class Gather(Kernel):
                 (6, 6, 7),
             ),
             _case("long_sum", twice, (1, 700, 3, 4), (700, 2, 2, 2), (6, 8)),
+            _case("packed", twice, (1, 3, 8, 9), (3, 16, 2, 2), (16, 18), constant=True),
+            _case("packed_groups", replace(twice, group=2), (1, 4, 5, 5), (4, 6, 3, 2), (11, 11), constant=True),
+            _case(
+                "packed_dilated", replace(twice, dilations=(2, 3)), (1, 2, 5, 6), (2, 9, 3, 3), (13, 17), constant=True
+            ),
             _case("epilogue", replace(twice, epilogue=relu), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
             _case("f64", replace(twice, accumulator=f64), (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=f64),
         ]
@@ -110,6 +142,19 @@ class Gather(Kernel):
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         return Cost(static(macs) * 5e-10, code=800)
 
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        if not is_constant(call.ins[1]):
+            return {}
+        w = viewed(call.ins[1], constants[1])
+        steps = w.transpose(0, *range(2, w.ndim), 1).reshape(-1, w.shape[1])  # inputs, taps; channels
+        return {1: pack_rows(steps, self.printer(call).row)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: f"inputs_taps_{self.printer(call).row}_channels"} if is_constant(call.ins[1]) else {}
+
+    def printer(self, call: Call) -> _Printer:
+        return _Printer(call, self.parameter_names(call)[1])
+
     def label(self, call: Call) -> str:
         x, w = call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(_kind(call).strides)))
@@ -117,7 +162,7 @@ class Gather(Kernel):
         return f"conv_transpose_{kernel}_{space}x{x.shape[1]}_{call.outs[0].shape[1]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return _Printer(call, self.parameter_names(call)[1]).context()
+        return self.printer(call).context()
 
 
 class _Printer:
@@ -130,10 +175,30 @@ class _Printer:
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
         self.group_in, self.group_out = static(self.w.shape[0]) // self.kind.group, static(self.w.shape[1])
+        self.w_input, self.w_lane = static(self.w.strides[0]), static(self.w.strides[1])
+        self.w_taps = [static(stride) for stride in self.w.strides[2:]]
         axes = [self.axis(number) for number in range(len(self.kind.strides))]
         wide = [a for a in axes if a.out >= 4 * a.stride] or [max(axes, key=lambda a: a.out)]
         self.point_axis = wide[-1]  # the positions of a tile lie along this one
         self.axes = [a for a in axes if a is not self.point_axis] + [self.point_axis]
+        axis = self.point_axis
+        count = -(-axis.out // axis.stride)
+        taps = -(-axis.kernel // axis.tap_step)
+        self.tile = best_tile(max(0, min(count, axis.size - (taps - 1) * axis.x_step)), self.group_out)
+        channel = index_c([self.w_lane], ["o"])
+        if is_constant(self.w):
+            kernel = self.w.type.static_shape[2:]
+            steps = static(self.w.shape[0]) * math.prod(kernel)
+            self.row = packed_row(self.group_out, self.tile)
+            channel = packed_lane_c("o", self.group_out, self.row, steps)
+            self.w_input, self.w_lane = math.prod(kernel) * self.row, 1
+            self.w_taps = [static(stride) * self.row for stride in dense_strides(kernel)]
+            self.axes = [replace(a, w=self.w_taps[a.number]) for a in self.axes]
+            self.point_axis = self.axes[-1]
+        self.w_at = index_c(
+            [1, self.w_input * self.group_in, *(a.w for a in self.axes)],
+            [channel, "g", *(f"tap{a.number}" for a in self.axes)],
+        )
 
     def axis(self, number: int) -> Axis:
         kind, at = self.kind, number + 2
@@ -147,22 +212,19 @@ class _Printer:
             kind.pads[number],
             static(self.x.strides[at]),
             static(self.y.strides[at]),
-            static(self.w.strides[at]),
+            self.w_taps[number],
             tuple(static(view.strides[at]) for view in self.extras),
         )
 
     def context(self) -> dict[str, Any]:
         kind, axis = self.kind, self.point_axis
-        count = -(-axis.out // axis.stride)
-        taps = -(-axis.kernel // axis.tap_step)
-        tile = best_tile(max(0, min(count, axis.size - (taps - 1) * axis.x_step)), self.group_out)
+        tile = self.tile
         outer = [
             Range("n", static(self.x.shape[0])),
             Range("g", kind.group),
             Range("o", self.group_out, step=tile.lanes),
         ]
         batch_and_group = [static(self.x.strides[0]), static(self.x.strides[1]) * self.group_in]
-        channel = [static(self.w.strides[0]) * self.group_in, static(self.w.strides[1])]
         numbers = [a.number for a in self.axes]
         return {
             "outer": outer,
@@ -172,13 +234,13 @@ class _Printer:
             "single": self.body(Tile(1, tile.lanes), clamped=True),
             "sum_type": kind.accumulator.compute_c,
             "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
-            "w_at": index_c([*channel, *(a.w for a in self.axes)], ["g", "o", *(f"tap{i}" for i in numbers)]),
+            "w_at": self.w_at,
             "x_in": index_c(
                 [1, static(self.x.strides[1]), *(-a.x * a.x_step for a in self.axes)],
                 ["x_at", self.channel_counter, *(f"k{i}" for i in numbers)],
             ),
             "w_in": index_c(
-                [1, static(self.w.strides[0]), *(a.w * a.tap_step for a in self.axes)],
+                [1, self.w_input, *(a.w * a.tap_step for a in self.axes)],
                 ["w_at", self.channel_counter, *(f"k{i}" for i in numbers)],
             ),
         }
@@ -209,8 +271,7 @@ class _Printer:
             for point in range(tile.points)
         ]
         loads += [
-            (f"w{lane}", term_c(w_dtype, "w", _moved("w_in", lane * static(self.w.strides[1])), total))
-            for lane in range(tile.lanes)
+            (f"w{lane}", term_c(w_dtype, "w", _moved("w_in", lane * self.w_lane), total)) for lane in range(tile.lanes)
         ]
         products = tuple(
             Product(tile.result(lane, point), f"x{point}", f"w{lane}")
@@ -261,7 +322,15 @@ def _case(
     dtype: DType = f32,
     extras: int = 0,
     permute: Mapping[int, tuple[int, ...]] | None = None,
+    constant: bool = False,
 ) -> Case:
     out = TensorType(dtype, (x[0], w[1] * kind.group, *space))
     ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
-    return Case(name, replace(kind, space=space), ins, (out,), permute=permute or {})
+    return Case(
+        name,
+        replace(kind, space=space),
+        ins,
+        (out,),
+        permute=permute or {},
+        constant=frozenset({1} if constant else ()),
+    )
