@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ..base.dims import Dim, Function, Symbol, bounds, static
 from ..base.dtypes import DType
+from ..base.errors import InternalError
 from ..base.provenance import show
 from ..base.tensor import TensorType
-from ..plan.ir import ARENA, Address, Argument, Branch, Item, Plan, Step, Tensor, max_bytes
+from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Item, Plan, Repeat, Step, Swap, Tensor, max_bytes, swaps
 from .render import TEMPLATES, comment, render
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
@@ -52,12 +54,17 @@ def _context(
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
         "body": "\n".join(_items(plan.items, "    ")),
+        "swaps": any(swap.now for swap in swaps(plan.items)),
     }
 
 
 def preserved(plan: Plan, tensor: Tensor) -> bool:
     """Does an input still hold its elements after a run? Not where a step writes into its bytes."""
     low, high = _range(tensor)
+    for swap in swaps(plan.items):
+        for place in (swap.first, swap.second, swap.last):
+            if place.base == ARENA and low < static(place.offset) + swap.bytes and static(place.offset) < high:
+                return False
     return not any(
         a.written and a.address.base == ARENA and a.low < high and low < a.high
         for step in plan.steps()
@@ -118,9 +125,46 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
                 lines.append(f"{indent}}} else {{")
                 lines += _items(item.otherwise, indent + "    ")
             lines.append(f"{indent}}}")
+        elif isinstance(item, Repeat):
+            lines += [*_repeat(item, indent), ""]
         else:
             lines += [*_step(item, indent), ""]
     return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
+
+
+def _repeat(loop: Repeat, indent: str) -> list[str]:
+    trips = f"{loop.trips} trips" if isinstance(loop.trips, int) else "as many trips as an operand says"
+    lines = [f"{indent}/* {comment(show(loop.provenance))}: {trips} */", f"{indent}{{"]
+    inner = indent + "    "
+    for swap in loop.swaps:
+        if swap.now:
+            for name, place in ((swap.now, swap.first), (swap.next, swap.second)):
+                lines.append(f"{inner}uint8_t *{name} = {_pointer(place, 'uint8_t', const=False)};")
+    limit = str(loop.trips)
+    if isinstance(loop.trips, Argument):
+        limit = f"{loop.counter}_end"
+        lines.append(f"{inner}const int64_t {limit} = *{_pointer(loop.trips.address, 'int64_t', const=True)};")
+    test = f"{loop.counter} < {limit}"
+    if loop.condition is not None:
+        test += f" && *{_pointer(loop.condition.address, 'uint8_t', const=True)} != 0u"
+    lines.append(f"{inner}for (mcc_index {loop.counter} = 0; {test}; ++{loop.counter}) {{")
+    lines += _items(loop.items, inner + "    ")
+    for swap in loop.swaps:
+        if swap.now:
+            lines.append(f"{inner}    SWAP({swap.now}, {swap.next});")
+    lines.append(f"{inner}}}")
+    lines += [f"{inner}{_settle(swap)}" for swap in loop.swaps if not swap.settled]
+    return [*lines, f"{indent}}}"]
+
+
+def _settle(swap: Swap) -> str:
+    """Brings what a loop carried to its place."""
+    place = _pointer(swap.last, "uint8_t", const=False)
+    if not swap.now:
+        return f"memcpy({place}, {_pointer(swap.first, 'uint8_t', const=True)}, {swap.bytes});"
+    copy = f"memcpy({place}, {swap.now}, {swap.bytes});"
+    elsewhere = swap.last not in (swap.first, swap.second)
+    return copy if elsewhere else f"if ({swap.now} != {place}) {copy}"
 
 
 def _step(step: Step, indent: str) -> list[str]:
@@ -141,9 +185,37 @@ def _argument(argument: Argument) -> str:
 
 
 def _pointer(address: Address, c: str, const: bool) -> str:
+    offset = dim_c(address.offset)
     if address.base == ARENA:
-        return f"A({'const ' if const else ''}{c}, {address.offset})"
-    return f"W({c}, {address.offset})"
+        return f"A({'const ' if const else ''}{c}, {offset})"
+    if address.base == BLOB:
+        return f"W({c}, {offset})"
+    return f"P({'const ' if const else ''}{c}, {address.base}, {offset})"
+
+
+def dim_c(dim: Dim) -> str:
+    """An expression over loop counters as C."""
+    if isinstance(dim, int):
+        return str(dim)
+    parts = []
+    for atoms, coefficient in dim.terms:
+        factors = [atom.name if isinstance(atom, Symbol) else _function_c(atom) for atom in atoms]
+        parts.append(" * ".join(factors if coefficient == 1 else [*factors, str(coefficient)]))
+    if dim.constant:
+        parts.append(str(dim.constant))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def _function_c(function: Function) -> str:
+    a, b = (f"({dim_c(arg)})" for arg in function.args)
+    match function.name:
+        case "min":
+            return f"({a} < {b} ? {a} : {b})"
+        case "max":
+            return f"({a} > {b} ? {a} : {b})"
+    if bounds(function.args[0])[0] < 0 or bounds(function.args[1])[0] <= 0:
+        raise InternalError(f"{function} of negative numbers has no C form")
+    return f"({a} {'/' if function.name == 'floordiv' else '%'} {b})"
 
 
 def runtime_version(mcc_h: str) -> int:

@@ -31,7 +31,7 @@ class Lowering:
         node: Node,
         view_of: Callable[[int], View],
         names: Names,
-        lower_region: Callable[[int, list[Item]], list[View]],
+        lower_region: Callable[[int, list[Item], Sequence[View]], list[View]],
     ) -> None:
         self.program, self.body, self.node = program, body, node
         self._view_of, self._names, self._lower_region = view_of, names, lower_region
@@ -123,6 +123,12 @@ class Lowering:
             raise Invalid(f"{view.type} cannot be reshaped to {shape}")
         return found
 
-    def region(self, index: int, body: list[Item]) -> list[View]:
-        """Lowers a region of the node into `body`; gives the views of its outputs."""
-        return self._lower_region(index, body)
+    def result(self, index: int) -> View:
+        """A buffer for result `index`, for regions to write."""
+        value = self.node.outputs[index]
+        assert value is not None
+        return self.buffer(value.type.dtype, value.type.shape, value.name).whole()
+
+    def region(self, index: int, body: list[Item], inputs: Sequence[View] = ()) -> list[View]:
+        """Lowers a region of the node into `body`, for these views as its inputs; gives the views of its outputs."""
+        return self._lower_region(index, body, inputs)

@@ -5,6 +5,8 @@ Every operator that cannot be lowered is collected before stopping, so the user 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..base.errors import Problem, UnsupportedModel, raise_all
 from ..base.names import Names
 from ..graph.ir import Graph, Node, Refused, Value
@@ -51,15 +53,21 @@ class _Lower:
             assert value is not None
             return self.view(value)
 
-        def region(number: int, inner: list[Item]) -> list[View]:
-            self.nodes(node.regions[number], inner)
-            return [self.view(value) for value in node.regions[number].outputs]
+        def region(number: int, inner: list[Item], inputs: Sequence[View]) -> list[View]:
+            graph = node.regions[number]
+            self.views.update(zip(graph.inputs, inputs, strict=True))
+            self.nodes(graph, inner)
+            if not all(self.available(value) for value in graph.outputs):
+                raise _RefusedInside("")
+            return [self.view(value) for value in graph.outputs]
 
         to = Lowering(self.program, body, node, view_of, self.names, region)
         try:
             if not isinstance(node.op, Operator):
                 raise Refused("it has no lowering")
             node.op.lower(to)
+        except _RefusedInside:
+            return
         except Refused as refused:
             where = ", ".join(f'node "{name}"' for name in node.provenance)
             self.problems.append(
@@ -89,6 +97,10 @@ class _Lower:
         )
         to = Lowering(self.program, self.program.body, copy, lambda _: view, self.names, lambda *_: [])
         return to.copy(view)
+
+
+class _RefusedInside(Refused):
+    """Something in a region of a node was refused, and has been noted."""
 
 
 class _Copy(Operator):

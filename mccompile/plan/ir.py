@@ -22,7 +22,7 @@ ARENA, BLOB = "arena", "blob"
 
 @dataclass(frozen=True)
 class Address:
-    base: str  # ARENA, BLOB or the name of an external pointer
+    base: str  # ARENA, BLOB, or the name of an external pointer or of a pointer variable of a loop
     offset: Dim  # bytes
 
 
@@ -68,12 +68,40 @@ class Branch:
     """Runs `then` where the bool at `condition` is true, else `otherwise`."""
 
     condition: Argument
-    then: tuple[Step | Branch, ...]
-    otherwise: tuple[Step | Branch, ...]
+    then: tuple[Step | Branch | Repeat, ...]
+    otherwise: tuple[Step | Branch | Repeat, ...]
     provenance: Provenance
 
 
-Item = Step | Branch
+@dataclass(frozen=True)
+class Swap:
+    """Two pieces of memory that a loop takes turns with: pointer variables, which change places after every trip.
+    Afterwards what `now` points at is brought to `last`, if it is not there. Where one piece is enough it has no name,
+    and does not change."""
+
+    now: str  # names of the pointers: bases of addresses in the body
+    next: str
+    first: Address  # where `now` points before the first trip, and `next`
+    second: Address
+    bytes: int
+    last: Address
+    settled: bool  # the number of trips is known, and leaves the value at `last`
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Runs `items` for counter = 0, 1, ..., as often as `trips` says and as long as the bool at `condition` holds before
+    a trip."""
+
+    counter: str
+    trips: int | Argument
+    condition: Argument | None
+    swaps: tuple[Swap, ...]
+    items: tuple[Step | Branch | Repeat, ...]
+    provenance: Provenance
+
+
+Item = Step | Branch | Repeat
 
 
 @dataclass(frozen=True)
@@ -132,11 +160,25 @@ class Plan:
 
 def walk(items: Iterable[Item]) -> Iterator[Step]:
     for item in items:
-        if isinstance(item, Branch):
-            yield from walk(item.then)
-            yield from walk(item.otherwise)
-        else:
-            yield item
+        match item:
+            case Branch():
+                yield from walk(item.then)
+                yield from walk(item.otherwise)
+            case Repeat():
+                yield from walk(item.items)
+            case _:
+                yield item
+
+
+def swaps(items: Iterable[Item]) -> Iterator[Swap]:
+    """Of all loops, inner ones included."""
+    for item in items:
+        match item:
+            case Branch():
+                yield from swaps((*item.then, *item.otherwise))
+            case Repeat():
+                yield from item.swaps
+                yield from swaps(item.items)
 
 
 def max_bytes(type: TensorType) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
-from .ir import Address, Branch, Item, Plan
+from .ir import Address, Branch, Item, Plan, Repeat
 
 
 def show(plan: Plan) -> str:
@@ -30,6 +30,15 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines.append(f"{indent}}} else {{")
             lines += _items(item.otherwise, indent + "  ")
             lines.append(f"{indent}}}")
+        elif isinstance(item, Repeat):
+            trips = item.trips if isinstance(item.trips, int) else _address(item.trips.address)
+            line = f"{indent}repeat {item.counter} up to {trips}"
+            if item.condition is not None:
+                line += f" while {_address(item.condition.address)}"
+            for swap in item.swaps:
+                line += f" swap {swap.now} {_address(swap.first)} with {swap.next} {_address(swap.second)}"
+                line += f" last {_address(swap.last)}"
+            lines += [f"{line} {{", *_items(item.items, indent + "  "), f"{indent}}}"]
         else:
             arguments = ", ".join(f"{a.role}={_address(a.address)}:{a.type}" for a in item.arguments)
             lines.append(f"{indent}{item.function.name}({arguments}) from {show_provenance(item.provenance)}")

@@ -3,8 +3,9 @@ it must not."""
 
 from __future__ import annotations
 
+from ..base.dims import static
 from ..base.errors import InternalError
-from .ir import ARENA, BLOB, Argument, Plan, Step, max_bytes
+from .ir import ARENA, BLOB, Argument, Plan, Step, max_bytes, swaps
 
 
 def verify(plan: Plan) -> None:
@@ -12,6 +13,19 @@ def verify(plan: Plan) -> None:
     for step in plan.steps():
         problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(plan, a)]
         problems += _overlaps(step)
+    for swap in swaps(plan.items):
+        for place in (swap.first, swap.second, swap.last):
+            if place.base == ARENA and not 0 <= static(place.offset) <= plan.arena_bytes - swap.bytes:
+                problems.append(f"{swap.now} with {swap.bytes} bytes at {place.offset} leaves the arena")
+        apart = abs(static(swap.first.offset) - static(swap.second.offset))
+        if swap.now and swap.first.base == swap.second.base and apart < swap.bytes:
+            problems.append(f"{swap.now} overlaps {swap.next}")
+    sizes = {swap_name: swap.bytes for swap in swaps(plan.items) for swap_name in (swap.now, swap.next) if swap_name}
+    for step in plan.steps():
+        for argument in step.arguments:
+            size = sizes.get(argument.address.base)
+            if size is not None and not 0 <= argument.low <= argument.high <= size:
+                problems.append(f"{step.op} {step.provenance}: {argument.role} leaves {argument.address.base}")
     for tensor in (*plan.inputs, *plan.outputs):
         limit = plan.arena_bytes if tensor.address.base == ARENA else plan.data_bytes
         if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:

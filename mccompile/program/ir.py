@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..base.constant import Constant
-from ..base.dims import Dim, evaluate, product, static, symbols, upper
+from ..base.dims import Dim, Symbol, bounds, evaluate, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
@@ -140,10 +140,11 @@ class View:
 
     @property
     def byte_range(self) -> tuple[int, int]:
-        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes)."""
+        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes), in any
+        trip of a loop."""
         if any(dim == 0 for dim in self.shape):
             return 0, 0
-        low = high = static(self.offset)
+        low, high = bounds(self.offset)
         for dim, stride in zip(self.shape, self.strides, strict=True):
             reach = (static(dim) - 1) * static(stride)
             low, high = (low + reach, high) if reach < 0 else (low, high + reach)
@@ -197,12 +198,37 @@ class If:
     """Runs one of two bodies. Both write the same result buffers."""
 
     condition: View
-    then: list[Call | If]
-    otherwise: list[Call | If]
+    then: list[Call | If | Loop]
+    otherwise: list[Call | If | Loop]
     provenance: Provenance = ()
 
 
-Item = Call | If
+@dataclass(frozen=True)
+class Carry:
+    """What a trip of a loop hands to the next one, in two buffers of one type that change places after every trip: a
+    trip reads `now` and writes `next`. Before the loop `now` holds the first value; after it `last` holds what the last
+    trip wrote, or the first value if there was none (it is copied, unless bind_storage lays `last` over the right one
+    of the two)."""
+
+    now: Buffer
+    next: Buffer
+    last: Buffer
+
+
+@dataclass(eq=False)
+class Loop:
+    """Runs `body` for counter = 0, 1, ..., as often as `trips` says and as long as the condition holds before a trip.
+    Addresses in the body may contain the counter."""
+
+    counter: Symbol
+    trips: int | View
+    carries: list[Carry]
+    condition: View | None
+    body: list[Call | If | Loop]
+    provenance: Provenance = ()
+
+
+Item = Call | If | Loop
 
 
 @dataclass(eq=False)
@@ -236,17 +262,55 @@ def walk(body: Iterable[Item]) -> Iterator[Item]:
     """Calls and regions in the order in which they are written down; a region before what is in it."""
     for item in body:
         yield item
-        if isinstance(item, If):
-            yield from walk(item.then)
-            yield from walk(item.otherwise)
+        for body in bodies(item):
+            yield from walk(body)
+
+
+def bodies(item: Item) -> tuple[list[Item], ...]:
+    """The lines of a region, in textual order."""
+    match item:
+        case If():
+            return item.then, item.otherwise
+        case Loop():
+            return (item.body,)
+    return ()
 
 
 def reads(item: Item) -> tuple[View, ...]:
-    return item.ins if isinstance(item, Call) else (item.condition,)
+    """What an item reads itself; what is inside of a region speaks for itself."""
+    match item:
+        case Call():
+            return item.ins
+        case If():
+            return (item.condition,)
+    views = [item.trips] if isinstance(item.trips, View) else []
+    views += [item.condition] if item.condition is not None else []
+    return (*views, *(carry.now.whole() for carry in item.carries))
 
 
 def writes(item: Item) -> tuple[View, ...]:
-    return item.outs if isinstance(item, Call) else ()
+    match item:
+        case Call():
+            return item.outs
+        case If():
+            return ()
+    return tuple(carry.last.whole() for carry in item.carries)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A loop, and when it runs: from the time of the loop itself to that of the last item in it, as `walk` counts."""
+
+    loop: Loop
+    start: int
+    end: int
+
+
+def loop_spans(program: Program) -> list[Span]:
+    """Every loop, inner ones before those around them."""
+    times = {id(item): time for time, item in enumerate(walk(program.body))}
+    found = [item for item in walk(program.body) if isinstance(item, Loop)]
+    return [Span(loop, times[id(loop)], max(times[id(i)] for i in walk([loop]))) for loop in reversed(found)]
 
 
 def root(buffer: Buffer) -> tuple[Buffer, int]:

@@ -25,7 +25,7 @@ from ..base.tensor import TensorType
 from ..base.text import Reader, write
 from ..expr.text import read as read_expression
 from ..kinds.api import registry
-from .ir import CONSTANT, INPUT, Buffer, Call, If, Item, Overlap, Program, Storage, View
+from .ir import CONSTANT, INPUT, Buffer, Call, Carry, If, Item, Loop, Overlap, Program, Storage, View
 
 
 def show(program: Program) -> str:
@@ -87,6 +87,11 @@ def _body(body: list[Item], indent: str) -> list[str]:
             lines += _body(item.otherwise, indent + "  ")
             lines.append(f"{indent}}}")
             continue
+        if isinstance(item, Loop):
+            lines.append(f"{indent}{_loop(item)} {{")
+            lines += _body(item.body, indent + "  ")
+            lines.append(f"{indent}}}")
+            continue
         ins, outs = (", ".join(map(_view, views)) for views in (item.ins, item.outs))
         line = f"{indent}call {write(item.kind)} ({ins}) -> ({outs})"
         if item.kernel:
@@ -97,6 +102,16 @@ def _body(body: list[Item], indent: str) -> list[str]:
             line += f" scratch {_name(item.scratch.name)}"
         lines.append(line + _from(item.provenance))
     return lines
+
+
+def _loop(loop: Loop) -> str:
+    trips = _view(loop.trips) if isinstance(loop.trips, View) else str(loop.trips)
+    line = f"loop {loop.counter.name} to {loop.counter.high} trips {trips}"
+    if loop.condition is not None:
+        line += f" while {_view(loop.condition)}"
+    for carry in loop.carries:
+        line += f" carry {_name(carry.now.name)}, {_name(carry.next.name)}, {_name(carry.last.name)}"
+    return line + _from(loop.provenance)
 
 
 def read(text: str, constants: Mapping[str, Constant], name: str = "program text") -> Program:
@@ -219,6 +234,28 @@ class _ProgramReader:
             self.reader.take(",")
         return tuple(views)
 
+    def _loop(self) -> Loop:
+        reader = self.reader
+        name = reader.word()
+        reader.expect("to")
+        counter = dims.Symbol(name, 0, reader.integer())
+        reader.symbols[name] = dims.symbol(name, 0, counter.high)
+        reader.expect("trips")
+        trips = self._view() if reader.at("%") else reader.integer()
+        condition = self._view() if reader.take("while") else None
+        carries: list[Carry] = []
+        while reader.take("carry"):
+            now = self._known()
+            reader.expect(",")
+            following = self._known()
+            reader.expect(",")
+            carries.append(Carry(now, following, self._known()))
+        loop = Loop(counter, trips, carries, condition, [], self._from())
+        reader.expect("{")
+        while not reader.take("}"):
+            loop.body.append(self._item())
+        return loop
+
     def _item(self) -> Item:
         reader = self.reader
         if reader.take("if"):
@@ -234,6 +271,8 @@ class _ProgramReader:
                     body.append(self._item())
                 bodies.append(body)
             return If(condition, bodies[0], bodies[1], provenance)
+        if reader.take("loop"):
+            return self._loop()
         reader.expect("call")
         kind = reader.value()
         ins = self._views()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..base.dims import upper
+from math import prod
+
+import numpy as np
+
+from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Program, View
+from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, View, reads
 
 
 def verify(program: Program, after: str = "") -> None:
@@ -39,6 +43,7 @@ class _Checker:
         self.problems: list[str] = []
         self.writer: dict[Buffer, Item] = {}
         self.filled: dict[Buffer, int] = {}  # elements written so far
+        self.partly: dict[Buffer, list[View]] = {}  # what was written of buffers that are written piece by piece
 
     def body(self, body: list[Item], written: set[Buffer]) -> None:
         for item in body:
@@ -51,8 +56,21 @@ class _Checker:
                 # Both branches may write one result: that is its one writer, the region.
                 self.writer = {**self.writer, **before}
                 written |= branches[0] & branches[1]
+            elif isinstance(item, Loop):
+                self.loop(item, written)
             else:
                 self.call(item, written)
+
+    def loop(self, loop: Loop, written: set[Buffer]) -> None:
+        what = f"loop {loop.counter}"
+        for view in reads(loop):
+            self.read(view, written, what)
+        self.body(loop.body, written)
+        for carry in loop.carries:
+            if not carry.now.type == carry.next.type == carry.last.type:
+                self.problems.append(f"{what} carries {carry.now.type}, {carry.next.type} and {carry.last.type}")
+            self.read(carry.next.whole(), written, what)
+            written.add(carry.last)
 
     def call(self, call: Call, written: set[Buffer]) -> None:
         what = f"{call.kind.name} from {call.provenance}"
@@ -69,7 +87,9 @@ class _Checker:
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
             self.writer[buffer] = call
-            self.fill(buffer, upper(view.type.count), written)
+            self.partly.setdefault(buffer, []).append(view)
+            times = prod(s.high - s.low + 1 for s in symbols(view.offset))  # a slice in each trip of a loop
+            self.fill(buffer, upper(view.type.count) * times, written)
 
     def fill(self, buffer: Buffer, elements: int, written: set[Buffer]) -> None:
         """A buffer is written once all of its elements are, be it through buffers that are parts of it."""
@@ -81,16 +101,31 @@ class _Checker:
 
     def read(self, view: View, written: set[Buffer], what: str) -> None:
         self.inside(view, what)
-        if view.buffer.role == TEMPORARY and view.buffer not in written:
+        if view.buffer.role == TEMPORARY and view.buffer not in written and not self.is_written(view):
             self.problems.append(f"{what} reads {view.buffer} before it is written")
         if view.buffer.role == INPUT and view.buffer not in written:
             self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")
+
+    def is_written(self, view: View) -> bool:
+        """Of a buffer that is not complete yet: was all written that the view shows?"""
+        sizes = [d for v in (view, *self.partly.get(view.buffer, [])) for d in (*v.shape, *v.strides, v.offset)]
+        if not all(isinstance(d, int) for d in (*sizes, *view.buffer.shape)) or 0 in view.shape:
+            return False
+        mask = np.zeros(static(view.buffer.type.count), bool)
+        for done in self.partly.get(view.buffer, []):
+            _elements(mask, done)[...] = True
+        return bool(_elements(mask, view).all())
 
     def inside(self, view: View, what: str) -> None:
         if len(view.shape) != len(view.strides):
             self.problems.append(f"{what}: view of {view.buffer} has {len(view.strides)} strides for {view.shape}")
         elif view.last_element >= upper(view.buffer.type.count):
             self.problems.append(f"{what}: view {view.shape} by {view.strides} leaves {view.buffer} {view.buffer.type}")
+
+
+def _elements(flat: np.ndarray, view: View) -> np.ndarray:
+    strides = [static(stride) * flat.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat[static(view.offset) :], view.type.static_shape, strides)
 
 
 def _in_other_branch(buffer: Buffer, written: set[Buffer]) -> bool:

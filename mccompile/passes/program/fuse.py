@@ -20,7 +20,7 @@ from ...base.tensor import Shape, dense_strides
 from ...expr.ir import Expr, Index, Operand, operand, operands_used, rebuild, substitute, walk
 from ...kinds.api import WithEpilogue
 from ...kinds.map import Map
-from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, reads
+from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
 from ..api import Context
 
@@ -50,8 +50,8 @@ class _Fuse:
         made: dict[Buffer, int] = {}  # position in `done` of the call that makes a buffer
         for item in body:
             if not isinstance(item, Call):
-                self.body(item.then)
-                self.body(item.otherwise)
+                for inner in bodies(item):
+                    self.body(inner)
                 done.append(item)
                 continue
             call = item

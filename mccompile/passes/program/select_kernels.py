@@ -16,7 +16,7 @@ from ...expr.ir import operand
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
 from ...kinds.map import Map
-from ...program.ir import CONSTANT, Buffer, Call, If, Item, Program, View
+from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...targets.api import Target
 from ..api import Context
 
@@ -38,9 +38,9 @@ class _Select:
     def body(self, body: list[Item]) -> None:
         result: list[Item] = []
         for item in body:
-            if isinstance(item, If):
-                self.body(item.then)
-                self.body(item.otherwise)
+            if not isinstance(item, Call):
+                for inner in bodies(item):
+                    self.body(inner)
                 result.append(item)
             else:
                 before, after = self.call(item)
