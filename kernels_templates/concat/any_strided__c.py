@@ -23,10 +23,12 @@ class ConcatStrided(Kernel):
             shape[axis] = sum(static(part.shape[axis]) for part in parts)
             return Case(name, Concat(axis), parts, (TensorType(parts[0].dtype, tuple(shape)),), **options)
 
+        last = (0, 2, 3, 1)
         i4 = DTYPES["i4"]
         images = [TensorType(f32, (2, channels, 5, 7)) for channels in (3, 1, 4)]
         return [
             case("channels", 1, *images),
+            case("channels_last", 1, *images, permute={0: last, 2: last}, permute_outs={0: last}),
             case("last_axis", 2, TensorType(f16, (2, 3, 5)), TensorType(f16, (2, 3, 1))),
             case("transposed", 0, TensorType(u8, (2, 3)), TensorType(u8, (4, 3)), permute={1: (1, 0)}),
             case("vectors", 0, TensorType(f32, (1,)), TensorType(f32, (1,))),

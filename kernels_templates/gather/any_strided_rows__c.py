@@ -10,7 +10,7 @@ from mccompile.base.dtypes import DTYPES, f16, f32, f64, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.loops import index_c, memory_order, nest
 from mccompile.kernels.moves import along, move_c, place, position_c
 from mccompile.kinds.gather import Gather
 
@@ -32,6 +32,7 @@ class GatherRows(Kernel):
             case("middle", Gather((0, -1, 3)), TensorType(f16, (2, 5, 3)), (2, 2, 3, 3), ranges=wild),
             case("elements", Gather((0, -1)), TensorType(i8, (3, 4)), (2, 7), ranges=wild),
             case("transposed", Gather((-1, 1)), TensorType(f64, (4, 5)), (3, 5), permute=turned, ranges=wild),
+            case("turned_out", Gather((0, -1, 3)), x, (4, 2, 3, 6), permute_outs={0: (0, 3, 1, 2)}, ranges=wild),
             case("two", Gather((-2, 0, -1)), x, (5, 7), ranges=wild),
             case("packed", Gather((-1, 1)), TensorType(DTYPES["u4"], (4, 3)), (5, 3), ranges=wild),
             case("in_range", Gather((0, -1), in_range=True), TensorType(f32, (2, 3)), (2, 5), ranges={1: (0.0, 2.0)}),
@@ -50,7 +51,9 @@ class GatherRows(Kernel):
         assert isinstance(call.kind, Gather)
         x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.kind.axes
         (y_name,), (x_name, *index_names) = self.parameter_names(call)
-        loops = nest(y.type.static_shape, [y, along(x, axes, y.type.static_shape), *indices])
+        order = memory_order(y)
+        views = [view.permuted(order) for view in (y, along(x, axes, y.type.static_shape), *indices)]
+        loops = nest(views[0].type.static_shape, views)
         counters = [loop.counter for loop in loops.loops]
         # Indices change along the outer loops only; from there on elements lie evenly.
         depth = max((1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s), default=0)

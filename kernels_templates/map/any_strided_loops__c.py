@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f16, f32, i8, i32
+from mccompile.base.dtypes import f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
@@ -22,7 +22,7 @@ from mccompile.kernels.api import (
     static_views,
     supports_types,
 )
-from mccompile.kernels.loops import nest
+from mccompile.kernels.loops import memory_order, nest
 from mccompile.kinds.map import Map
 
 
@@ -40,6 +40,7 @@ class StridedLoops(Kernel):
             Case("add_transposed", Map(apply("add", x, y)), (t, t), (t,), permute={1: (3, 1, 0, 2)}),
             Case("copy_scalar", Map(x), (TensorType(f32, ()),), (TensorType(f32, ()),)),
             Case("positions", Map(cast(apply("add", index(1), index(2)), i8)), (), (TensorType(i8, shape),)),
+            Case("positions_turned", Map(index(3)), (), (TensorType(i64, shape),), permute_outs={0: (0, 2, 3, 1)}),
             Case("shared", Map(apply("mul", relu, apply("exp", relu))), (t,), (t,)),
             Case(
                 "f16",
@@ -68,10 +69,13 @@ class StridedLoops(Kernel):
         expr = call.kind.expressions()[0]
         out = call.outs[0]
         indexed = any(isinstance(node, Index) for node in walk(expr))
-        loops = nest(out.type.static_shape, [out, *call.ins], keep_axes=indexed)
+        order = memory_order(out)
+        views = [view.permuted(order) for view in (out, *call.ins)]
+        loops = nest(views[0].type.static_shape, views, keep_axes=indexed)
+        places = [loops.axes[order.index(axis)] for axis in range(len(order))]
         outs, ins = self.parameter_names(call)
         loads = [load_c(v.buffer.dtype, ins[i], loops.index(i + 1)) for i, v in enumerate(call.ins)]
-        lines, value = to_statements(expr, loads, loops.axes)
+        lines, value = to_statements(expr, loads, places)
         return {
             "loops": loops.loops,
             "lines": lines,

@@ -11,7 +11,7 @@ from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import Loop, index_c
+from mccompile.kernels.loops import Loop, index_c, memory_order
 from mccompile.kernels.moves import move_c, place
 from mccompile.kinds.pad import Pad
 
@@ -49,6 +49,7 @@ class PadSegments(Kernel):
         return [
             case("zero", image, before, after, "constant"),
             case("constant", image, before, after, "constant", permute=turned),
+            case("channels_last", image, before, after, "constant", permute=turned, permute_outs=turned),
             case("channels", image, (0, 1, 0, 0), (1, 2, 0, 0), "constant"),
             *(case(mode, image, before, after, mode, permute=turned) for mode in ("edge", "reflect", "wrap")),
             case("edge_outer", TensorType(f16, (3, 2)), (2, 0), (3, 0), "edge"),
@@ -73,7 +74,7 @@ class PadSegments(Kernel):
         axes = _merged(
             [
                 Axis(static(dim), kind.before[axis], kind.after[axis], static(x.strides[axis]), static(y.strides[axis]))
-                for axis, dim in enumerate(x.shape)
+                for axis, dim in ((axis, x.shape[axis]) for axis in memory_order(y))
             ],
             kind.mode,
         )

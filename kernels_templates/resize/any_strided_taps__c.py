@@ -8,10 +8,10 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, operand
+from mccompile.expr.ir import Index, apply, cast, index, operand, walk
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.loops import index_c, memory_order, nest
 from mccompile.kernels.moves import along
 from mccompile.kinds.resize import Resize
 
@@ -35,14 +35,17 @@ class ResizeTaps(Kernel):
             return Case(name, kind, (x, *tables, *extra), (TensorType(dtype, tuple(shape)),), ranges=ranges, **options)
 
         image = TensorType(f32, (2, 3, 4, 5))
+        last = {0: (0, 2, 3, 1)}
         plus = apply("add", operand(0, f32), operand(1, f32))
+        counted = apply("add", operand(0, f32), cast(index(1), f32))
         return [
             case("bilinear", Resize((2, 3), (2, 2), f32), image, (7, 3)),
-            case("channels_last", Resize((2, 3), (2, 2), f32), image, (5, 8), permute={0: (0, 2, 3, 1)}),
+            case("channels_last", Resize((2, 3), (2, 2), f32), image, (5, 8), permute=last, permute_outs=last),
             case("cubic_1d", Resize((2,), (4,), f64), TensorType(f64, (1, 2, 5)), (9,)),
             case("three_axes", Resize((0, 1, 2), (2, 3, 1), f32), TensorType(f32, (2, 3, 4)), (3, 2, 5)),
             case("u8", Resize((1,), (2,), f32, cast(operand(0, f32), u8)), TensorType(u8, (3, 4)), (6,)),
             case("f16", Resize((0,), (2,), f32, cast(operand(0, f32), f16)), TensorType(f16, (4, 3)), (6,)),
+            case("positions", Resize((1,), (2,), f32, counted), image, (6,), permute_outs=last),
             case("of_one", Resize((1,), (2,), f32), TensorType(f32, (3, 1)), (4,)),
             case("epilogue", Resize((1,), (2,), f32, plus), TensorType(f32, (3, 4)), (6,), TensorType(f32, (3, 6))),
         ]
@@ -64,7 +67,11 @@ class ResizeTaps(Kernel):
         direct = along(x, [-1 if axis in kind.axes else axis for axis in range(len(shape))], shape)
         rows = [along(table, (axis, -1), shape) for axis, *pair in _tables(call) for table in pair]
         extras = call.ins[kind.fixed :]
-        loops = nest(shape, [y, direct, *rows, *extras])
+        order = memory_order(y)
+        views = [view.permuted(order) for view in (y, direct, *rows, *extras)]
+        indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
+        loops = nest(views[0].type.static_shape, views, keep_axes=indexed)
+        places = [loops.axes[order.index(axis)] for axis in range(len(shape))]
         accumulator = kind.accumulator
         sums = []
         unused: list[str] = []  # tables of positions on axes of one element
@@ -90,7 +97,7 @@ class ResizeTaps(Kernel):
             names = in_names[kind.fixed :]
             start = 2 + len(rows)
             loads = [load_c(v.buffer.dtype, names[i], loops.index(start + i)) for i, v in enumerate(extras)]
-            lines, value = to_statements(kind.epilogue, ["s0", *loads], loops.axes)
+            lines, value = to_statements(kind.epilogue, ["s0", *loads], places)
         return {
             "loops": loops.loops,
             "sums": sums,

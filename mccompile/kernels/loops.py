@@ -55,6 +55,13 @@ def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, p
     return Nest(loops, tuple(tuple(s) for s in strides), tuple(axes))
 
 
+def memory_order(view: View) -> tuple[int, ...]:
+    """The axes of a view with static strides, so that elements are visited in the order in which they lie.
+
+    Kernels whose elements do not depend on each other permute shape and views by it: channels-last stays fast."""
+    return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(static(view.strides[axis]))))
+
+
 def index_c(strides: Sequence[int], counters: Sequence[str], constant: int = 0) -> str:
     """`i0 * 36 + i1`: an element index as C text. Counters may be any C expressions; complex ones come in
     parentheses."""

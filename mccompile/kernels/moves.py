@@ -12,7 +12,7 @@ from ..base.dims import static
 from ..base.dtypes import DType
 from ..expr.scalar_c import load_c, store_c
 from ..program.ir import View
-from .loops import Loop, index_c, nest
+from .loops import Loop, index_c, memory_order, nest
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Copy:
 
 def copy(to: View, source: View, target: str, origin: str, start: int = 0, prefix: str = "i") -> Copy:
     """Copies all of `source` to the equally shaped `to`, from element `start` of `target` on."""
+    order = memory_order(to)
+    to, source = to.permuted(order), source.permuted(order)
     loops = nest(source.type.static_shape, [to, source], prefix=prefix)
     dtype = to.buffer.dtype
     if loops.loops and all(strides[-1] == 1 for strides in loops.strides) and not dtype.is_packed:
