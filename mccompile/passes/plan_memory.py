@@ -8,19 +8,19 @@ decision of bind_storage are one block with a part for each, so the planner slid
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..base.dims import Dim, upper
 from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
 from ..kernels.registry import Registry
-from ..memory.interval import Block, Part, Placement, glue, lower_bound, naive_size, peak
+from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
-from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Entry, Function, Life, Plan, Step, Tensor
+from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Entry, Function, Life, Plan, Repeat, Step, Swap, Tensor
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, If, Item, Program, View, reads, root, walk, writes
+from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, View
 from ..targets.api import Target
+from .lives import alone, blocks_of, lives_of
 
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
@@ -30,8 +30,8 @@ def plan_memory(
     program: Program, registry: Registry, target: Target, prefix: str, planner: Planner, keep_inputs: bool = False
 ) -> Plan:
     """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs."""
-    lives = _lives(program, keep_inputs)
-    blocks, owners = _blocks(lives, target.align)
+    lives = lives_of(program, keep_inputs)
+    blocks, owners = blocks_of(lives, target.align)
     placement = planner(blocks)
     broken = verify_placement(blocks, placement)
     if broken:
@@ -57,7 +57,7 @@ def plan_memory(
         arena_bytes=placement.size,
         arena_align=max([target.align, *(block.align for block in blocks)]),
         arena_bound=lower_bound(blocks),
-        arena_naive=naive_size([b for buffer in lives for b in (_alone(buffer, target.align),)]),
+        arena_naive=naive_size([b for buffer in lives for b in (alone(buffer, target.align),)]),
         lives=tuple(
             Life(b.name, span.start, span.end, offsets[b], offsets[b] + b.max_bytes) for b, span in lives.items()
         ),
@@ -66,69 +66,6 @@ def plan_memory(
     )
     verify_plan(plan)
     return plan
-
-
-@dataclass
-class _Span:
-    start: int
-    end: int  # exclusive
-
-
-def _lives(program: Program, keep_inputs: bool) -> dict[Buffer, _Span]:
-    """When each buffer of the arena is alive. Time 0 is before the first call, when the inputs are filled."""
-    spans: dict[Buffer, _Span] = {buffer: _Span(0, 1) for _, buffer in program.inputs}
-
-    def touch(buffer: Buffer, time: int) -> None:
-        if buffer.role == CONSTANT:
-            return
-        span = spans.setdefault(buffer, _Span(time, time + 1))
-        span.end = max(span.end, time + 1)
-
-    time = 0
-    for item in walk(program.body):
-        time += 1
-        for view in (*reads(item), *writes(item)):
-            touch(view.buffer, time)
-        if isinstance(item, Call) and item.scratch is not None:
-            touch(item.scratch, time)
-    for _, view in program.outputs:
-        touch(view.buffer, time + 1)
-    if keep_inputs:
-        for _, buffer in program.inputs:
-            touch(buffer, time + 1)
-    parts = [buffer for buffer in spans if buffer.overlap and buffer.overlap.part]
-    for buffer in parts:
-        base = buffer
-        while base.overlap and base.overlap.part:  # a part holds its bytes as long as anybody needs the whole
-            base = base.overlap.base
-            if base in spans:
-                spans[buffer].end = max(spans[buffer].end, spans[base].end)
-    return spans
-
-
-def _alone(buffer: Buffer, align: int) -> Block:
-    return Block(buffer.name, (Part(0, 1, 0, buffer.max_bytes),), max(align, buffer.storage.align))
-
-
-def _blocks(lives: dict[Buffer, _Span], align: int) -> tuple[list[Block], dict[Buffer, tuple[int, int]]]:
-    """One block per root, and for every buffer its block and its distance from the block's address."""
-    groups: dict[Buffer, list[Buffer]] = {}
-    for buffer in lives:
-        groups.setdefault(root(buffer)[0], []).append(buffer)
-    blocks: list[Block] = []
-    owners: dict[Buffer, tuple[int, int]] = {}
-    for base, members in groups.items():
-        parts = []
-        for member in members:
-            shift = root(member)[1]
-            span = lives[member]
-            parts.append(Part(span.start, span.end, shift, shift + member.max_bytes))
-        needed = max([align, *(m.storage.align for m in members)])
-        block, moved = glue(base.name, parts, needed)
-        for member in members:
-            owners[member] = (len(blocks), root(member)[1] + moved)
-        blocks.append(block)
-    return blocks, owners
 
 
 class _Blob:
@@ -155,13 +92,41 @@ class _Planner:
         self.registry, self.prefix, self.offsets, self.blob = registry, prefix, offsets, blob
         self.names = Names()
         self.functions: dict[object, Function] = {}
+        self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
+        self.times = 1  # how often a step runs
+        self.swaps = 0
 
     def item(self, item: Item) -> PlanItem:
         if isinstance(item, If):
             then = tuple(self.item(inner) for inner in item.then)
             otherwise = tuple(self.item(inner) for inner in item.otherwise)
             return Branch(self.argument("condition", item.condition, False), then, otherwise, item.provenance)
+        if isinstance(item, Loop):
+            return self.loop(item)
         return self.step(item)
+
+    def loop(self, loop: Loop) -> Repeat:
+        trips = loop.trips if isinstance(loop.trips, int) else self.argument("trips", loop.trips, False)
+        known = loop.trips if isinstance(loop.trips, int) and loop.condition is None else None
+        outside, times = dict(self.pointers), self.times
+        swaps = tuple(swap for carry in loop.carries if (swap := self.swap(carry, known)) is not None)
+        condition = self.argument("condition", loop.condition, False) if loop.condition is not None else None
+        self.times *= known or 1
+        items = tuple(self.item(inner) for inner in loop.body)
+        self.pointers, self.times = outside, times
+        return Repeat(loop.counter.name, trips, condition, swaps, items, loop.provenance)
+
+    def swap(self, carry: Carry, trips: int | None) -> Swap | None:
+        """The pointers for what a loop carries; None where one piece of memory is enough."""
+        first, second, last = (self.address(buffer.whole()) for buffer in (carry.now, carry.next, carry.last))
+        if first == second == last:
+            return None
+        if first != second:
+            number, self.swaps = self.swaps, self.swaps + 1
+            self.pointers |= {carry.now: f"now{number}", carry.next: f"next{number}"}
+        end = None if trips is None else second if trips % 2 else first
+        names = self.pointers.get(carry.now, ""), self.pointers.get(carry.next, "")
+        return Swap(*names, first, second, carry.now.max_bytes, last, end == last)
 
     def step(self, call: Call) -> Step:
         kernel = self.registry[call.kernel]
@@ -178,22 +143,29 @@ class _Planner:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased)
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Step(call.kind.name, self.functions[key], tuple(arguments), upper(macs), call.provenance)
+        return Step(call.kind.name, self.functions[key], tuple(arguments), upper(macs) * self.times, call.provenance)
 
     def argument(self, role: str, view: View, written: bool) -> Argument:
         address = self.address(view)
-        static_sizes = all(isinstance(d, int) for d in (*view.shape, *view.strides, view.offset))
+        static_sizes = all(isinstance(d, int) for d in (*view.shape, *view.strides))
         low, high = view.byte_range if static_sizes else (0, view.buffer.max_bytes)
-        begin = self.base(view.buffer)
+        _, begin = self.place(view.buffer)
         return Argument(role, address, view.type, begin + low, begin + high, written)
 
-    def base(self, buffer: Buffer) -> int:
-        return self.blob.place(buffer) if buffer.role == CONSTANT else self.offsets[buffer]
+    def place(self, buffer: Buffer) -> tuple[str, int]:
+        """Base and offset of a buffer's address."""
+        if buffer.role == CONSTANT:
+            return BLOB, self.blob.place(buffer)
+        base, shift = buffer, 0
+        while base.overlap and base not in self.pointers:
+            shift += base.overlap.offset
+            base = base.overlap.base
+        return (self.pointers[base], shift) if base in self.pointers else (ARENA, self.offsets[buffer])
 
     def address(self, view: View) -> Address:
-        bits = view.buffer.dtype.bits
-        offset: Dim = view.offset * bits // 8
-        return Address(BLOB if view.buffer.role == CONSTANT else ARENA, self.base(view.buffer) + offset)
+        base, begin = self.place(view.buffer)
+        offset: Dim = view.offset * view.buffer.dtype.bits // 8
+        return Address(base, begin + offset)
 
     def tensor(self, name: str, view: View, symbols: Names) -> Tensor:
         return Tensor(name, symbols.take(c_identifier(name)), view.type, self.address(view))

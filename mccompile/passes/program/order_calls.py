@@ -1,58 +1,87 @@
 """order_calls: the topological order of calls with the smallest peak of live bytes. Regions keep their place in the
-line as one item."""
+line as one item.
+
+Runs before anything is decided about memory, and again in bind_storage, when the parts of concats have their places.
+"""
 
 from __future__ import annotations
 
 from ...kernels.api import Needs
 from ...memory.order import Node, Tensor, best_order
-from ...program.ir import CONSTANT, INPUT, Buffer, Call, Item, Program, reads, root, walk, writes
+from ...program.ir import CONSTANT, INPUT, Buffer, Call, Item, Program, View, reads, root, walk, writes
+from ...program.relocate import disjoint
 from ..api import Context
 
 
 def order_calls(program: Program, context: Context) -> None:
-    body = program.body
-    touched = [_touched(item) for item in body]
-    producers: dict[Buffer, list[int]] = {}
-    consumers: dict[Buffer, list[int]] = {}
-    for number, (read, written) in enumerate(touched):
-        for buffer in written:
-            producers.setdefault(buffer, []).append(number)
-        for buffer in read:
-            consumers.setdefault(buffer, []).append(number)
-    outputs = {root(view.buffer)[0] for _, view in program.outputs}
+    if any(buffer.overlap and not buffer.overlap.part for buffer in program.buffers()):
+        return  # what is written over what is decided for this order
+    nodes, tensors = _model(program, context)
+    program.body = [program.body[number] for number in best_order(nodes, tensors)]
+
+
+def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]]:
+    written: dict[Buffer, list[tuple[int, View]]] = {}
+    read: dict[Buffer, list[tuple[int, View]]] = {}
+    for number, item in enumerate(program.body):
+        inside = list(walk([item]))
+        made = {view.buffer for inner in inside for view in writes(inner)}
+        for inner in inside:
+            for view in writes(inner):
+                written.setdefault(view.buffer, []).append((number, view))
+            for view in reads(inner):
+                if view.buffer.role != CONSTANT and view.buffer not in made:
+                    read.setdefault(view.buffer, []).append((number, view))
     inputs = [buffer for _, buffer in program.inputs]
+    buffers = list(dict.fromkeys([*inputs, *written, *read]))
+    parts: dict[Buffer, list[Buffer]] = {}
+    for buffer in buffers:
+        if buffer.overlap:
+            parts.setdefault(buffer.overlap.base, []).append(buffer)
+    outputs = {view.buffer for _, view in program.outputs}
+
     tensors: list[Tensor] = []
     numbers: dict[Buffer, int] = {}
-    for buffer in dict.fromkeys([*inputs, *producers, *consumers]):
-        made = producers.get(buffer, [])
-        if len(made) > 1:
-            return  # several writers: their order matters in ways that this model does not know
-        if buffer.role != CONSTANT:
-            numbers[buffer] = len(tensors)
-            needed_later = buffer in outputs or (context.keep_inputs and buffer.role == INPUT)
-            producer = made[0] if made else None
-            tensors.append(Tensor(buffer.max_bytes, producer, tuple(consumers.get(buffer, [])), needed_later))
-    order = best_order([_node(item, numbers, context) for item in body], tensors)
-    program.body = [body[number] for number in order]
+    after: list[set[int]] = [set() for _ in program.body]
+    for buffer in buffers:
+        makers = sorted({number for number, _ in written.get(buffer, [])})
+        around = _around(buffer)
+        users = {number for base in around for number, _ in read.get(base, [])} | set(makers[1:])
+        needed_later = any(base in outputs for base in around) or (context.keep_inputs and buffer.role == INPUT)
+        own = max(0, buffer.max_bytes - sum(part.max_bytes for part in parts.get(buffer, [])))
+        numbers[buffer] = len(tensors)
+        if makers or buffer.role == INPUT:
+            tensors.append(Tensor(own, makers[0] if makers else None, tuple(sorted(users)), needed_later))
+        else:
+            tensors.append(Tensor(0, None, (), False))
+        for maker, view in written.get(buffer, []):
+            for base in around:
+                for user, seen in read.get(base, []):
+                    if maker < user and not (base is buffer and disjoint(view, seen)):
+                        after[user].add(maker)
+                    elif user < maker and base is buffer and not disjoint(view, seen):
+                        after[maker].add(user)
+    nodes = [_node(item, numbers, context, after[number]) for number, item in enumerate(program.body)]
+    return nodes, tensors
 
 
-def _node(item: Item, numbers: dict[Buffer, int], context: Context) -> Node:
+def _around(buffer: Buffer) -> list[Buffer]:
+    """The buffer, and those that it is a part of."""
+    found = [buffer]
+    while found[-1].overlap:
+        found.append(found[-1].overlap.base)
+    return found
+
+
+def _node(item: Item, numbers: dict[Buffer, int], context: Context, after: set[int]) -> Node:
     """What bind_storage will be able to do for this item, and its workspace."""
     if not isinstance(item, Call):
-        return Node()
+        return Node(tuple(sorted(after)))
     needs = context.registry[item.kernel].match(item, context.target)
     over: tuple[int, ...] = ()
-    if isinstance(needs, Needs):
+    if isinstance(needs, Needs) and all(
+        root(view.buffer)[0] is view.buffer and view.type.count == view.buffer.type.count for view in item.outs
+    ):
         candidates = (item.ins[operand] for _, operand in needs.alias)
         over = tuple(sorted({numbers[v.buffer] for v in candidates if v.buffer in numbers and v.covers_buffer}))
-    return Node(overwrites=over, workspace=item.scratch.max_bytes if item.scratch else 0)
-
-
-def _touched(item: Item) -> tuple[set[Buffer], set[Buffer]]:
-    """Buffers that an item reads and writes, with all that is inside of it."""
-    read: set[Buffer] = set()
-    written: set[Buffer] = set()
-    for inner in walk([item]):
-        read |= {view.buffer for view in reads(inner)}
-        written |= {view.buffer for view in writes(inner)}
-    return read - written, written
+    return Node(tuple(sorted(after)), over, item.scratch.max_bytes if item.scratch else 0)

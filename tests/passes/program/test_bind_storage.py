@@ -110,8 +110,8 @@ def test_a_part_that_is_needed_twice_is_copied() -> None:
 """) == {"a": "over x at 0"}
 
 
-def test_a_part_that_does_not_lie_in_one_piece_is_copied() -> None:
-    assert not overlaps(f"""program "p" {{
+def test_a_part_between_other_elements_is_made_there() -> None:
+    text = f"""program "p" {{
   input "x" %x: f32[2,1]
   buffer %a: f32[2,3]
   buffer %y: f32[2,4]
@@ -119,7 +119,27 @@ def test_a_part_that_does_not_lie_in_one_piece_is_copied() -> None:
   call Concat(axis=1) (%a, %x) -> (%y) {CONCAT}
   output "y" %y
 }}
-""")
+"""
+    assert calls(after("bind_storage", text)) == [
+        f"call Map(expr=@neg(x0.f32)) (%x[2,3 by 1,0 at 0]) -> (%y[2,3 by 4,1 at 0]) {MAP}",
+        f"call Concat(axis=1) (%x) -> (%y[2,1 by 4,1 at 3]) {CONCAT}",
+    ]
+
+
+def test_padding_is_written_around_what_is_made_in_place() -> None:
+    text = f"""program "p" {{
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %y: f32[7]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Pad(before=(1,), after=(2,), mode="constant") (%a) -> (%y) kernel "pad/any_strided_segments__c"
+  output "y" %y
+}}
+"""
+    assert calls(after("bind_storage", text))[1:] == [
+        f"call Map(expr=@f32(0.0)) () -> (%y[1 by 1 at 0]) {MAP}",
+        f"call Map(expr=@f32(0.0)) () -> (%y[2 by 1 at 5]) {MAP}",
+    ]
 
 
 def test_both_branches_keep_what_the_other_reads() -> None:

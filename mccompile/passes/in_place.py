@@ -1,0 +1,188 @@
+"""Results written over operands that die there, where the kernel's alias pattern allows it: part of bind_storage.
+
+Invariant: nobody reads a byte after it was overwritten. The accesses of every piece of memory (a `root` and all that
+overlaps it) are kept in one list, so a decision sees earlier ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..kernels.api import Needs
+from ..kernels.registry import Registry
+from ..program.ir import (
+    INPUT,
+    TEMPORARY,
+    Buffer,
+    Call,
+    Carry,
+    Loop,
+    Overlap,
+    Program,
+    Span,
+    View,
+    loop_spans,
+    reads,
+    root,
+    walk,
+    writes,
+)
+from ..targets.api import Target
+
+
+@dataclass(frozen=True)
+class _Access:
+    time: int
+    low: int
+    high: int  # bytes of the root
+    held: bool = False  # nothing is read or written, but the bytes are needed
+
+
+def write_in_place(program: Program, registry: Registry, target: Target, keep_inputs: bool) -> None:
+    times = {id(item): time for time, item in enumerate(walk(program.body))}
+    accesses: dict[Buffer, list[_Access]] = {}
+    end = len(times)
+    parts = {b for b in program.buffers() if b.overlap and b.overlap.part}
+
+    def note(view: View, time: int) -> None:
+        base, offset = root(view.buffer)
+        low, high = view.byte_range
+        accesses.setdefault(base, []).append(_Access(time, low + offset, high + offset))
+
+    for item in walk(program.body):
+        for view in (*reads(item), *writes(item)):
+            note(view, times[id(item)])
+    for _, view in program.outputs:
+        note(view, end)
+    if keep_inputs:
+        for _, buffer in program.inputs:
+            note(buffer.whole(), end)
+
+    spans = loop_spans(program)
+    _hold(spans, accesses)
+    partners = {carry.next: (carry.now, span) for span in spans for carry in span.loop.carries}
+    for item in walk(program.body):
+        if not isinstance(item, Call) or not item.kernel:
+            continue
+        needs = registry[item.kernel].match(item, target)
+        if not isinstance(needs, Needs) or not needs.alias:
+            continue
+        for result, out in enumerate(item.outs):
+            if out.buffer in partners:
+                _bind_next(item, result, out, needs, times[id(item)], accesses, parts, *partners[out.buffer])
+            else:
+                _bind_result(item, result, out, needs, times[id(item)], accesses, parts)
+    for span in spans:
+        for carry in span.loop.carries:
+            _bind_last(span.loop, carry)
+
+
+def _hold(spans: list[Span], accesses: dict[Buffer, list[_Access]]) -> None:
+    """What lasts longer than a trip must keep its bytes in all of them: noted as accesses at both ends of the loop."""
+    for span in spans:
+        carried = {root(buffer)[0] for carry in span.loop.carries for buffer in (carry.now, carry.next)}
+        for base, known in accesses.items():
+            inside = [a for a in known if span.start <= a.time <= span.end]
+            before = base.role == INPUT or any(a.time < span.start for a in known)
+            after = any(a.time > span.end for a in known)
+            if inside and (before or base in carried):
+                known.append(_Access(span.end, 0, base.max_bytes, held=True))
+            if inside and (after or base in carried):
+                known.append(_Access(span.start, 0, base.max_bytes, held=True))
+
+
+def _bind_next(
+    call: Call,
+    result: int,
+    out: View,
+    needs: Needs,
+    now: int,
+    accesses: dict[Buffer, list[_Access]],
+    parts: set[Buffer],
+    partner: Buffer,
+    span: Span,
+) -> None:
+    """What a loop hands to its next trip, over what it was handed, if nobody reads that after this call. It can lie
+    over nothing else: the two change places."""
+    base, shift = root(partner)
+    later = [a for a in accesses[base] if now < a.time <= span.end and not a.held]
+    for index, view in enumerate(call.ins):
+        if (
+            view.buffer is partner
+            and needs.alias.get((result, index)) is not None
+            and _whole_in_any_order(view)
+            and _whole_in_any_order(out)
+            and not later
+            and not any(p.overlap and p.overlap.base is out.buffer for p in parts)
+            and sum(a.time == now for a in accesses[out.buffer]) == len([a for a in accesses[out.buffer] if not a.held])
+            and _others_agree(call, result, index, needs, base, (shift, shift + out.buffer.max_bytes))
+        ):
+            out.buffer.overlap = Overlap(partner)
+            partner.storage = replace(partner.storage, align=max(partner.storage.align, out.buffer.storage.align))
+            accesses[base] += [replace(a, low=a.low + shift, high=a.high + shift) for a in accesses.pop(out.buffer)]
+            return
+
+
+def _bind_last(loop: Loop, carry: Carry) -> None:
+    """The value after the loop stays where the last trip leaves it."""
+    if carry.last.overlap is None:
+        odd = isinstance(loop.trips, int) and loop.condition is None and loop.trips % 2
+        carry.last.overlap = Overlap(carry.next if odd else carry.now)
+
+
+def _bind_result(
+    call: Call,
+    result: int,
+    out: View,
+    needs: Needs,
+    now: int,
+    accesses: dict[Buffer, list[_Access]],
+    parts: set[Buffer],
+) -> None:
+    buffer = out.buffer
+    if (
+        buffer.overlap is not None
+        or not _whole_in_any_order(out)
+        or any(p.overlap and p.overlap.base is buffer for p in parts)
+    ):
+        return
+    if any(access.time < now for access in accesses.get(buffer, [])):
+        return  # written piecewise: something of it is alive already
+    for index, view in enumerate(call.ins):
+        if needs.alias.get((result, index)) is None or view.buffer.role not in (TEMPORARY, INPUT):
+            continue
+        if not isinstance(view.offset, int):
+            continue
+        base, shift = root(view.buffer)
+        start = shift + view.offset * view.buffer.dtype.bits // 8
+        span = (start, start + buffer.max_bytes)
+        if (
+            base is buffer
+            or start % max(buffer.storage.align, buffer.dtype.bits // 8)
+            or start + buffer.max_bytes > base.max_bytes
+        ):
+            continue
+        if any(a.time > now and a.low < span[1] and span[0] < a.high for a in accesses[base]):
+            continue
+        if not _others_agree(call, result, index, needs, base, span):
+            continue
+        buffer.overlap = Overlap(base, start)
+        base.storage = replace(base.storage, align=max(base.storage.align, buffer.storage.align))
+        accesses[base] += [replace(a, low=a.low + start, high=a.high + start) for a in accesses.pop(buffer, [])]
+        return
+
+
+def _others_agree(call: Call, result: int, chosen: int, needs: Needs, base: Buffer, span: tuple[int, int]) -> bool:
+    """Every other operand, result and workspace that lies in those bytes must tolerate the result there too: it is the
+    same view of an operand that may be overwritten in the same way."""
+    for index, view in enumerate(call.ins):
+        if index == chosen or root(view.buffer)[0] is not base:
+            continue
+        low, high = (edge + root(view.buffer)[1] for edge in view.byte_range)
+        if low < span[1] and span[0] < high and (needs.alias.get((result, index)) is None or view != call.ins[chosen]):
+            return False
+    return all(not (number != result and root(view.buffer)[0] is base) for number, view in enumerate(call.outs))
+
+
+def _whole_in_any_order(view: View) -> bool:
+    return view.offset == 0 and view.type.count == view.buffer.type.count

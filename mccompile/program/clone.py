@@ -1,0 +1,48 @@
+"""A copy of a program to try decisions on: own calls and buffers, the same constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .ir import CONSTANT, Buffer, Carry, If, Item, Loop, Program, View
+
+
+def clone(program: Program) -> Program:
+    buffers: dict[Buffer, Buffer] = {}
+
+    def buffer(old: Buffer) -> Buffer:
+        if old.role == CONSTANT:
+            return old
+        if old not in buffers:
+            buffers[old] = replace(old)
+            if old.overlap:
+                buffers[old].overlap = replace(old.overlap, base=buffer(old.overlap.base))
+        return buffers[old]
+
+    def view(old: View) -> View:
+        return old if old.buffer.role == CONSTANT else replace(old, buffer=buffer(old.buffer))
+
+    def item(old: Item) -> Item:
+        if isinstance(old, If):
+            return If(
+                view(old.condition), [item(i) for i in old.then], [item(i) for i in old.otherwise], old.provenance
+            )
+        if isinstance(old, Loop):
+            return Loop(
+                old.counter,
+                view(old.trips) if isinstance(old.trips, View) else old.trips,
+                [Carry(buffer(c.now), buffer(c.next), buffer(c.last)) for c in old.carries],
+                view(old.condition) if old.condition is not None else None,
+                [item(i) for i in old.body],
+                old.provenance,
+            )
+        scratch = buffer(old.scratch) if old.scratch is not None else None
+        return replace(old, ins=tuple(map(view, old.ins)), outs=tuple(map(view, old.outs)), scratch=scratch)
+
+    return Program(
+        program.name,
+        [(name, buffer(b)) for name, b in program.inputs],
+        [(name, view(v)) for name, v in program.outputs],
+        [item(i) for i in program.body],
+        dict(program.facts_used),
+    )
