@@ -1,15 +1,16 @@
-"""ScatterElements, ScatterND, Scatter: elements replaced, or combined with others, at places that an operand says."""
+"""ScatterElements, ScatterND, Scatter, TensorScatter: elements replaced or combined at computed places."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import DType, bool_, i64
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, operand
+from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind
-from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .gather import along_axis, check_indices, index_depth, index_views
+from .shapes import FIX_DIMENSIONS
 
 _OF_BOOL = {"add": "or", "max": "or", "mul": "and", "min": "and"}
 
@@ -82,3 +83,47 @@ class ScatterND(Operator):
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
         ins = [x, updates, *index_views(to, places, depth, updates.shape)]
         to.set(0, x if updates.type.count == 0 else to.call(kind, ins, to.type())[0])
+
+
+@dataclass(frozen=True)
+class TensorScatter(Operator):
+    """A cache with some rows of an axis replaced; in linear mode rows beyond its end all mean the last."""
+
+    name = "TensorScatter"
+    versions = (24,)
+    axis: int = -2
+    mode: str = "linear"
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, updates = site.type(0), site.type(1)
+        axis = normal_axis(self.axis, x.rank)
+        if axis == 0 or self.mode not in ("linear", "circular"):
+            raise Invalid(f"axis {self.axis} is that of the batch, or mode {self.mode!r} is not linear or circular")
+        if updates.rank != x.rank or updates.dtype is not x.dtype or along_axis(axis, x, updates) != axis:
+            raise Invalid(f"the update {updates} does not fit the cache {x}")
+        if site.has(2) and site.type(2) != TensorType(i64, x.shape[:1]):
+            raise Invalid(f"write_indices are {site.type(2)}, not one i64 for each of {x.shape[0]} samples")
+        if any(a != b for other, (a, b) in enumerate(zip(x.shape, updates.shape, strict=True)) if other != axis):
+            raise Invalid(f"the update {updates} does not fit the cache {x}")
+        return [Fact(x)]
+
+    def lower(self, to: Lowering) -> None:
+        x, updates = to.input(0), to.input(1)
+        axis, rank = normal_axis(self.axis, len(x.shape)), len(x.shape)
+        if updates.type.count == 0:
+            to.set(0, x)
+            return
+        row: Expr = index(axis)
+        ins = []
+        if to.has(2):
+            row = apply("add", row, operand(0, i64))
+            ins.append(to.reshape(to.input(2), (x.shape[0], *(1 for _ in range(rank - 1)))))
+        if self.mode == "circular":
+            size = x.shape[axis]
+            if not isinstance(size, int):
+                raise Unsupported(f"the size {size} of a circular cache is known only at run time", FIX_DIMENSIONS)
+            row = apply("mod", row, literal(size, i64))
+        shape = tuple(dim if a in (0, axis) else 1 for a, dim in enumerate(updates.shape))
+        rows = to.map(row, ins, shape).broadcast_to(updates.shape)
+        kind = ScatterKind(tuple(-1 if a == axis else a for a in range(rank)))
+        to.set(0, to.call(kind, [x, updates, rows], to.type())[0])
