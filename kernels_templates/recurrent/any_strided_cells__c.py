@@ -1,0 +1,246 @@
+"""recurrent in portable C: one cell after the other, the sums of all its gates in one loop over the state.
+
+The state lies in the workspace, in the type that is computed in. The result of a cell must not be seen by the others of the same step, so two
+states take turns; a gru that resets before the product needs the reset state of all cells first, and updates in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f16, f32, f64, i32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import Expr, apply, literal, operand
+from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    elementwise_alias,
+    static_views,
+    supports_types,
+)
+from mccompile.kernels.loops import index_c
+from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
+
+_ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
+
+
+@dataclass(frozen=True)
+class Gate:
+    name: str
+    start: str  # what the sum starts from
+    weight: str
+    apply: str  # statements that make `<name>_on` of the sum
+
+
+class StridedCells(Kernel):
+    kind = Recurrent
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        x = operand(0, f32)
+        sigmoid, tanh, relu = _sigmoid(f32), apply("tanh", x), apply("max", x, literal(0, f32))
+        every = ("bias", "h0", "c0", "peepholes", "lengths")
+        both = (False, True)
+        return [
+            _case("rnn", Recurrent(RNN, (tanh,), f32), 5, 1, 7),
+            _case("rnn_both", Recurrent(RNN, (relu,), f32, both, ("bias", "h0"), ("y", "h"), clip=0.5), 4, 3, 5),
+            _case("gru", Recurrent(GRU, (sigmoid, tanh), f32, (False,), ("bias",), ("y", "h")), 5, 2, 6),
+            _case(
+                "gru_reset_after",
+                Recurrent(GRU, (sigmoid, tanh), f32, both, ("bias", "h0", "lengths"), ("y", "h"), reset_after=True),
+                4, 3, 5,
+            ),
+            _case("lstm", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y", "h", "c")), 5, 1, 8),
+            _case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, ("y", "h", "c"), clip=1.5), 4, 3, 5),
+            _case("lstm_coupled", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
+            _case("lstm_f16", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",)), 3, 1, 4, f16),
+            _case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
+        ]  # fmt: skip
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = _kind(call)
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        if kind.accumulator not in (f32, f64):
+            return No(f"{kind.accumulator} is not computed in")
+        alias = {}
+        for out, start in (("h", "h0"), ("c", "c0")):
+            if out in kind.gives and start in kind.uses:
+                pair = kind.gives.index(out), kind.names.index(start)
+                if elementwise_alias(call, pair[1], pair[0]):
+                    alias[pair] = 0
+        states = {RNN: 2, GRU: 2 if kind.reset_after else 3, LSTM: 3}[kind.cell]
+        hidden = static(call.ins[1].shape[2])
+        return Needs(alias=alias, scratch=kind.accumulator.nbytes(states * hidden))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        return Cost(static(macs) * 1e-9, code=800)
+
+    def label(self, call: Call) -> str:
+        time, batch, directions, _ = call.ins[0].shape
+        return f"{_kind(call).cell}_{time}x{batch}x{directions}x{call.ins[1].shape[2]}"
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = _kind(call)
+        return [f"{name}_out" for name in kind.gives], [f"{name}_in" for name in kind.names]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)).context()
+
+
+class _Printer:
+    """Works out the C for one call. Counters: d direction, b batch, s step, t time, j cell, k cell that is read."""
+
+    def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
+        self.kind = _kind(call)
+        self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
+        self.time, self.batch, self.directions, _ = (static(dim) for dim in call.ins[0].shape)
+        self.hidden = static(call.ins[1].shape[2])
+        self.d = "d" if self.directions > 1 else "0"
+        self.b = "b" if self.batch > 1 else "0"
+        self.type = self.kind.accumulator.compute_c
+
+    def context(self) -> dict[str, Any]:
+        kind = self.kind
+        names = _ORDER[kind.cell]
+        resets_before = kind.cell == GRU and not kind.reset_after
+        f, rest = kind.activations[0], kind.activations[1:]
+        by_gate = dict.fromkeys("iofzr", f) | {"n": rest[0] if rest else f}
+        gates = {name: self.gate(name, number, by_gate[name]) for number, name in enumerate(names)}
+        if kind.coupled:
+            del gates["f"]
+        n_input = ""
+        if kind.cell == GRU and kind.reset_after:
+            number = names.index("n")
+            n_input = self.input(number)
+            start = self.at("bias_in", [self.d, "j"], number) if "bias" in kind.uses else literal_c(0, kind.accumulator)
+            gates["n"] = Gate("n", start, gates["n"].weight, gates["n"].apply)
+        return {
+            "type": self.type,
+            "cell": kind.cell,
+            "hidden": self.hidden,
+            "directions": self.directions,
+            "batch": self.batch,
+            "time": self.time,
+            "swaps": not resets_before,
+            "resets_before": resets_before,
+            "coupled": kind.coupled,
+            "lengths": self.at("lengths_in", [self.b]) if "lengths" in kind.uses else "",
+            "h0": self.start("h0"),
+            "c0": self.start("c0"),
+            "position": self.position(),
+            "x_at": self.index("x_in", ["t", self.b, self.d, "0"]),
+            "y_at": self.index("y_out", ["t", self.d, self.b, "0"]) if "y" in kind.gives else "",
+            "gates": gates,
+            "n_input": n_input,
+            "peepholes": self.peepholes() if "peepholes" in kind.uses else None,
+            "shown": self.shown() if kind.cell == LSTM else None,
+            "stores": {name: self.store(name) for name in kind.gives},
+            "zero": self.store("y", literal_c(0, kind.accumulator)) if "y" in kind.gives else "",
+        }
+
+    def index(self, name: str, counters: Sequence[str], constant: int = 0) -> str:
+        return index_c([static(stride) for stride in self.views[name].strides], counters, constant)
+
+    def at(self, name: str, counters: Sequence[str], gate: int = 0) -> str:
+        """An element; `gate` moves the last counter but those behind it by so many times the hidden size."""
+        view = self.views[name]
+        axis = 1 if name in ("bias_in", "r_in", "peepholes_in") else 0
+        return load_c(
+            view.buffer.dtype, name, self.index(name, counters, gate * self.hidden * static(view.strides[axis]))
+        )
+
+    def input(self, number: int) -> str:
+        view = self.views["x_in"]
+        stride = static(view.strides[3])
+        return load_c(view.buffer.dtype, "x_in", index_c([1, stride], ["x_at", "j"], number * self.hidden * stride))
+
+    def gate(self, name: str, number: int, activation: Expr) -> Gate:
+        start = self.input(number)
+        if "bias" in self.kind.uses:
+            start += f" + {self.at('bias_in', [self.d, 'j'], number)}"
+        weight = self.at("r_in", [self.d, "j", "k"], number)
+        clipped = self.clipped(name)
+        lines, value = to_statements(activation, [f"{name}_in" if clipped else name], local=f"{name}_")
+        last = f"const {self.type} {name}_on = {value};"
+        return Gate(name, start, weight, "\n".join([*clipped, *lines, last]))
+
+    def clipped(self, name: str) -> list[str]:
+        clip = self.kind.clip
+        if clip is None:
+            return []
+        dtype = self.kind.accumulator
+        inside = apply("max", apply("min", operand(0, dtype), literal(clip, dtype)), literal(-clip, dtype))
+        return [f"const {self.type} {name}_in = {to_statements(inside, [name])[1]};"]
+
+    def shown(self) -> dict[str, Any]:
+        """What of the cell's state goes into its result."""
+        lines, value = to_statements(self.kind.activations[2], ["shown"], local="shown_")
+        return {"lines": lines, "value": value}
+
+    def peepholes(self) -> dict[str, str]:
+        return {gate: self.at("peepholes_in", [self.d, "j"], number) for number, gate in enumerate("iof")}
+
+    def start(self, name: str) -> str:
+        if name not in self.kind.uses:
+            return literal_c(0, self.kind.accumulator)
+        return load_c(
+            self.views[f"{name}_in"].buffer.dtype, f"{name}_in", self.index(f"{name}_in", [self.d, self.b, "j"])
+        )
+
+    def position(self) -> str:
+        backwards = self.kind.backwards
+        if len(set(backwards)) == 1:
+            return "steps - 1 - s" if backwards[0] else "s"
+        return "d == 0 ? s : steps - 1 - s" if backwards == (False, True) else "d == 0 ? steps - 1 - s : s"
+
+    def store(self, name: str, value: str = "") -> str:
+        view = self.views[f"{name}_out"]
+        if name == "y":
+            place = index_c([1, static(view.strides[3])], ["y_at", "j"])
+            resets_before = self.kind.cell == GRU and not self.kind.reset_after
+            value = value or ("h[j]" if resets_before else "h_next[j]")
+        else:
+            place, value = self.index(f"{name}_out", [self.d, self.b, "j"]), f"{name}[j]"
+        return store_c(view.buffer.dtype, f"{name}_out", place, value)
+
+
+def _kind(call: Call) -> Recurrent:
+    assert isinstance(call.kind, Recurrent)
+    return call.kind
+
+
+def _sigmoid(dtype: DType) -> Expr:
+    one = literal(1, dtype)
+    return apply("div", one, apply("add", one, apply("exp", apply("neg", operand(0, dtype)))))
+
+
+def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype: DType = f32) -> Case:
+    directions, rows = len(kind.backwards), GATES[kind.cell] * hidden
+    state = TensorType(dtype, (directions, batch, hidden))
+    types = {
+        "bias": TensorType(dtype, (directions, rows)),
+        "h0": state,
+        "c0": state,
+        "peepholes": TensorType(dtype, (directions, 3 * hidden)),
+        "lengths": TensorType(i32, (batch,)),
+        "y": TensorType(dtype, (time, directions, batch, hidden)),
+        "h": state,
+        "c": state,
+    }
+    x = TensorType(kind.accumulator, (time, batch, directions, rows))
+    r = TensorType(dtype, (directions, rows, hidden))
+    ranges = {2 + kind.uses.index("lengths"): (0.0, float(time))} if "lengths" in kind.uses else {}
+    ins = (x, r, *(types[use] for use in kind.uses))
+    return Case(name, kind, ins, tuple(types[result] for result in kind.gives), ranges=ranges)

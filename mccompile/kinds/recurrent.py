@@ -1,0 +1,81 @@
+"""recurrent: a layer of recurrent cells over a whole sequence; what the cells get from the inputs is computed before.
+
+For every direction d, batch b and time t, in the order of the direction, with G gates per cell (rnn 1; gru z, r, h; lstm i, o, f, c):
+
+    gate = activation(clip(x[t, b, d, gate] + r[d, gate] . h + bias[d, gate]))
+
+and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions, gates*hidden, hidden]; then, where
+`uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch, hidden], peepholes [directions, 3*hidden], lengths [batch].
+Results, where `gives` names them: y [time, directions, batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives
+zeros, and its last state is the one at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dims import Dim
+from ..base.dtypes import DType, i32
+from ..base.tensor import TensorType
+from ..expr.ir import Expr
+from .api import Kind
+
+RNN, GRU, LSTM = "rnn", "gru", "lstm"
+GATES = {RNN: 1, GRU: 3, LSTM: 4}
+OPTIONAL = ("bias", "h0", "c0", "peepholes", "lengths")
+RESULTS = ("y", "h", "c")
+
+
+@dataclass(frozen=True)
+class Recurrent(Kind):
+    name: ClassVar[str] = "recurrent"
+    roles: ClassVar[tuple[str, ...]] = ("x", "r")
+    cell: str
+    activations: tuple[Expr, ...]  # f; f, g; f, g, h: of one operand each
+    accumulator: DType
+    backwards: tuple[bool, ...] = (False,)  # one for each direction
+    uses: tuple[str, ...] = ()  # of OPTIONAL, in that order
+    gives: tuple[str, ...] = ("y",)  # of RESULTS, in that order
+    clip: float | None = None
+    coupled: bool = False  # lstm: the forget gate is 1 - the input gate
+    reset_after: bool = False  # gru: the reset gate is applied after the product with r
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.roles, *self.uses)
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) != len(self.names) or len(outs) != len(self.gives) or not outs:
+            return f"it has operands {', '.join(self.names)} and results {', '.join(self.gives)}"
+        x, r = ins[:2]
+        if x.rank != 4 or r.rank != 3 or self.cell not in GATES:
+            return f"x {x} and r {r} are not of a recurrent layer"
+        time, batch, directions, rows = x.shape
+        hidden = r.shape[2]
+        if rows != hidden * GATES[self.cell] or r.shape != (directions, rows, hidden) or directions != len(self.backwards):
+            return f"x {x} and r {r} do not fit together"
+        state = (directions, batch, hidden)
+        wanted = {
+            "bias": (directions, rows),
+            "h0": state,
+            "c0": state,
+            "peepholes": (directions, 3 * hidden),
+            "lengths": (batch,),
+            "y": (time, directions, batch, hidden),
+            "h": state,
+            "c": state,
+        }
+        for name, type in zip((*self.uses, *self.gives), (*ins[2:], *outs), strict=True):
+            if name not in wanted or type.shape != wanted[name] or (name == "lengths") != (type.dtype is i32):
+                return f"{name} is {type}"
+        if any(expr.dtype is not self.accumulator for expr in self.activations):
+            return f"an activation does not compute in {self.accumulator}"
+        return "" if len(self.activations) == {RNN: 1, GRU: 2, LSTM: 3}[self.cell] else "activations are missing"
+
+    def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
+        return ins[0].count * ins[1].shape[2]
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.activations
