@@ -9,7 +9,7 @@ from ..base.dtypes import DType
 from ..base.errors import InternalError
 from ..base.provenance import show
 from ..base.tensor import TensorType
-from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Item, Plan, Repeat, Step, Swap, Tensor, max_bytes, swaps
+from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Halt, Item, Plan, Repeat, Step, Swap, Tensor, max_bytes, swaps
 from .render import TEMPLATES, comment, render
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
@@ -127,6 +127,9 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines.append(f"{indent}}}")
         elif isinstance(item, Repeat):
             lines += [*_repeat(item, indent), ""]
+        elif isinstance(item, Halt):
+            lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
+            lines.append(f"{indent}return MCC_ERR_BRANCH;")
         else:
             lines += [*_step(item, indent), ""]
     return lines[:-1] if lines and not lines[-1] and indent != "    " else lines

@@ -14,8 +14,13 @@ _NODES_SHOWN = 8
 _PROBLEMS_SHOWN = 20
 
 
+class Misfit(Invalid):
+    """The sizes of a node's operands do not fit together."""
+
+
 class Findings:
     def __init__(self) -> None:
+        self.only_misfits = True
         self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
         self._invalid = False
 
@@ -23,11 +28,27 @@ class Findings:
         """`Invalid` is a fault of the file, any other refusal a limit of this compiler."""
         invalid = isinstance(refused, Invalid)
         self._invalid |= invalid
+        self.only_misfits &= isinstance(refused, Misfit)
         default = "correct the model, or export it again" if invalid else "change the model to do without it"
         fix = refused.fix or default
         places = self._places.setdefault((what, refused.why, fix), [])
         if where not in places:
             places.append(where)
+
+    @property
+    def first_reason(self) -> str:
+        """Why the first thing that is wrong is so; empty where nothing is."""
+        for (_, why, _), places in self._places.items():
+            return f"{places[0]}: {why}"
+        return ""
+
+    def take(self, other: Findings) -> None:
+        """What was found apart."""
+        for key, places in other._places.items():
+            mine = self._places.setdefault(key, [])
+            mine += [place for place in places if place not in mine]
+        self._invalid |= other._invalid
+        self.only_misfits &= other.only_misfits
 
     def stop_if_any(self) -> None:
         if self._places:

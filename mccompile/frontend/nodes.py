@@ -20,8 +20,9 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, registry, resolve
 from ..ops.constant import constant_value
+from ..ops.control_flow import Impossible
 from .evaluate import constant_of
-from .findings import Findings
+from .findings import Findings, Misfit
 from .functions import attributes_of, body_of, defaults_of, resolved
 from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
@@ -249,7 +250,10 @@ class NodeReader:
         onnx_node.regions = regions
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
-        facts = self._infer(draft, scope)
+        try:
+            facts = self._infer(draft, scope)
+        except Invalid as invalid:
+            raise Misfit(invalid.why, invalid.fix) from None
         if len(facts) < wanted:
             raise Invalid(f"it has {wanted} results, {node.op_type} gives {len(facts)}")
         for fact in facts:
@@ -312,12 +316,38 @@ class NodeReader:
         """The node's regions; None where one could not be read. Without an operator they are searched only."""
         graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if _is_graph(a)]
         found: list[Graph | None] = []
+        around = self.findings
+        apart: list[Findings] = []
         # then_branch before else_branch; every other operator has one region
         for number, (name, graph) in enumerate(sorted(graphs, key=lambda entry: entry[0], reverse=True)):
             facts = operator[0].region_inputs(operator[1], number) if operator else None
+            self.findings = Findings()
+            apart.append(self.findings)
             found.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
+            self.findings = around
+        if operator is not None and operator[0] is resolve("", "If"):
+            self._replace_impossible(node, found, apart, scope)
+        for findings in apart:
+            around.take(findings)
         whole = [graph for graph in found if graph is not None]
         return tuple(whole) if len(whole) == len(found) else None
+
+    def _replace_impossible(
+        self, node: NodeProto, branches: list[Graph | None], apart: list[Findings], scope: Scope
+    ) -> None:
+        """A branch whose sizes do not fit together ends the run with an error, if the other one is right: exporters leave
+        branches in a model that are never taken for its sizes."""
+        for number, findings in enumerate(apart):
+            other = branches[1 - number]
+            if branches[number] is None and other is not None and findings.first_reason and findings.only_misfits:
+                graph = Graph("impossible")
+                types = [value.type for value in other.outputs]
+                op = Impossible(findings.first_reason, tuple(t.dtype for t in types), tuple(t.shape for t in types))
+                results = [Value(self._unique(f"{value.name}/impossible", scope, True), Fact(value.type)) for value in other.outputs]
+                graph.add(Node(op, [], results, (scope.origin(node),)))
+                graph.outputs += results
+                branches[number] = graph
+                apart[number] = Findings()
 
     def _attribute(self, attribute: AttributeProto) -> Any:
         match attribute.type:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..base.dtypes import bool_
-from ..base.tensor import TensorType
+from ..base.dtypes import DType, bool_
+from ..base.tensor import Shape, TensorType
 from ..expr.ir import operand
 from ..kinds.map import Map
-from ..program.ir import Call, Item, View
+from ..program.ir import Call, Item, Stop, View
 from ..program.ir import If as IfItem
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 
@@ -50,10 +50,32 @@ class If(Operator):
         bodies: list[list[Item]] = [[], []]
         for index, body in enumerate(bodies):
             made = to.region(index, body)
-            body += [copy_into(results[number], made[number], to) for number in wanted]
+            if not (body and isinstance(body[-1], Stop)):
+                body += [copy_into(results[number], made[number], to) for number in wanted]
         to.body.append(IfItem(to.reshape(to.input(0), ()), bodies[0], bodies[1], to.provenance))
         for number, view in results.items():
             to.set(number, view)
+
+
+@dataclass(frozen=True)
+class Impossible(Operator):
+    """Stands for a branch that the model cannot run at these sizes; its results are never there."""
+
+    name = "Impossible"
+    domain = "mccompile"
+    versions = (1,)
+    random = True  # has no results that could be computed now
+    why: str
+    dtypes: tuple[DType, ...]
+    shapes: tuple[Shape, ...]
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(TensorType(dtype, shape)) for dtype, shape in zip(self.dtypes, self.shapes, strict=True)]
+
+    def lower(self, to: Lowering) -> None:
+        to.body.append(Stop(self.why, to.provenance))
+        for number in range(len(self.dtypes)):
+            to.set(number, to.result(number))
 
 
 def copy_into(target: View, source: View, to: Lowering) -> Call:

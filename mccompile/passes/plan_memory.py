@@ -15,10 +15,10 @@ from ..base.names import Names, c_identifier
 from ..kernels.registry import Registry
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
-from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Entry, Function, Life, Plan, Repeat, Step, Swap, Tensor
+from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Entry, Function, Halt, Life, Plan, Repeat, Step, Swap, Tensor
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, View
+from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Stop, View
 from ..targets.api import Target
 from .lives import alone, blocks_of, lives_of
 
@@ -103,6 +103,8 @@ class _Planner:
             return Branch(self.argument("condition", item.condition, False), then, otherwise, item.provenance)
         if isinstance(item, Loop):
             return self.loop(item)
+        if isinstance(item, Stop):
+            return Halt(item.why, item.provenance)
         return self.step(item)
 
     def loop(self, loop: Loop) -> Repeat:

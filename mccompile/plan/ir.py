@@ -68,8 +68,8 @@ class Branch:
     """Runs `then` where the bool at `condition` is true, else `otherwise`."""
 
     condition: Argument
-    then: tuple[Step | Branch | Repeat, ...]
-    otherwise: tuple[Step | Branch | Repeat, ...]
+    then: tuple[Step | Branch | Repeat | Halt, ...]
+    otherwise: tuple[Step | Branch | Repeat | Halt, ...]
     provenance: Provenance
 
 
@@ -97,11 +97,19 @@ class Repeat:
     trips: int | Argument
     condition: Argument | None
     swaps: tuple[Swap, ...]
-    items: tuple[Step | Branch | Repeat, ...]
+    items: tuple[Step | Branch | Repeat | Halt, ...]
     provenance: Provenance
 
 
-Item = Step | Branch | Repeat
+@dataclass(frozen=True)
+class Halt:
+    """Ends the run with an error."""
+
+    why: str
+    provenance: Provenance
+
+
+Item = Step | Branch | Repeat | Halt
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ def walk(items: Iterable[Item]) -> Iterator[Step]:
                 yield from walk(item.otherwise)
             case Repeat():
                 yield from walk(item.items)
-            case _:
+            case Step():
                 yield item
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
-from .ir import Address, Branch, Item, Plan, Repeat
+from .ir import Address, Branch, Halt, Item, Plan, Repeat
 
 
 def show(plan: Plan) -> str:
@@ -39,6 +39,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
                 line += f" swap {swap.now} {_address(swap.first)} with {swap.next} {_address(swap.second)}"
                 line += f" last {_address(swap.last)}"
             lines += [f"{line} {{", *_items(item.items, indent + "  "), f"{indent}}}"]
+        elif isinstance(item, Halt):
+            lines.append(f"{indent}halt: {item.why}")
         else:
             arguments = ", ".join(f"{a.role}={_address(a.address)}:{a.type}" for a in item.arguments)
             lines.append(f"{indent}{item.function.name}({arguments}) from {show_provenance(item.provenance)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .ir import CONSTANT, Buffer, Carry, If, Item, Loop, Program, View
+from .ir import CONSTANT, Buffer, Carry, If, Item, Loop, Program, Stop, View
 
 
 def clone(program: Program) -> Program:
@@ -27,6 +27,8 @@ def clone(program: Program) -> Program:
             return If(
                 view(old.condition), [item(i) for i in old.then], [item(i) for i in old.otherwise], old.provenance
             )
+        if isinstance(old, Stop):
+            return old
         if isinstance(old, Loop):
             return Loop(
                 old.counter,

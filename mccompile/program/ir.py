@@ -198,8 +198,8 @@ class If:
     """Runs one of two bodies. Both write the same result buffers."""
 
     condition: View
-    then: list[Call | If | Loop]
-    otherwise: list[Call | If | Loop]
+    then: list[Call | If | Loop | Stop]
+    otherwise: list[Call | If | Loop | Stop]
     provenance: Provenance = ()
 
 
@@ -224,11 +224,19 @@ class Loop:
     trips: int | View
     carries: list[Carry]
     condition: View | None
-    body: list[Call | If | Loop]
+    body: list[Call | If | Loop | Stop]
     provenance: Provenance = ()
 
 
-Item = Call | If | Loop
+@dataclass(frozen=True)
+class Stop:
+    """The run ends here with an error: the model cannot do what comes now."""
+
+    why: str
+    provenance: Provenance = ()
+
+
+Item = Call | If | Loop | Stop
 
 
 @dataclass(eq=False)
@@ -283,6 +291,8 @@ def reads(item: Item) -> tuple[View, ...]:
             return item.ins
         case If():
             return (item.condition,)
+        case Stop():
+            return ()
     views = [item.trips] if isinstance(item.trips, View) else []
     views += [item.condition] if item.condition is not None else []
     return (*views, *(carry.now.whole() for carry in item.carries))
@@ -292,7 +302,7 @@ def writes(item: Item) -> tuple[View, ...]:
     match item:
         case Call():
             return item.outs
-        case If():
+        case If() | Stop():
             return ()
     return tuple(carry.last.whole() for carry in item.carries)
 

@@ -25,7 +25,7 @@ from ..base.tensor import TensorType
 from ..base.text import Reader, write
 from ..expr.text import read as read_expression
 from ..kinds.api import registry
-from .ir import CONSTANT, INPUT, Buffer, Call, Carry, If, Item, Loop, Overlap, Program, Storage, View
+from .ir import CONSTANT, INPUT, Buffer, Call, Carry, If, Item, Loop, Overlap, Program, Stop, Storage, View
 
 
 def show(program: Program) -> str:
@@ -91,6 +91,9 @@ def _body(body: list[Item], indent: str) -> list[str]:
             lines.append(f"{indent}{_loop(item)} {{")
             lines += _body(item.body, indent + "  ")
             lines.append(f"{indent}}}")
+            continue
+        if isinstance(item, Stop):
+            lines.append(f"{indent}stop {json.dumps(item.why)}{_from(item.provenance)}")
             continue
         ins, outs = (", ".join(map(_view, views)) for views in (item.ins, item.outs))
         line = f"{indent}call {write(item.kind)} ({ins}) -> ({outs})"
@@ -273,6 +276,8 @@ class _ProgramReader:
             return If(condition, bodies[0], bodies[1], provenance)
         if reader.take("loop"):
             return self._loop()
+        if reader.take("stop"):
+            return Stop(reader.string(), self._from())
         reader.expect("call")
         kind = reader.value()
         ins = self._views()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, View, reads
+from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, Stop, View, reads
 
 
 def verify(program: Program, after: str = "") -> None:
@@ -55,10 +55,11 @@ class _Checker:
                 self.body(item.otherwise, branches[1])
                 # Both branches may write one result: that is its one writer, the region.
                 self.writer = {**self.writer, **before}
-                written |= branches[0] & branches[1]
+                ends = [bool(body) and isinstance(body[-1], Stop) for body in (item.then, item.otherwise)]
+                written |= branches[ends[0]] if any(ends) else branches[0] & branches[1]
             elif isinstance(item, Loop):
                 self.loop(item, written)
-            else:
+            elif isinstance(item, Call):
                 self.call(item, written)
 
     def loop(self, loop: Loop, written: set[Buffer]) -> None:

@@ -37,7 +37,8 @@ typedef enum mcc_status {
     MCC_ERR_BLOB_VERSION = 9,     /* a blob in a format of another time */
     MCC_ERR_BLOB_BYTE_ORDER = 10, /* the blob is little-endian, this machine is not */
     MCC_ERR_BLOB_CRC = 11,        /* the blob is damaged */
-    MCC_ERR_BLOB_IDENTITY = 12    /* a sound blob, but of another model */
+    MCC_ERR_BLOB_IDENTITY = 12,   /* a sound blob, but of another model */
+    MCC_ERR_BRANCH = 13           /* the model cannot run the branch that its condition asks for */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -57,6 +58,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_BLOB_BYTE_ORDER: return "the blob is little-endian, this machine is not";
     case MCC_ERR_BLOB_CRC: return "the blob is damaged";
     case MCC_ERR_BLOB_IDENTITY: return "the blob belongs to another model";
+    case MCC_ERR_BRANCH: return "the model cannot run the branch that its condition asks for";
     }
     return "unknown status";
 }

@@ -25,7 +25,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
     read: dict[Buffer, list[tuple[int, View]]] = {}
     for number, item in enumerate(program.body):
         inside = list(walk([item]))
-        made = {view.buffer for inner in inside for view in writes(inner)}
+        made = {base for inner in inside for view in writes(inner) for base in _around(view.buffer)}
         for inner in inside:
             for view in writes(inner):
                 written.setdefault(view.buffer, []).append((number, view))
