@@ -58,10 +58,6 @@ class Registry(Mapping[str, Kernel]):
             files |= {f"{path.parent.name}/{path.stem}": path for path in folder.glob("*/*__*.py")}
         return Registry(files)
 
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        return self
-
     def __getitem__(self, id: str) -> Kernel:
         if id not in self._loaded:
             self._loaded[id] = _load(self._files[id])
