@@ -37,10 +37,27 @@ class ConstantOperand:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A constant with one element, about this number. That it was looked at is recorded with the rewrite."""
+
+    value: float
+
+
+@dataclass(frozen=True)
 class Maybe:
     """An operand that may be absent; then its name is not bound."""
 
     pattern: Anything | ConstantOperand
+
+
+@dataclass(frozen=True, init=False)
+class Either:
+    """The first of several patterns that fits."""
+
+    patterns: tuple[Pattern, ...]
+
+    def __init__(self, *patterns: Pattern) -> None:
+        object.__setattr__(self, "patterns", patterns)
 
 
 @dataclass(frozen=True, init=False)
@@ -72,7 +89,8 @@ class Made:
         object.__setattr__(self, "rest", rest)
 
 
-Pattern = Anything | ConstantOperand | Maybe | Made
+Pattern = Anything | ConstantOperand | Number | Maybe | Either | Made
+NEAR, NEAR_IN_HALF = 1e-4, 1e-3  # how far a constant may be off a Number, relative; exporters round
 
 
 @dataclass
@@ -83,6 +101,14 @@ class Match:
     values: dict[str, Value] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     matched: list[Node] = field(default_factory=list)
+    numbers: dict[Value, float] = field(default_factory=dict)  # constants that were found to be these
+
+    def copy(self) -> Match:
+        return Match(self.root, dict(self.values), dict(self.nodes), list(self.matched), dict(self.numbers))
+
+    def become(self, other: Match) -> None:
+        found = other.copy()
+        self.values, self.nodes, self.matched, self.numbers = found.values, found.nodes, found.matched, found.numbers
 
     def __getitem__(self, name: str) -> Value:
         return self.values[name]
@@ -202,6 +228,8 @@ class _Rewriting:
                 new = rule.build(match, self.maker)
                 if new is not None and self.may_replace(node.output, new):
                     self.applied[rule.name] += 1
+                    for value, number in match.numbers.items():
+                        self.maker.used(f"{value.name} is {number:g}")
                     self.own.update(self.maker.made)
                     yield from self.maker.made
                     yield from self.replace(rule, node.output, new)
@@ -281,18 +309,38 @@ class _Rewriting:
                 return match.values.setdefault(name, value) is value
             case ConstantOperand(name), Value():
                 return value.constant is not None and match.values.setdefault(name, value) is value
+            case Number(number), Value():
+                return _is_near(value, number) and match.numbers.setdefault(value, number) == number
+            case Either(patterns), Value():
+                before = match.copy()
+                for part in patterns:
+                    if self.fits(part, value, match):
+                        return True
+                    match.become(before)
+                return False
             case Made(), Value():
                 maker = value.producer
                 if maker is None or not maker.outputs or maker.outputs[0] is not value:
                     return False
                 if pattern.read_once and (len(value.uses) != 1 or self.graph.is_output(value)):
                     return False
-                nodes, values, matched = dict(match.nodes), dict(match.values), list(match.matched)
+                if maker.op.name not in pattern.operators:
+                    return False
+                before = match.copy()
                 for operands in _orders(pattern, maker):
                     if self.fits_node(pattern, maker, operands, match):
                         return True
-                    match.nodes, match.values, match.matched = dict(nodes), dict(values), list(matched)
+                    match.become(before)
         return False
+
+
+def _is_near(value: Value, number: float) -> bool:
+    type = value.type
+    is_number = type.dtype.is_float or type.dtype.is_integer
+    if value.constant is None or not type.is_static or type.count != 1 or not is_number:
+        return False
+    allowed = NEAR_IN_HALF if type.dtype.is_narrow_float else NEAR
+    return abs(float(value.constant.array.reshape(-1)[0]) - number) <= allowed * abs(number)
 
 
 def _orders(pattern: Made, node: Node) -> list[Sequence[Value | None]]:

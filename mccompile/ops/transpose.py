@@ -1,4 +1,5 @@
-"""Transpose, DepthToSpace, SpaceToDepth: axes in another order. Views; a copy only where strides cannot say it."""
+"""Transpose, DepthToSpace, SpaceToDepth, ChannelShuffle: axes in another order. Views, and a copy only where strides
+cannot say it."""
 
 from __future__ import annotations
 
@@ -45,6 +46,32 @@ class TransposeInMemory(Transpose):
 
     def lower(self, to: Lowering) -> None:
         to.set(0, to.copy(to.input(0).permuted(self.order(to.type().rank))))
+
+
+@dataclass(frozen=True)
+class ChannelShuffle(Operator):
+    """The first channel of every group, then the second of every group, and so on. Made by recognise_idioms."""
+
+    name = "ChannelShuffle"
+    domain = "mccompile"
+    fusion = INJECTIVE
+    groups: int
+    axis: int = 1
+
+    def infer(self, site: Site) -> list[Fact]:
+        _divided(site.shape(0)[self.axis], self.groups, "the number of channels")
+        return [Fact(site.type(0))]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return ChannelShuffle(self.groups, order.index(self.axis))
+
+    def lower(self, to: Lowering) -> None:
+        x, axis = to.input(0), self.axis
+        members = x.shape[axis] // self.groups
+        cut = to.reshape(x, (*x.shape[:axis], self.groups, members, *x.shape[axis + 1 :]))
+        order = list(range(len(cut.shape)))
+        order[axis], order[axis + 1] = axis + 1, axis
+        to.set(0, to.reshape(cut.permuted(order), x.shape))
 
 
 def _image(site: Site, blocksize: int) -> Shape:
