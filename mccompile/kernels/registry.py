@@ -38,10 +38,8 @@ class Registry(Mapping[str, Kernel]):
     """Kernels by id. A file is imported when its kernel, or another one of its kind, is asked for: most models need few
     kinds."""
 
-    def __init__(self, files: Mapping[str, tuple[Path, int]]) -> None:
-        self._files = dict(
-            sorted(files.items())
-        )  # by id; the number tells apart folders that have files of the same name
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self._files = dict(sorted(files.items()))  # by id
         self._loaded: dict[str, Kernel] = {}
         self._by_kind: dict[str, list[str]] = {}
         for id in self._files:
