@@ -9,7 +9,22 @@ from ..base.dtypes import DType
 from ..base.errors import InternalError
 from ..base.provenance import show
 from ..base.tensor import TensorType
-from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Halt, Item, Plan, Repeat, Step, Swap, Tensor, max_bytes, swaps
+from ..plan.ir import (
+    ARENA,
+    BLOB,
+    Address,
+    Argument,
+    Branch,
+    Halt,
+    Item,
+    Plan,
+    Repeat,
+    Step,
+    Swap,
+    Tensor,
+    max_bytes,
+    swaps,
+)
 from .render import TEMPLATES, comment, render
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h

@@ -15,7 +15,22 @@ from ..base.names import Names, c_identifier
 from ..kernels.registry import Registry
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
-from ..plan.ir import ARENA, BLOB, Address, Argument, Branch, Entry, Function, Halt, Life, Plan, Repeat, Step, Swap, Tensor
+from ..plan.ir import (
+    ARENA,
+    BLOB,
+    Address,
+    Argument,
+    Branch,
+    Entry,
+    Function,
+    Halt,
+    Life,
+    Plan,
+    Repeat,
+    Step,
+    Swap,
+    Tensor,
+)
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
 from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Stop, View

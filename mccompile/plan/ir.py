@@ -90,8 +90,8 @@ class Swap:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Runs `items` for counter = 0, 1, ..., as often as `trips` says and as long as the bool at `condition` holds before
-    a trip."""
+    """Runs `items` for counter = 0, 1, ..., as often as `trips` says and as long as the bool at `condition` holds
+    before a trip."""
 
     counter: str
     trips: int | Argument

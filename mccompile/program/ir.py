@@ -137,11 +137,10 @@ class View:
             for dim, stride in zip(self.shape, self.strides, strict=True)
         )
 
-
     @property
     def byte_range(self) -> tuple[int, int]:
-        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes), in any
-        trip of a loop."""
+        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes), in
+        any trip of a loop."""
         if any(dim == 0 for dim in self.shape):
             return 0, 0
         low, high = bounds(self.offset)
