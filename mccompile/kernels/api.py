@@ -94,8 +94,10 @@ class Case:
     permute: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     constant: frozenset[int] = frozenset()
     ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # of random operand values; default -2..2
+    values: Mapping[int, np.ndarray] = field(default_factory=dict)  # of operands that cannot be random
     permute_outs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     repeated: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    error: float = 0.0  # that the method itself may make, over the largest result
 
 
 class Kernel:

@@ -99,7 +99,9 @@ def _call(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
     for index, type in enumerate(case.ins):
         shape = type.static_shape
         low, high = case.ranges.get(index, (-2, 2))
-        if type.dtype.is_integer:
+        if index in case.values:
+            value = case.values[index]
+        elif type.dtype.is_integer:
             low, high = max(low, type.dtype.low), min(high, type.dtype.high)
             value = chance.integers(int(low), int(high), shape, endpoint=True).astype(type.dtype.numpy)
         elif type.dtype.kind == "bool":

@@ -1,0 +1,102 @@
+"""tree_ensemble in portable C: from the root of each tree down to a leaf, whose weights are added to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32, f64, i8, i16, i32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import literal_c, load_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kinds.tree_ensemble import MODES, TreeEnsemble
+
+_OPERATORS = dict(zip(MODES, ("<=", "<", ">=", ">", "==", "!="), strict=True))
+_STARTS = {"sum": 0.0, "average": 0.0, "min": float("inf"), "max": float("-inf")}
+
+
+class StridedWalk(Kernel):
+    kind = TreeEnsemble
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        cases = [_case(mode.lower(), TreeEnsemble(mode=mode)) for mode in MODES]
+        cases += [_case(how, TreeEnsemble(how)) for how in ("average", "min", "max")]
+        cases.append(_case("modes_missing", TreeEnsemble(uses=("modes", "missing"))))
+        cases.append(_case("f64", TreeEnsemble(mode="LT"), wide=True))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        if not call.ins[0].buffer.dtype.is_plain or not call.outs[0].buffer.dtype.is_plain:
+            return No("narrow floats are not compared here")
+        return Needs()
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        rows, trees = call.ins[0].shape[0], call.ins[1].shape[0]
+        return Cost(static(rows) * static(trees) * 1e-7, code=300)
+
+    def label(self, call: Call) -> str:
+        return f"trees_{call.ins[1].shape[0]}"
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind = call.kind
+        assert isinstance(kind, TreeEnsemble)
+        views = dict(zip(kind.names, call.ins, strict=True))
+        out = call.outs[0]
+
+        def at(name: str, *counters: str) -> str:
+            view = views[name]
+            return load_c(view.buffer.dtype, name, index_c([static(s) for s in view.strides], counters))
+
+        return {
+            "rows": static(out.shape[0]),
+            "targets": static(out.shape[1]),
+            "trees": static(views["roots"].shape[0]),
+            "y_k": index_c([static(s) for s in out.strides], ["row", "k"]),
+            "start": literal_c(_STARTS[kind.combine], out.buffer.dtype),
+            "type": views["x"].buffer.dtype.compute_c,
+            "sum_type": out.buffer.dtype.compute_c,
+            "root": at("roots", "tree"),
+            "feature": at("feature", "node"),
+            "value": at("x", "row", f"(mcc_index){at('feature', 'node')}"),
+            "limit": at("threshold", "node"),
+            "yes": at("yes", "node"),
+            "no": at("no", "node"),
+            "target": at("target", "leaf"),
+            "weight": at("weight", "leaf"),
+            "modes": at("modes", "node") if "modes" in kind.uses else "",
+            "missing": at("missing", "node") if "missing" in kind.uses else "",
+            "operator": _OPERATORS[kind.mode],
+            "combine": kind.combine,
+        }
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        assert isinstance(call.kind, TreeEnsemble)
+        return ["y"], list(call.kind.names)
+
+
+def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:
+    """Two trees over three features: a node with two leaves, and a chain of two nodes; the leaves have one weight or two."""
+    dtype = f64 if wide else f32
+    position = i32 if wide else i16
+    vector = [TensorType(position, (n,)) for n in (2, 8, 8, 8, 6)]
+    roots, feature, yes, no, target = vector
+    ins = [TensorType(dtype, (9, 3)), roots, feature, TensorType(dtype, (8,)), yes, no, target, TensorType(dtype, (6,))]
+    ins += [TensorType({"modes": i8, "missing": u8}[use], (8,)) for use in kind.uses]
+    numbers = {
+        1: [0, 3],
+        2: [1, -1, -1, 0, -1, 2, -1, -1],
+        3: [0.5, 0, 0, -0.5, 0, 1, 0, 0],
+        4: [1, 0, 1, 4, 2, 6, 4, 5],
+        5: [2, 1, 2, 5, 4, 7, 5, 6],
+        6: [0, 1, 0, 1, 2, 1],
+    }
+    values = {i: np.array(v).astype(ins[i].dtype.numpy) for i, v in numbers.items()}
+    return Case(name, kind, tuple(ins), (TensorType(dtype, (9, 4)),), values=values, ranges={8: (0, 5), 9: (0, 1)})
