@@ -77,12 +77,13 @@ def best_tile(points: int, channels: int, depth: int, step_bytes: int, target: T
         TileSize(lanes, p, v)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in range(1, most + 1)
-        if p * v + v + 1 <= registers or p * v == 1
+        if p * v + v + (lanes < 16) <= registers or p * v == 1  # AVX-512 repeats numbers as it reads them
     ]
 
     def effort(size: TileSize) -> float:
         uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
-        return row_cycles(size, points, channels, depth, target) * (1 + 0.02 * uneven)
+        flat = size.points <= size.vectors > 1  # too little is done with each vector of weights
+        return row_cycles(size, points, channels, depth, target) * (1 + 0.02 * uneven + 0.25 * flat)
 
     return min(sizes, key=lambda size: (effort(size), -size.points))
 
@@ -115,7 +116,7 @@ def _without_collisions(step_bytes: int) -> int:
     if step_bytes % LINE or not lines:
         return MAX_POINTS
     sets = SETS // math.gcd(SETS, lines)
-    return max(sets * WAYS // 2, 4) if sets * WAYS <= MAX_POINTS else MAX_POINTS
+    return min(sets * WAYS, MAX_POINTS)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[s
         type = trial.case.outs[number]
         if want.shape != type.static_shape or want.dtype != type.dtype.numpy:
             found.append(f"{trial.name}: the oracle gives {want.dtype}{want.shape}, the case says {type}")
-        elif not _is_close(got, want, type.dtype):
+        elif not _is_close(got, want, type.dtype, trial.case.error):
             found.append(f"{trial.name}: result {number} is\n{got}\ninstead of\n{want}")
     return found
 
@@ -110,7 +110,7 @@ def _oracle(kind: str) -> ModuleType:
     return import_file(Path(__file__).parent / "oracles" / f"{kind}.py", f"tests_kernels_oracles_{kind}")
 
 
-def _is_close(got: np.ndarray, want: np.ndarray, dtype: DType) -> bool:
+def _is_close(got: np.ndarray, want: np.ndarray, dtype: DType, error: float) -> bool:
     """Floats within a few units of their own last place, or of that of single precision at the largest result; all else
     equal."""
     if not dtype.is_float:
@@ -128,11 +128,8 @@ def _is_close(got: np.ndarray, want: np.ndarray, dtype: DType) -> bool:
     }
     own = 2.0 ** -mantissa.get(dtype.name, 1)
     largest = float(np.max(np.abs(b[np.isfinite(b)]), initial=1.0))
-    return bool(
-        np.allclose(
-            a, b, rtol=(1.01 if own > 1e-4 else 16) * own, atol=16 * min(own, 2.0**-23) * largest, equal_nan=True
-        )
-    )
+    atol = (16 * min(own, 2.0**-23) + error) * largest
+    return bool(np.allclose(a, b, rtol=(1.01 if own > 1e-4 else 16) * own, atol=atol, equal_nan=True))
 
 
 @cache

@@ -1,0 +1,338 @@
+"""conv 3x3 with stride 1 by Winograd's minimal filtering, in vectors along channels, for operands channels-last.
+
+F(4x4,3x3) does a quarter of the products, F(2x2,3x3) two fifths, for larger weights and a little accuracy (errors of
+about 1e-5 and 1e-6 of the largest result). The target's option `winograd` says which may be used: 0, 2 or 4. Patches
+are worked off in blocks whose transforms stay in the caches. Only where speed is what matters most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_loops import chunks
+from mccompile.kernels.vector_tiles import (
+    Groups,
+    Reference,
+    Taps,
+    Tile,
+    TileSize,
+    best_lanes,
+    best_tile,
+    epilogue_statements,
+    row_cycles,
+    vector_headers,
+    vector_refusal,
+)
+from mccompile.kernels.winograd import input_transform, output_transform, transformed_weights
+from mccompile.kinds.conv import Conv
+
+SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
+LINE = 16  # floats of a line of a cache
+FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
+
+
+@dataclass(frozen=True)
+class Part:
+    header: str
+    tile: Tile
+
+
+@dataclass(frozen=True)
+class Group:
+    header: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All sizes of one instance; `blocks` of its call."""
+
+    m: int
+    per_block: int  # patches
+    x_lanes: int
+    lanes: int
+    points: int
+    vectors: int
+
+    @property
+    def alpha(self) -> int:
+        return self.m + 2
+
+    @property
+    def size(self) -> TileSize:
+        return TileSize(self.lanes, self.points, self.vectors)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        return (self.m, self.per_block, self.x_lanes, self.lanes, self.points, self.vectors)
+
+
+class Winograd(Kernel):
+    kind = Conv
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+        sizes = [(4, 4, 16, 16), (7, 7, 33, 31), (15, 16, 17, 15), (9, 33, 8, 24), (5, 6, 3, 2), (1, 2, 16, 17)]
+        cases = [_case(f"{h}x{w}x{c}_{o}", plain, (1, c, h, w), o) for h, w, c, o in sizes]
+        cases += [
+            _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (2, 16, 10, 11), 32),
+            _case("uneven_pads", replace(plain, pads=(2, 0, 1, 3)), (1, 20, 10, 9), 16),
+        ]
+        for name, repeated in (("bias", (0, 2, 3)), ("residual", ())):
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (1, 16, 10, 11), 19)
+            ins, permute = (*case.ins, case.outs[0]), {**case.permute, 2: (0, 2, 3, 1)}
+            cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+        return cases
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if not _allowed(target):
+            return No("Winograd's method is switched off (option winograd), or speed does not come first")
+        if kind.x_zero or kind.w_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+            return No("only for 32-bit floats")
+        if w.shape[2:] != (3, 3) or kind.strides != (1, 1) or kind.dilations != (1, 1) or kind.group != 1:
+            return No("only for windows of 3x3 with stride 1 and one group")
+        if w.buffer.constant is None:
+            return No("the weights are not constant")
+        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
+            return No("operand or result does not lie channels-last")
+        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
+            return No("an operand of the epilogue does not lie channels-last")
+        if 0 in (*x.shape[1:], *y.shape[1:]):
+            return No("there is nothing to compute")
+        plan = min(_plans(call, target), key=lambda plan: _cycles(call, plan, target))
+        floats = plan.alpha**2 * sum(_uneven(plan.per_block * step) for step in _steps(call, plan))
+        return Needs(
+            alias=epilogue_alias(call, kind.fixed),
+            constant=frozenset({1}),
+            numeric="ulp",
+            scratch=floats * 4,
+            scratch_align=64,
+            blocks=plan.blocks,
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        plan = min(_plans(call, target), key=lambda plan: _cycles(call, plan, target))
+        w = call.ins[1]
+        more = static(w.type.count) * 4 * plan.alpha**2 // 9 - static(w.type.count) * 4
+        return Cost(_cycles(call, plan, target) / 3e9, code=3000, blob=more)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        plan = Plan(*call.blocks)
+        u = transformed_weights(viewed(call.ins[1], constants[1]), plan.m)
+        groups = Groups(plan.size, u.shape[1])
+        padded = np.zeros((u.shape[0], groups.padded, u.shape[2]), np.float32)
+        padded[:, : u.shape[1]] = u
+        tiles = [
+            padded[element, first : first + vectors * plan.lanes].T.reshape(-1)
+            for element in range(len(u))
+            for begin, end, vectors, _ in groups.parts()
+            for first in range(begin, end, vectors * plan.lanes)
+        ]
+        return {1: np.concatenate(tiles)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        plan = Plan(*call.blocks)
+        return {1: f"winograd {plan.m}, channels in {plan.vectors}x{plan.lanes}"}
+
+    def label(self, call: Call) -> str:
+        x, w = call.ins[:2]
+        return f"winograd{call.blocks[0]}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Layout(call, self.parameter_names(call)[1]).context()
+
+
+class _Layout:
+    """Loops and C of indices for one call. Counters: n batch, block first patch of a block, tile patch in it, c input
+    and o output channels, element of a transformed patch, q patches in a tile of the matrix product."""
+
+    def __init__(self, call: Call, names: list[str]) -> None:
+        self.kind, self.names, self.plan = _kind(call), names, Plan(*call.blocks)
+        self.x, self.w, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
+        self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
+        self.batch = static(self.x.shape[0])
+        self.v_step, self.products_step = _steps(call, self.plan)
+        self.v_element = _uneven(self.plan.per_block * self.v_step)
+        self.products_element = _uneven(self.plan.per_block * self.products_step)
+        self.tiles_across = -(-static(self.y.shape[3]) // self.plan.m)
+        self.tiles = self.tiles_across * -(-static(self.y.shape[2]) // self.plan.m)
+
+    def context(self) -> dict[str, Any]:
+        plan = self.plan
+        x_of, y_of = f"f32x{plan.x_lanes}", f"f32x{plan.lanes}"
+        names = [f"d{number}" for number in range(plan.alpha)]
+        return {
+            "m": plan.m,
+            "alpha": plan.alpha,
+            "per_block": plan.per_block,
+            "tiles": self.tiles,
+            "tiles_across": self.tiles_across,
+            "pads": self.kind.pads[:2],
+            "height": static(self.x.shape[2]),
+            "width": static(self.x.shape[3]),
+            "out_height": static(self.y.shape[2]),
+            "outer": [Range("n", self.batch)] if self.batch != 1 else [],
+            "v_size": plan.alpha**2 * self.v_element,
+            "v_element": self.v_element,
+            "products_element": self.products_element,
+            "v_step": self.v_step,
+            "products_step": self.products_step,
+            "x_vector": f"mcc_{x_of}",
+            "y_vector": f"mcc_{y_of}",
+            "x_of": x_of,
+            "y_of": y_of,
+            "x_at": self.place(self.x, ["y0", "x0"], "0"),
+            "input": input_transform(names, plan.m, x_of),
+            "output": output_transform(names, plan.m, y_of),
+            "chunks": self.chunks(),
+            "groups": self.groups(),
+            "out_parts": self.out_parts(),
+        }
+
+    def place(self, view: View, counters: Sequence[str], channel: str) -> str:
+        strides = [static(view.strides[0]), 1, *(static(stride) for stride in view.strides[2:])]
+        return index_c(strides, ["n" if self.batch != 1 else "0", channel, *counters])
+
+    def chunks(self) -> list[dict[str, str]]:
+        """Vectors of input channels, and how those of one element of a patch are read."""
+        down, across = (static(stride) for stride in self.x.strides[2:])
+        found = []
+        for chunk in chunks("c", self.inputs, self.plan.x_lanes):
+            direct = chunk.load(self.plan.x_lanes, "x", f"(x_at + c + ROW * {down} + j * {across})", 1)
+            element = chunk.load(self.plan.x_lanes, "x", f"(x_at + c + i * {down} + j * {across})", 1)
+            found.append({"header": chunk.header, "direct": direct, "element": element})
+        return found
+
+    def groups(self) -> list[Group]:
+        """The matrix products: patches x output channels, for each element."""
+        plan, found = self.plan, []
+        padded = Groups(plan.size, self.channels).padded
+        for begin, end, vectors, _ in Groups(plan.size, self.channels).parts():
+            step = vectors * plan.lanes
+            one = end - begin == step
+            header = f"{{ const mcc_index o = {begin};" if one else Range("o", end, str(begin), step=step).header
+            whole = plan.per_block // plan.points * plan.points
+            parts = []
+            for first, stop, count in ((0, whole, plan.points), (whole, plan.per_block, plan.per_block - whole)):
+                if stop == first:
+                    continue
+                row, opens = str(first), "{"
+                if stop - first > count:
+                    row, opens = "q", Range("q", stop, str(first), step=count).header
+                y_at = index_c([self.products_element, self.products_step, 1], ["element", row, "o"])
+                y = Reference("products", f"({y_at})", self.products_step, 1)
+                hoisted, stores = epilogue_statements(None, plan.lanes, count, vectors, plan.lanes, y, [])
+                k = "k" if self.inputs > 1 else "0"
+                v_at = index_c([self.v_element, self.v_step, 1], ["element", row, k])
+                w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
+                loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
+                taps = Taps(tuple(range(count)), loops, v_at, w_at)
+                parts.append(Part(opens, Tile(plan.lanes, count, vectors, self.v_step, (), (taps,), hoisted, stores)))
+            found.append(Group(header, tuple(parts)))
+        return found
+
+    def out_parts(self) -> list[dict[str, Any]]:
+        """Vectors of output channels; the results of a row of a patch one by one."""
+        plan, width = self.plan, static(self.y.shape[3])
+        found = []
+        for chunk in chunks("o", self.channels, plan.lanes):
+            columns = []
+            for column in range(plan.m):
+                at = ["(p0 + i)", f"(p1 + {column})" if column else "p1"]
+
+                def reference(view: View, name: str, at: list[str] = at) -> Reference:
+                    lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
+                    return Reference(name, self.place(view, at, "o" if lane else "0"), 0, lane)
+
+                extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
+                y = reference(self.y, "y")
+                hoisted, stores = epilogue_statements(self.kind.epilogue, plan.lanes, 1, 1, chunk.lanes, y, extras)
+                missing = self.tiles_across * plan.m - width > plan.m - 1 - column
+                header = f"if (p1 + {column} < {width}) {{" if missing else "{"
+                columns.append({"header": header, "lines": [*hoisted, *stores]})
+            found.append({"header": chunk.header, "columns": columns})
+        return found
+
+
+def _allowed(target: Target) -> list[int]:
+    most = target.option("winograd", 4) if target.prefer == "time" else 0
+    return [m for m in (2, 4) if m <= most]
+
+
+def _plans(call: Call, target: Target) -> list[Plan]:
+    x, w, y = call.ins[0], call.ins[1], call.outs[0]
+    channels, inputs = static(w.shape[0]), static(w.shape[1])
+    found = []
+    for m in _allowed(target):
+        tiles = -(-static(y.shape[2]) // m) * -(-static(y.shape[3]) // m)
+        weights = (m + 2) ** 2 * channels * inputs * 4
+        each = (m + 2) ** 2 * (channels + inputs) * 4
+        most = max(8, max(SMALL_BLOCK, weights // 2) // each)
+        passes = -(-tiles // most)
+        per_block = -(-tiles // passes)
+        x_lanes = best_lanes(static(x.shape[1]), target)
+        draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1)
+        size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target)
+        found.append(replace(draft, points=size.points, vectors=size.vectors))
+    return found
+
+
+def _steps(call: Call, plan: Plan) -> tuple[int, int]:
+    """Floats from patch to patch in the workspace, of inputs and of products."""
+    channels, inputs = static(call.ins[1].shape[0]), static(call.ins[1].shape[1])
+    return _uneven(-(-inputs // plan.x_lanes) * plan.x_lanes), _uneven(-(-channels // plan.lanes) * plan.lanes)
+
+
+def _uneven(floats: int) -> int:
+    """A distance at which neighbours do not fall on the same places of a cache."""
+    lines = -(-floats // LINE)
+    return (lines + 1 - lines % 2) * LINE
+
+
+def _cycles(call: Call, plan: Plan, target: Target) -> float:
+    y, w = call.outs[0], call.ins[1]
+    channels, inputs = static(w.shape[0]), static(w.shape[1])
+    tiles = -(-static(y.shape[2]) // plan.m) * -(-static(y.shape[3]) // plan.m)
+    passes = -(-tiles // plan.per_block) * static(y.shape[0])
+    weights = plan.alpha**2 * channels * inputs * 4
+    product = plan.alpha**2 * row_cycles(plan.size, plan.per_block, channels, inputs, target)
+    narrow = 1 if plan.lanes == 16 else 0.6
+    one = plan.alpha**2 * 5 * narrow  # the transform of a vector of a patch
+    transforms = plan.per_block * one * (-(-inputs // plan.x_lanes) + -(-channels // plan.lanes))
+    return passes * (max(product, weights / FROM_MEMORY) + transforms)
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _case(name: str, kind: Conv, x: tuple[int, ...], channels: int) -> Case:
+    w = (channels, x[1], 3, 3)
+    out = TensorType(f32, kind.out_shape(x, w))
+    last = (0, 2, 3, 1)
+    types = (TensorType(f32, x), TensorType(f32, w))
+    case = Case(name, kind, types, (out,), permute={0: last}, permute_outs={0: last}, constant=frozenset({1}))
+    return replace(case, error=1e-5)
