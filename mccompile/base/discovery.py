@@ -18,12 +18,14 @@ from mccompile.base.errors import BadFile, InternalError, Problem
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def import_package_modules(package: str) -> list[ModuleType]:
-    """Import every module that lies directly in the folder of `package`, except those that start with an underscore."""
+def import_package_modules(package: str, mentioning: str = "") -> list[ModuleType]:
+    """Import every module that lies directly in the folder of `package`, except those that start with an underscore;
+    with `mentioning` only those whose text has it."""
     found = importlib.import_module(package)
     if not hasattr(found, "__path__"):
         raise InternalError(f"{package} is a module, not a package")
-    stems = {path.stem for folder in found.__path__ for path in Path(folder).glob("*.py")}
+    paths = [path for folder in found.__path__ for path in Path(folder).glob("*.py")]
+    stems = {path.stem for path in paths if not mentioning or mentioning in path.read_text(encoding="utf-8")}
     return [importlib.import_module(f"{package}.{stem}") for stem in sorted(stems) if not stem.startswith("_")]
 
 

@@ -18,7 +18,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTen
 from ..base.constant import Constant
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
-from ..ops.api import OnnxNode, Operator, registry, resolve
+from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
 from .evaluate import constant_of
@@ -211,7 +211,7 @@ class NodeReader:
             name = domain or "ai.onnx"
             raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
         opset = scope.opsets[domain]
-        cls = registry().get((domain, node.op_type))
+        cls = find(domain, node.op_type)
         sig = signature(domain, node.op_type, opset) if domain in STANDARD_DOMAINS else None
         if sig is None:
             version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0

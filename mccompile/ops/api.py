@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -121,17 +122,31 @@ _REGISTRY: dict[tuple[str, str], type[Operator]] = {}
 
 def registry() -> Mapping[tuple[str, str], type[Operator]]:
     """Every operator class by (domain, name)."""
-    if not _REGISTRY:
-        for module in import_package_modules(__package__):
-            for item in vars(module).values():
-                if isinstance(item, type) and issubclass(item, Operator) and item.name:
-                    _REGISTRY[item.domain, item.name] = item
+    _register(import_package_modules(__package__))
     return _REGISTRY
+
+
+def find(domain: str, name: str) -> type[Operator] | None:
+    """The class for an operator's name. Only files that mention the name are imported, since a model uses few of all
+    operators and importing every one would be half of the time that a small model takes."""
+    if (domain, name) not in _REGISTRY:
+        _register(import_package_modules(__package__, mentioning=f'"{name}"'))
+    return _REGISTRY.get((domain, name))
 
 
 def resolve(domain: str, name: str) -> type[Operator]:
     """The class for an operator's name; KeyError where there is none."""
-    return registry()[domain, name]
+    found = find(domain, name)
+    if found is None:
+        raise KeyError((domain, name))
+    return found
+
+
+def _register(modules: Sequence[ModuleType]) -> None:
+    for module in modules:
+        for item in vars(module).values():
+            if isinstance(item, type) and issubclass(item, Operator) and item.name:
+                _REGISTRY[item.domain, item.name] = item
 
 
 __all__ = [
@@ -147,6 +162,7 @@ __all__ = [
     "Operator",
     "Site",
     "Unsupported",
+    "find",
     "make",
     "normal_axes",
     "normal_axis",
