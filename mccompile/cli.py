@@ -112,6 +112,13 @@ _MODEL_OPTIONS = [
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
     click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
     click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
+    click.option(
+        "--rows",
+        type=click.Choice(["off", "auto"]),
+        default="auto",
+        show_default=True,
+        help="Run chains of convolutions row by row where that saves memory (and ram is preferred).",
+    ),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
@@ -143,6 +150,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             optimize=not values.pop("plain"),
             without=frozenset(values.pop("without")),
             planner=values.pop("planner"),
+            rows=values.pop("rows"),
             keep_inputs=values.pop("keep_inputs"),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),

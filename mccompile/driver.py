@@ -47,6 +47,7 @@ class Options:
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes to leave out
     planner: str = "push-down"
+    rows: str = "auto"  # "off": calls never run row by row
     keep_inputs: bool = False
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
@@ -205,5 +206,9 @@ def pass_manager(options: Options) -> PassManager:
         )
     if options.prefer not in ("", "ram", "time", "flash"):
         raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
-    context = Context(options.resolved_target(), Registry.load(options.kernels), options.keep_inputs)
+    if options.rows not in ("off", "auto"):
+        raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
+    target = options.resolved_target()
+    rows = options.rows == "auto" and target.prefer == "ram"
+    context = Context(target, Registry.load(options.kernels), options.keep_inputs, rows)
     return PassManager(context, options.print_after, options.dump)

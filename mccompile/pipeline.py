@@ -13,6 +13,7 @@ from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
 from .passes.program.bind_storage import bind_storage
+from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
@@ -34,6 +35,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse", fuse),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
+    ProgramPass("form_rows", form_rows),
     ProgramPass("bind_storage", bind_storage),
     ProgramPass("pack_constants", pack_constants, optional=False),
 )

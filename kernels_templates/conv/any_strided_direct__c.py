@@ -34,7 +34,7 @@ from mccompile.kernels.tiles import (
     packed_row,
     term_c,
 )
-from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.windows import Axis, axes, ring_c
 from mccompile.kinds.conv import Conv
 
 Named = tuple[tuple[str, str], ...]  # C names and their values
@@ -112,7 +112,8 @@ class Direct(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+        rows = frozenset({2}) if len(_kind(call).strides) > 1 else frozenset()
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
@@ -155,6 +156,7 @@ class _Printer:
         self.kind, self.call, self.names = _kind(call), call, names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
+        self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         self.group_in, self.group_out = static(self.w.shape[1]), static(self.w.shape[0]) // kind.group
         self.w_lane, self.w_input = static(self.w.strides[0]), static(self.w.strides[1])
@@ -181,9 +183,12 @@ class _Printer:
     def spatial_axes(self, w_strides: Sequence[int]) -> list[Axis]:
         """The positions of a tile lie along the last one."""
         kind, kernel = self.kind, self.w.type.static_shape[2:]
-        found = axes(self.y, self.x, w_strides, self.extras, kernel, kind.strides, kind.dilations, kind.pads)
-        long = [number for number, axis in enumerate(found) if axis.out >= 4]
-        chosen = long[-1] if long else max(range(len(found)), key=lambda number: found[number].out)
+        found = axes(
+            self.y, self.x, w_strides, self.extras, kernel, kind.strides, kind.dilations, kind.pads, not self.by_rows
+        )
+        free = range(1 if self.by_rows else 0, len(found))
+        long = [number for number in free if found[number].out >= 4]
+        chosen = long[-1] if long else max(free, key=lambda number: found[number].out)
         return [*found[:chosen], *found[chosen + 1 :], found[chosen]]
 
     def context(self) -> dict[str, Any]:
@@ -205,15 +210,23 @@ class _Printer:
             "sum_type": kind.accumulator.compute_c,
             "sum_name": kind.accumulator.name,
             "exact": not kind.accumulator.is_float,
-            "x_at": self.place(self.x, self.group_in, origins, [a.x for a in self.axes]),
+            "x_at": self.place(
+                self.x, self.group_in, origins, [0 if self.in_ring(n) else a.x for n, a in enumerate(self.axes)]
+            ),
             "w_at": self.w_at,
         }
 
-    def place_along(self, number: int) -> dict[str, str]:
+    def in_ring(self, number: int) -> bool:
+        """Does x lie in a ring along this axis?"""
+        return number == 0 and self.x.lines > 0
+
+    def place_along(self, number: int) -> dict[str, Any]:
         axis = self.axes[number]
         at = f"at{number}"
+        run = Range(f"p{number}", axis.out)
         return {
-            "loop": Range(f"p{number}", axis.out).header,
+            "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
+            "ring": axis.ring(number, self.x.lines) if self.in_ring(number) else [],
             "counter": f"p{number}",
             "out": str(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
@@ -249,7 +262,11 @@ class _Printer:
         around, inside = cut_sum(self.sum_loops(clamped), kind.accumulator)
         used = [loop.counter for loop in self.sum_loops(clamped)]
         counters = [name if name in used else "0" for name in ("c", *(f"k{i}" for i in range(len(self.axes))))]
-        x_strides = [static(self.x.strides[1]), *(a.x * a.dilation for a in self.axes)]
+        x_strides = [
+            static(self.x.strides[1]),
+            *(1 if self.in_ring(n) else a.x * a.dilation for n, a in enumerate(self.axes)),
+        ]
+        taps = [f"x_row[{counter}]" if self.in_ring(n) else counter for n, counter in enumerate(counters[1:])]
         w_strides = [self.w_input, *(a.w for a in self.axes)]
         zeros, loads, products = self.products(tile)
         lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
@@ -259,7 +276,7 @@ class _Printer:
             tuple(lanes),
             around,
             inside,
-            index_c([1, *x_strides], ["x_at", *counters]),
+            index_c([1, *x_strides], ["x_at", counters[0], *taps]),
             index_c([1, *w_strides], ["w_at", *counters]),
             zeros,
             loads,
@@ -305,7 +322,8 @@ class _Printer:
 
         def at(view: Any, steps: Sequence[int]) -> str:
             channel = static(view.strides[1])
-            counters = [self.channel()[1], *(f"p{i}" for i in range(len(self.axes))), lane, point]
+            places = [ring_c(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
+            counters = [self.channel()[1], *places, lane, point]
             return self.place(view, self.group_out, counters, [channel, *steps, channel, steps[-1]])
 
         loads = [

@@ -18,11 +18,13 @@ from mccompile.kernels.api import (
     Needs,
     No,
     Target,
+    View,
     elementwise_alias,
     static_views,
     supports_types,
 )
-from mccompile.kernels.loops import memory_order, nest
+from mccompile.kernels.loops import index_c, memory_order, nest
+from mccompile.kernels.windows import ring_c
 from mccompile.kinds.map import Map
 
 
@@ -60,7 +62,8 @@ class StridedLoops(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)})
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        return Needs(alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
@@ -70,16 +73,26 @@ class StridedLoops(Kernel):
         out = call.outs[0]
         indexed = any(isinstance(node, Index) for node in walk(expr))
         order = memory_order(out)
-        views = [view.permuted(order) for view in (out, *call.ins)]
+        inner = tuple(
+            axis for axis in order if axis != call.rows
+        )  # rows, where it runs by them, are the outermost loop
+        views = [view.permuted(inner) for view in (out, *call.ins)]
         loops = nest(views[0].type.static_shape, views, keep_axes=indexed)
-        places = [loops.axes[order.index(axis)] for axis in range(len(order))]
+        places = ["row" if axis == call.rows else loops.axes[inner.index(axis)] for axis in range(len(order))]
         outs, ins = self.parameter_names(call)
-        loads = [load_c(v.buffer.dtype, ins[i], loops.index(i + 1)) for i, v in enumerate(call.ins)]
+
+        def at(number: int, view: View) -> str:
+            if call.rows is None:
+                return loops.index(number)
+            return index_c([static(view.strides[call.rows]), 1], [ring_c("row", view.lines), loops.index(number)])
+
+        loads = [load_c(v.buffer.dtype, ins[i], at(i + 1, v)) for i, v in enumerate(call.ins)]
         lines, value = to_statements(expr, loads, places)
         return {
             "loops": loops.loops,
             "lines": lines,
-            "store": store_c(out.buffer.dtype, outs[0], loops.index(0), value),
+            "by_rows": call.rows is not None,
+            "store": store_c(out.buffer.dtype, outs[0], at(0, out), value),
         }
 
     def label(self, call: Call) -> str:

@@ -18,7 +18,7 @@ from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
-from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.windows import Axis, axes, ring_c
 from mccompile.kinds.pool import Pool
 
 
@@ -76,7 +76,8 @@ class Windows(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+        rows = frozenset({2}) if len(_kind(call).kernel) > 1 else frozenset()
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         terms = static(call.outs[0].type.count)
@@ -102,12 +103,13 @@ class _Printer:
         self.kind, self.names = _kind(call), names
         self.x, self.y = call.ins[0], call.outs[0]
         self.extras = call.ins[1:]
+        self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
         kind = self.kind
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
         self.axes = axes(self.y, self.x, (), self.extras, *window, join=False)
         # Where the padded image ends along each axis: that far elements count, with count_include_pad.
         self.pads_after = kind.pads[len(kind.kernel) :]
-        wide = [i for i, a in enumerate(self.axes) if a.out >= 4] or [len(self.axes) - 1]
+        wide = [i for i, a in enumerate(self.axes) if a.out >= 4 and (i or not self.by_rows)] or [len(self.axes) - 1]
         self.point = wide[-1]  # the positions of a tile lie along this axis
         self.channels = static(self.x.shape[1])
         self.channels_last = abs(static(self.x.strides[1])) < abs(self.axes[self.point].x)
@@ -134,7 +136,12 @@ class _Printer:
             "p": kind.p,
             "root": literal_c(1 / kind.p, kind.accumulator) if kind.algorithm == "lp" else "",
             "p_literal": literal_c(kind.p, kind.accumulator) if kind.algorithm == "lp" else "",
-            "x_at": self.at(self.x, [a.x for a in self.axes], [f"at{i}" for i in range(len(self.axes))], "0"),
+            "x_at": self.at(
+                self.x,
+                [0 if self.in_ring(n) else a.x for n, a in enumerate(self.axes)],
+                [f"at{i}" for i in range(len(self.axes))],
+                "0",
+            ),
         }
 
     def tile(self, points: int) -> Tile:
@@ -147,11 +154,17 @@ class _Printer:
             return Tile(4, 1)
         return Tile(1, next(n for n in even if n <= 4))
 
-    def row(self, number: int) -> dict[str, str]:
+    def in_ring(self, number: int) -> bool:
+        """Does x lie in a ring along this axis?"""
+        return number == 0 and self.x.lines > 0
+
+    def row(self, number: int) -> dict[str, Any]:
         axis, at = self.axes[number], f"at{number}"
         clamped = not axis.always_inside
+        run = Range(f"p{number}", axis.out)
         return {
-            "loop": Range(f"p{number}", axis.out).header,
+            "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
+            "ring": axis.ring(number, self.x.lines) if self.in_ring(number) else [],
             "counter": f"p{number}",
             "out": str(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
@@ -182,8 +195,9 @@ class _Printer:
                     (f"x{tile.result(lane, point)}", term_c(self.x.buffer.dtype, "x", index, kind.accumulator))
                 )
         lines, store = self.epilogue(tile, clamped)
-        steps = [a.x * a.dilation for a in self.axes]
-        x_in = index_c([1, *steps], ["x_at", *(f"k{i}" for i in range(len(self.axes)))])
+        steps = [1 if self.in_ring(n) else a.x * a.dilation for n, a in enumerate(self.axes)]
+        taps = [f"x_row[k{n}]" if self.in_ring(n) else f"k{n}" for n in range(len(self.axes))]
+        x_in = index_c([1, *steps], ["x_at", *taps])
         return Body(tile, around, inside, x_in, tuple(loads), tuple(lines), store)
 
     def epilogue(self, tile: Tile, clamped: bool) -> tuple[list[str], str]:
@@ -191,9 +205,10 @@ class _Printer:
         kind = self.kind
         lane = "0" if tile.lanes == 1 else "lane"
         point = "0" if tile.points == 1 else "point"
-        counters = [*(f"p{i}" for i in range(len(self.axes))), point]
 
         def at(view: View, steps: Sequence[int]) -> str:
+            places = [ring_c(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
+            counters = [*places, point]
             return self.at(view, [*steps, steps[self.point]], counters, lane)
 
         loads = [

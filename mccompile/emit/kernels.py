@@ -19,6 +19,8 @@ def signature(function: Function) -> str:
             parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
     if function.call.scratch is not None:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
+    if function.call.rows is not None:
+        parameters += ["mcc_index begin", "mcc_index end"]
     return f"void {function.name}({', '.join(parameters) or 'void'})"
 
 

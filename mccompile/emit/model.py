@@ -19,6 +19,7 @@ from ..plan.ir import (
     Item,
     Plan,
     Repeat,
+    RowRegion,
     Step,
     Swap,
     Tensor,
@@ -26,6 +27,7 @@ from ..plan.ir import (
     swaps,
 )
 from .render import TEMPLATES, comment, render
+from .rows import row_region
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
 
@@ -145,6 +147,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
         elif isinstance(item, Halt):
             lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
             lines.append(f"{indent}return MCC_ERR_BRANCH;")
+        elif isinstance(item, RowRegion):
+            lines += [*row_region(item, indent, _step), ""]
         else:
             lines += [*_step(item, indent), ""]
     return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
@@ -185,13 +189,13 @@ def _settle(swap: Swap) -> str:
     return copy if elsewhere else f"if ({swap.now} != {place}) {copy}"
 
 
-def _step(step: Step, indent: str) -> list[str]:
+def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
     made = [a for a in step.arguments if a.written and a.role != "scratch"]
     used = [a for a in step.arguments if not a.written]
     types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
     span = step.arena_range
     where = f"; arena {span[0]}..{span[1]}" if span else ""
-    arguments = ", ".join(_argument(a) for a in step.arguments)
+    arguments = ", ".join([*(_argument(a) for a in step.arguments), *more])
     return [
         f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
         f"{indent}{step.function.name}({arguments});",

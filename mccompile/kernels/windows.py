@@ -59,6 +59,21 @@ class Axis:
         return f"{origin} + {last} < {self.size} ? {self.kernel} : {count}"
 
 
+    def ring(self, number: int, lines: int) -> list[str]:
+        """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside."""
+        first, end = ("0", str(self.kernel)) if self.always_inside else (f"first{number}", f"end{number}")
+        tap = "k" if self.dilation == 1 else f"k * {self.dilation}"
+        return [
+            f"mcc_index x_row[{self.kernel}];",
+            f"for (mcc_index k = {first}; k < {end}; ++k) x_row[k] = (at{number} + {tap}) % {lines} * {self.x};",
+        ]
+
+
+def ring_c(position: str, lines: int) -> str:
+    """C for the row of a ring (of no lines: of a whole tensor) that holds a row of the tensor."""
+    return f"({position} % {lines})" if lines else position
+
+
 def axes(
     out: View,
     x: View,

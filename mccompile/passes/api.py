@@ -34,6 +34,7 @@ class Context:
     target: Target  # `target.prefer` says what to save first
     registry: Registry  # of kernels
     keep_inputs: bool = False  # a run must not overwrite the model's inputs
+    rows: bool = True  # calls may run row by row where that saves memory
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
 
 

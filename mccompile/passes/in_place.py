@@ -19,6 +19,7 @@ from ..program.ir import (
     Loop,
     Overlap,
     Program,
+    Rows,
     Span,
     View,
     loop_spans,
@@ -62,6 +63,8 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
     _hold(spans, accesses)
     partners = {carry.next: (carry.now, span) for span in spans for carry in span.loop.carries}
     for item in walk(program.body):
+        if isinstance(item, Rows):
+            _bind_region(item, registry, target, times[id(item)], accesses, parts)
         if not isinstance(item, Call) or not item.kernel:
             continue
         needs = registry[item.kernel].match(item, target)
@@ -89,6 +92,25 @@ def _hold(spans: list[Span], accesses: dict[Buffer, list[_Access]]) -> None:
                 known.append(_Access(span.end, 0, base.max_bytes, held=True))
             if inside and (after or base in carried):
                 known.append(_Access(span.start, 0, base.max_bytes, held=True))
+
+
+def _bind_region(
+    region: Rows,
+    registry: Registry,
+    target: Target,
+    now: int,
+    accesses: dict[Buffer, list[_Access]],
+    parts: set[Buffer],
+) -> None:
+    """The result of a region of rows over an operand that all other readers have done with, row by row."""
+    call = region.stages[-1].call
+    needs = registry[call.kernel].match(call, target)
+    if not isinstance(needs, Needs):
+        return
+    touched = {view.buffer for view in (*reads(region), *writes(region))}
+    free = {b for b in region.over if not any(t is not b and root(t)[0] is root(b)[0] for t in touched)}
+    alias = {pair: reach for pair, reach in needs.alias.items() if call.ins[pair[1]].buffer in free}
+    _bind_result(call, 0, call.outs[0], replace(needs, alias=alias), now, accesses, parts)
 
 
 def _bind_next(

@@ -27,13 +27,15 @@ from ..plan.ir import (
     Life,
     Plan,
     Repeat,
+    RowRegion,
+    Stage,
     Step,
     Swap,
     Tensor,
 )
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Stop, View
+from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View
 from ..targets.api import Target
 from .lives import alone, blocks_of, lives_of
 
@@ -120,6 +122,9 @@ class _Planner:
             return self.loop(item)
         if isinstance(item, Stop):
             return Halt(item.why, item.provenance)
+        if isinstance(item, Rows):
+            stages = (Stage(self.step(stage.call), stage.height, stage.step, stage.pulls) for stage in item.stages)
+            return RowRegion(tuple(stages), item.provenance)
         return self.step(item)
 
     def loop(self, loop: Loop) -> Repeat:
@@ -155,7 +160,7 @@ class _Planner:
         aliased = frozenset(role for a in arguments for b in arguments if _meet(a, b) for role in (a.role, b.role))
         context = kernel.context(call)
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
-        key = (kernel.id, repr(sorted(context.items(), key=lambda pair: pair[0])), types, aliased)
+        key = (kernel.id, repr(sorted(context.items(), key=lambda pair: pair[0])), types, aliased, call.rows)
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased)

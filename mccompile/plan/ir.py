@@ -15,7 +15,7 @@ from ..base.dims import Dim, upper
 from ..base.provenance import Provenance
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
-from ..program.ir import Call
+from ..program.ir import Call, Pull
 
 ARENA, BLOB = "arena", "blob"
 
@@ -68,8 +68,8 @@ class Branch:
     """Runs `then` where the bool at `condition` is true, else `otherwise`."""
 
     condition: Argument
-    then: tuple[Step | Branch | Repeat | Halt, ...]
-    otherwise: tuple[Step | Branch | Repeat | Halt, ...]
+    then: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
+    otherwise: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
     provenance: Provenance
 
 
@@ -97,7 +97,7 @@ class Repeat:
     trips: int | Argument
     condition: Argument | None
     swaps: tuple[Swap, ...]
-    items: tuple[Step | Branch | Repeat | Halt, ...]
+    items: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
     provenance: Provenance
 
 
@@ -109,7 +109,25 @@ class Halt:
     provenance: Provenance
 
 
-Item = Step | Branch | Repeat | Halt
+@dataclass(frozen=True)
+class Stage:
+    """A step of a region of rows: makes `step` rows at a time until it has made `height`."""
+
+    run: Step
+    height: int
+    step: int
+    pulls: tuple[Pull, ...]
+
+
+@dataclass(frozen=True)
+class RowRegion:
+    """Steps that run row by row, each when the next one needs more rows; the last one drives all others."""
+
+    stages: tuple[Stage, ...]
+    provenance: Provenance
+
+
+Item = Step | Branch | Repeat | RowRegion | Halt
 
 
 @dataclass(frozen=True)
@@ -174,6 +192,8 @@ def walk(items: Iterable[Item]) -> Iterator[Step]:
                 yield from walk(item.otherwise)
             case Repeat():
                 yield from walk(item.items)
+            case RowRegion():
+                yield from (stage.run for stage in item.stages)
             case Step():
                 yield item
 

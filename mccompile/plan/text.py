@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
-from .ir import Address, Branch, Halt, Item, Plan, Repeat
+from .ir import Address, Branch, Halt, Item, Plan, Repeat, RowRegion, Step
 
 
 def show(plan: Plan) -> str:
@@ -41,10 +41,20 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines += [f"{line} {{", *_items(item.items, indent + "  "), f"{indent}}}"]
         elif isinstance(item, Halt):
             lines.append(f"{indent}halt: {item.why}")
+        elif isinstance(item, RowRegion):
+            lines.append(f"{indent}rows {{")
+            for stage in item.stages:
+                pulls = "".join(f" pull {pull.stage} to {pull.scale}, {pull.shift}" for pull in stage.pulls)
+                lines.append(f"{indent}  {stage.height} by {stage.step}{pulls}: {_step(stage.run)}")
+            lines.append(f"{indent}}}")
         else:
-            arguments = ", ".join(f"{a.role}={_address(a.address)}:{a.type}" for a in item.arguments)
-            lines.append(f"{indent}{item.function.name}({arguments}) from {show_provenance(item.provenance)}")
+            lines.append(indent + _step(item))
     return lines
+
+
+def _step(step: Step) -> str:
+    arguments = ", ".join(f"{a.role}={_address(a.address)}:{a.type}" for a in step.arguments)
+    return f"{step.function.name}({arguments}) from {show_provenance(step.provenance)}"
 
 
 def _address(address: Address) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .ir import CONSTANT, Buffer, Carry, If, Item, Loop, Program, Stop, View
+from .ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View
 
 
 def clone(program: Program) -> Program:
@@ -38,6 +38,15 @@ def clone(program: Program) -> Program:
                 [item(i) for i in old.body],
                 old.provenance,
             )
+        if isinstance(old, Rows):
+            return Rows(
+                [replace(stage, call=call(stage.call)) for stage in old.stages],
+                tuple(map(buffer, old.over)),
+                old.provenance,
+            )
+        return call(old)
+
+    def call(old: Call) -> Call:
         scratch = buffer(old.scratch) if old.scratch is not None else None
         return replace(old, ins=tuple(map(view, old.ins)), outs=tuple(map(view, old.outs)), scratch=scratch)
 

@@ -78,6 +78,7 @@ class View:
     shape: Shape
     strides: Shape
     offset: Dim = 0
+    lines: int = 0  # not 0: a ring of so many rows; row y lies at row y % lines (see Rows)
 
     @property
     def type(self) -> TensorType:
@@ -128,6 +129,8 @@ class View:
     def last_element(self) -> int:
         """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is
         empty."""
+        if self.lines:
+            return upper(self.buffer.type.count) - 1
         used = {s for dim in (*self.shape, *self.strides, self.offset) for s in symbols(dim)}
         top = {s.name: s.high for s in used}
         if any(upper(dim) == 0 for dim in self.shape):
@@ -143,6 +146,8 @@ class View:
         any trip of a loop."""
         if any(dim == 0 for dim in self.shape):
             return 0, 0
+        if self.lines:
+            return 0, self.buffer.type.max_bytes
         low, high = bounds(self.offset)
         for dim, stride in zip(self.shape, self.strides, strict=True):
             reach = (static(dim) - 1) * static(stride)
@@ -190,6 +195,7 @@ class Call:
     kernel: str = ""
     scratch: Buffer | None = None
     blocks: tuple[int, ...] = ()  # sizes that the kernel chose for the target; only the kernel knows what they mean
+    rows: int | None = None  # in a region of rows: the axis of the result along which it runs piece by piece
 
 
 @dataclass(eq=False)
@@ -197,8 +203,8 @@ class If:
     """Runs one of two bodies. Both write the same result buffers."""
 
     condition: View
-    then: list[Call | If | Loop | Stop]
-    otherwise: list[Call | If | Loop | Stop]
+    then: list[Call | If | Loop | Stop | Rows]
+    otherwise: list[Call | If | Loop | Stop | Rows]
     provenance: Provenance = ()
 
 
@@ -223,7 +229,7 @@ class Loop:
     trips: int | View
     carries: list[Carry]
     condition: View | None
-    body: list[Call | If | Loop | Stop]
+    body: list[Call | If | Loop | Stop | Rows]
     provenance: Provenance = ()
 
 
@@ -235,7 +241,38 @@ class Stop:
     provenance: Provenance = ()
 
 
-Item = Call | If | Loop | Stop
+@dataclass(frozen=True)
+class Pull:
+    """Before a stage makes its rows up to `end`, another stage has to have made `end * scale + shift` rows (or all)."""
+
+    stage: int
+    scale: int
+    shift: int
+
+
+@dataclass(eq=False)
+class Stage:
+    """A call that makes `step` rows at a time until it has made `height`."""
+
+    call: Call
+    height: int
+    step: int
+    pulls: tuple[Pull, ...]
+
+
+@dataclass(eq=False)
+class Rows:
+    """Calls that run row by row, each when the next one needs more rows; the last stage drives all others. What goes
+    from one to another lies in rings of a few rows, alive only here. Every stage is pulled by one other."""
+
+    stages: list[Stage]
+    over: tuple[
+        Buffer, ...
+    ] = ()  # operands that the last result may be written over: all their readers are ahead of it
+    provenance: Provenance = ()
+
+
+Item = Call | If | Loop | Rows | Stop
 
 
 @dataclass(eq=False)
@@ -262,11 +299,16 @@ class Program:
         return list(found)
 
     def calls(self) -> Iterator[Call]:
-        return (item for item in walk(self.body) if isinstance(item, Call))
+        for item in walk(self.body):
+            if isinstance(item, Call):
+                yield item
+            elif isinstance(item, Rows):
+                yield from (stage.call for stage in item.stages)
 
 
 def walk(body: Iterable[Item]) -> Iterator[Item]:
-    """Calls and regions in the order in which they are written down; a region before what is in it."""
+    """Calls and regions in the order in which they are written down; a region before what is in it. A region of rows
+    counts as one item: all that it reads and writes is in use as long as it runs."""
     for item in body:
         yield item
         for body in bodies(item):
@@ -292,6 +334,8 @@ def reads(item: Item) -> tuple[View, ...]:
             return (item.condition,)
         case Stop():
             return ()
+        case Rows():
+            return tuple(view for stage in item.stages for view in stage.call.ins)
     views = [item.trips] if isinstance(item.trips, View) else []
     views += [item.condition] if item.condition is not None else []
     return (*views, *(carry.now.whole() for carry in item.carries))
@@ -303,6 +347,8 @@ def writes(item: Item) -> tuple[View, ...]:
             return item.outs
         case If() | Stop():
             return ()
+        case Rows():
+            return tuple(view for stage in item.stages for view in stage.call.outs)
     return tuple(carry.last.whole() for carry in item.carries)
 
 

@@ -25,7 +25,24 @@ from ..base.tensor import TensorType
 from ..base.text import Reader, write
 from ..expr.text import read as read_expression
 from ..kinds.api import registry
-from .ir import CONSTANT, INPUT, Buffer, Call, Carry, If, Item, Loop, Overlap, Program, Stop, Storage, View
+from .ir import (
+    CONSTANT,
+    INPUT,
+    Buffer,
+    Call,
+    Carry,
+    If,
+    Item,
+    Loop,
+    Overlap,
+    Program,
+    Pull,
+    Rows,
+    Stage,
+    Stop,
+    Storage,
+    View,
+)
 
 
 def show(program: Program) -> str:
@@ -73,8 +90,9 @@ def _view(view: View) -> str:
     name = _name(view.buffer.name)
     if view == view.buffer.whole():
         return name
+    ring = f" lines {view.lines}" if view.lines else ""
     shape, strides = ((",".join(write(d) for d in part)) for part in (view.shape, view.strides))
-    return f"{name}[{shape} by {strides} at {write(view.offset)}]"
+    return f"{name}[{shape} by {strides} at {write(view.offset)}{ring}]"
 
 
 def _body(body: list[Item], indent: str) -> list[str]:
@@ -95,16 +113,33 @@ def _body(body: list[Item], indent: str) -> list[str]:
         if isinstance(item, Stop):
             lines.append(f"{indent}stop {json.dumps(item.why)}{_from(item.provenance)}")
             continue
-        ins, outs = (", ".join(map(_view, views)) for views in (item.ins, item.outs))
-        line = f"{indent}call {write(item.kind)} ({ins}) -> ({outs})"
-        if item.kernel:
-            line += f" kernel {json.dumps(item.kernel)}"
-        if item.blocks:
-            line += f" blocks {write(item.blocks)}"
-        if item.scratch is not None:
-            line += f" scratch {_name(item.scratch.name)}"
-        lines.append(line + _from(item.provenance))
+        if isinstance(item, Rows):
+            over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
+            lines.append(f"{indent}rows{over}{_from(item.provenance)} {{")
+            lines += [f"{indent}  {_stage(stage)} {_call(stage.call)}" for stage in item.stages]
+            lines.append(f"{indent}}}")
+            continue
+        lines.append(indent + _call(item))
     return lines
+
+
+def _stage(stage: Stage) -> str:
+    pulls = "".join(f" pull {pull.stage} to {pull.scale}, {pull.shift}" for pull in stage.pulls)
+    return f"stage {stage.height} by {stage.step}{pulls}"
+
+
+def _call(item: Call) -> str:
+    ins, outs = (", ".join(map(_view, views)) for views in (item.ins, item.outs))
+    line = f"call {write(item.kind)} ({ins}) -> ({outs})"
+    if item.kernel:
+        line += f" kernel {json.dumps(item.kernel)}"
+    if item.blocks:
+        line += f" blocks {write(item.blocks)}"
+    if item.scratch is not None:
+        line += f" scratch {_name(item.scratch.name)}"
+    if item.rows is not None:
+        line += f" rows {item.rows}"
+    return line + _from(item.provenance)
 
 
 def _loop(loop: Loop) -> str:
@@ -226,8 +261,9 @@ class _ProgramReader:
                 parts[part].append(reader.dim())
                 reader.take(",")
         offset = reader.dim()
+        lines = reader.integer() if reader.take("lines") else 0
         reader.expect("]")
-        return View(buffer, tuple(parts[0]), tuple(parts[1]), offset)
+        return View(buffer, tuple(parts[0]), tuple(parts[1]), offset, lines)
 
     def _views(self) -> tuple[View, ...]:
         self.reader.expect("(")
@@ -278,6 +314,33 @@ class _ProgramReader:
             return self._loop()
         if reader.take("stop"):
             return Stop(reader.string(), self._from())
+        if reader.take("rows"):
+            return self._rows()
+        return self._call()
+
+    def _rows(self) -> Rows:
+        reader = self.reader
+        over = []
+        while reader.take("over"):
+            over.append(self._known())
+        region = Rows([], tuple(over), self._from())
+        reader.expect("{")
+        while not reader.take("}"):
+            reader.expect("stage")
+            height = reader.integer()
+            reader.expect("by")
+            step, pulls = reader.integer(), []
+            while reader.take("pull"):
+                number = reader.integer()
+                reader.expect("to")
+                scale = reader.integer()
+                reader.expect(",")
+                pulls.append(Pull(number, scale, reader.integer()))
+            region.stages.append(Stage(self._call(), height, step, tuple(pulls)))
+        return region
+
+    def _call(self) -> Call:
+        reader = self.reader
         reader.expect("call")
         kind = reader.value()
         ins = self._views()
@@ -289,5 +352,7 @@ class _ProgramReader:
             call.blocks = reader.tuple_of(")")
         if reader.take("scratch"):
             call.scratch = self._known()
+        if reader.take("rows"):
+            call.rows = reader.integer()
         call.provenance = self._from()
         return call

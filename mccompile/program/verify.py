@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, Stop, View, reads
+from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, Rows, Stop, View, reads
 
 
 def verify(program: Program, after: str = "") -> None:
@@ -59,6 +59,8 @@ class _Checker:
                 written |= branches[ends[0]] if any(ends) else branches[0] & branches[1]
             elif isinstance(item, Loop):
                 self.loop(item, written)
+            elif isinstance(item, Rows):
+                self.rows(item, written)
             elif isinstance(item, Call):
                 self.call(item, written)
 
@@ -72,6 +74,21 @@ class _Checker:
                 self.problems.append(f"{what} carries {carry.now.type}, {carry.next.type} and {carry.last.type}")
             self.read(carry.next.whole(), written, what)
             written.add(carry.last)
+
+    def rows(self, region: Rows, written: set[Buffer]) -> None:
+        """A region of rows: stages after those that they pull, each pulled once but the last."""
+        pulled: set[int] = set()
+        for number, stage in enumerate(region.stages):
+            what = f"{stage.call.kind.name} from {stage.call.provenance}"
+            if stage.call.rows is None or stage.call.scratch is not None:
+                self.problems.append(f"{what} does not run row by row")
+            for pull in stage.pulls:
+                if not 0 <= pull.stage < number or pull.stage in pulled:
+                    self.problems.append(f"{what} pulls stage {pull.stage}")
+                pulled.add(pull.stage)
+            self.call(stage.call, written)
+        if len(pulled) != len(region.stages) - 1:
+            self.problems.append(f"rows from {region.provenance}: a stage is never pulled")
 
     def call(self, call: Call, written: set[Buffer]) -> None:
         what = f"{call.kind.name} from {call.provenance}"

@@ -1,0 +1,245 @@
+"""form_rows: chains of convolutions, pools and elementwise calls run row by row: the tensors between them never exist.
+
+A cut of the program's line into chains (of one call: as before) costs the largest of what its chains cost: their rings,
+and what lives outside meanwhile. The best cut is found by dynamic programming: the least peak, then the fewest calls in
+chains. It is taken only if the memory that comes out is really smaller.
+
+Nothing is computed twice, and every call computes what it did before, in another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...base.dims import static
+from ...base.errors import InternalError
+from ...base.tensor import dense_strides
+from ...kernels.api import Needs
+from ...memory.interval import align_up
+from ...program.clone import clone
+from ...program.ir import CONSTANT, Buffer, Call, Program, Rows, Stage, View, reads, root, walk, writes
+from ...program.relocate import Move
+from ..api import Context
+from ..in_place import write_in_place
+from ..row_chains import LONGEST, Chain, Chains, RowCall, row_calls
+from .bind_storage import best_modes, peak_of
+
+STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
+
+
+def form_rows(program: Program, context: Context) -> None:
+    if not context.rows or any(not isinstance(d, int) for b in program.buffers() for d in b.shape):
+        return
+    calls = row_calls(program, context)
+    if not any(calls):
+        return
+    chains = best_chains(program, context, calls)
+    if not chains:
+        return
+    before = peak_of(program, context, *best_modes(program, context))
+    trial = clone(program)
+    form_all(trial, chains, row_calls(trial, context), program.buffers())
+    if peak_of(trial, context, *best_modes(trial, context)) < before:
+        form_all(program, chains, calls, program.buffers())
+
+
+# -- which
+
+
+def best_chains(program: Program, context: Context, calls: list[RowCall | None]) -> list[tuple[Chain, int]]:
+    """Chains of two and more calls, and how many rows they make at a time."""
+    player = Chains(program, calls)
+    outside, rings = _Outside(program, context), Rings(program, calls, context)
+    count = len(program.body)
+    costs: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], Chain] = {}
+    for last in range(count):
+        costs[last, last] = outside.cost(last, last, None)
+    floor = max((costs[k, k] for k in range(count) if calls[k] is None), default=0)
+    for last in range(count):
+        for first in range(last - 1, max(-1, last - LONGEST), -1):
+            if calls[first] is None or calls[last] is None:
+                break
+            if all(costs[k, k] <= floor for k in range(first, last + 1)):
+                continue  # nothing to gain here
+            chain = player.play(first, last)
+            if chain is not None and rings.possible(chain):
+                found[first, last] = chain
+                costs[first, last] = outside.cost(first, last, chain)
+    peak = _cut(count, costs, None)[0]
+    _, cuts = _cut(count, costs, peak)
+    chosen: list[tuple[Chain, int]] = []
+    for first, last in cuts:
+        if first == last:
+            continue
+        best = found[first, last], 1
+        for step in STEPS[1:]:
+            wider = player.play(first, last, step)
+            if wider is not None and outside.cost(first, last, wider) <= peak:
+                best = wider, step
+        chosen.append(best)
+    return chosen
+
+
+def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tuple[int, list[tuple[int, int]]]:
+    """The cut with the least peak; with a limit, the one below it with the fewest calls in chains."""
+    best: list[tuple[int, int] | None] = [(0, 0), *[None] * count]
+    came = [0] * (count + 1)
+    for last in range(count):
+        for first in range(last, max(-1, last - LONGEST), -1):
+            cost, before = costs.get((first, last)), best[first]
+            if cost is None or before is None or (limit is not None and cost > limit):
+                continue
+            joined = last - first
+            if limit is None:
+                value = max(before[0], cost), before[1] + joined
+            else:
+                value = before[0] + joined, max(before[1], cost)
+            known = best[last + 1]
+            if known is None or value < known:
+                best[last + 1] = value
+                came[last + 1] = first
+    cuts = []
+    at = count
+    while at:
+        cuts.append((came[at], at - 1))
+        at = came[at]
+    final = best[count]
+    assert final is not None
+    return final[0], cuts[::-1]
+
+
+class _Outside:
+    """What lives beside a chain, when everything else runs call by call and in place where it can."""
+
+    def __init__(self, program: Program, context: Context) -> None:
+        self.align = context.target.align
+        trial = clone(program)
+        write_in_place(trial, context.registry, context.target, context.keep_inputs)
+        twins = dict(zip(trial.buffers(), program.buffers(), strict=True))
+        self.roots = {twins[b]: twins[root(b)[0]] for b in trial.buffers()}
+        self.spans: dict[Buffer, list[int]] = {buffer: [-1, -1] for _, buffer in program.inputs}
+        for time, item in enumerate(program.body):
+            for inner in walk([item]):
+                scratch = [inner.scratch] if isinstance(inner, Call) and inner.scratch is not None else []
+                for buffer in [*(view.buffer for view in (*reads(inner), *writes(inner))), *scratch]:
+                    if buffer.role != CONSTANT:
+                        self.spans.setdefault(buffer, [time, time])[1] = time
+        kept = [buffer for _, buffer in program.inputs] if context.keep_inputs else []
+        for buffer in [*(view.buffer for _, view in program.outputs), *kept]:
+            self.spans[buffer][1] = len(program.body)
+
+    def cost(self, first: int, last: int, chain: Chain | None) -> int:
+        inside = chain.lines if chain is not None else {}
+        total = sum(align_up(size, self.align) for size in chain.ring_bytes.values()) if chain is not None else 0
+        groups: dict[object, int] = {}
+        for buffer, (start, end) in self.spans.items():
+            if buffer in inside or start > last or end < first:
+                continue
+            key: object = self.roots.get(buffer, buffer)
+            if chain is not None and start >= first and not self.lies_over(buffer, chain):
+                key = (buffer, "made here")
+            groups[key] = max(groups.get(key, 0), align_up(buffer.max_bytes, self.align))
+        return total + sum(groups.values())
+
+    def lies_over(self, buffer: Buffer, chain: Chain) -> bool:
+        return any(self.roots.get(buffer) is self.roots.get(other) for other in chain.over)
+
+
+# -- how
+
+
+@dataclass
+class Ring:
+    """A result that shrinks to a few rows: its buffer, and where the views of the old buffer lie in it."""
+
+    old: View
+    axis: int
+    lines: int
+
+    def __post_init__(self) -> None:
+        order = sorted(range(len(self.old.shape)), key=lambda a: (a != self.axis, -static(self.old.strides[a])))
+        shape = tuple(self.old.shape[a] for a in order)
+        strides = dict(zip(order, dense_strides(shape), strict=True))
+        self.row = static(strides[self.axis])
+        buffer = replace(self.old.buffer, shape=(self.lines, *shape[1:]))
+        turned = tuple(strides[a] for a in range(len(order)))
+        self.move = Move(self.old, View(buffer, self.old.shape, turned))
+
+    def view(self, view: View) -> View | None:
+        """A view of the old buffer over the ring; None where it does not go by rows."""
+        if view.buffer is not self.old.buffer:
+            return view
+        moved = self.move.apply(view)
+        if moved is None:
+            return None
+        inside = static(moved.offset)
+        along = 0
+        for dim, stride in zip(moved.shape, moved.strides, strict=True):
+            if static(stride) == self.row and dim == self.old.shape[self.axis]:
+                along += 1
+            else:
+                inside += (static(dim) - 1) * abs(static(stride))
+        return replace(moved, lines=self.lines) if along == 1 and inside < self.row else None
+
+
+class Rings:
+    """Which results can become rings: all their readers go by rows, and the kernels take it."""
+
+    def __init__(self, program: Program, calls: list[RowCall | None], context: Context) -> None:
+        self.calls, self.context = calls, context
+        self.makers = {call.call.outs[0].buffer: call for call in calls if call is not None}
+        self.users: dict[Buffer, list[int]] = {}
+        for number, item in enumerate(program.body):
+            for view in reads(item):
+                self.users.setdefault(view.buffer, []).append(number)
+        self.known: dict[Buffer, bool] = {}
+
+    def possible(self, chain: Chain) -> bool:
+        return all(self.one(buffer) for buffer in chain.lines)
+
+    def one(self, buffer: Buffer) -> bool:
+        if buffer not in self.known:
+            maker = self.makers[buffer]
+            ring = Ring(maker.call.outs[0], maker.axis, 2)
+            users = [self.calls[number] for number in self.users.get(buffer, [])]
+            self.known[buffer] = all(user is not None and self.serves(user, ring) for user in (maker, *users))
+        return self.known[buffer]
+
+    def serves(self, user: RowCall, ring: Ring) -> bool:
+        moved = [ring.view(view) for view in (*user.call.ins, *user.call.outs)]
+        views = tuple(view for view in moved if view is not None)
+        if len(views) != len(moved):
+            return False
+        count = len(user.call.ins)
+        draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis)
+        needs = self.context.registry[user.call.kernel].match(draft, self.context.target)
+        return isinstance(needs, Needs) and user.axis in needs.rows and needs.blocks == user.call.blocks
+
+
+def form_all(program: Program, chains: list[tuple[Chain, int]], calls: list[RowCall | None], old: list[Buffer]) -> None:
+    """Puts regions in the place of chains, those nearest the end first. `old` are the buffers that the chains name, in
+    the order of the program's own."""
+    twins = dict(zip(old, program.buffers(), strict=True))
+    for chain, step in reversed(chains):
+        members = [call for call in calls[chain.first : chain.last + 1] if call is not None]
+        for buffer, lines in chain.lines.items():
+            maker = next(m for m in members if m.call.outs[0].buffer is twins[buffer])
+            ring = Ring(maker.call.outs[0], maker.axis, lines)
+            for member in members:
+                call = member.call
+                call.ins = tuple(_sure(ring.view(view)) for view in call.ins)
+                call.outs = tuple(_sure(ring.view(view)) for view in call.outs)
+        stages = []
+        for member, pulls in zip(members, chain.pulls, strict=True):
+            member.call.rows = member.axis
+            stages.append(Stage(member.call, member.height, min(step, member.height), pulls))
+        provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
+        region = Rows(stages, tuple(twins[b] for b in chain.over), provenance)
+        program.body[chain.first : chain.last + 1] = [region]
+
+
+def _sure(view: View | None) -> View:
+    if view is None:
+        raise InternalError("a view of a ring does not go by rows")
+    return view

@@ -1,0 +1,281 @@
+"""What can run row by row, how many rows each ring needs, and which calls to join: the search of form_rows.
+
+A chain is a run of calls in the program's order whose results, but the last, are read by calls of the chain alone. The
+last call drives: before it makes some rows it has the calls that feed it make the rows that those need, and so on. Who
+makes rows when follows from the shapes alone, so playing it through once tells how many rows of each result are in use
+at most; no formula has to be right.
+
+Invariant: `play` refuses every chain in which a row would be read before it is made or after it was overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..base.dims import static
+from ..kernels.api import Needs
+from ..kinds.conv import Conv
+from ..kinds.map import Map
+from ..kinds.pool import Pool
+from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, Pull, View, reads, walk, writes
+from ..program.relocate import covers_in_any_order
+from .api import Context
+
+LONGEST = 24  # calls in a chain
+WORK = 3_000_000  # rows played through in all chains together
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows of an operand behind a row of the result: y * stride - pad and `size` of them."""
+
+    operand: int
+    stride: int = 1
+    pad: int = 0
+    size: int = 1
+
+    def low(self, row: int) -> int:
+        return max(0, row * self.stride - self.pad)
+
+    def end(self, end: int, height: int) -> int:
+        """How many rows the operand needs before the result has `end`."""
+        return max(0, min(height, (end - 1) * self.stride - self.pad + self.size))
+
+    @property
+    def pull(self) -> tuple[int, int]:
+        return self.stride, self.size - self.pad - self.stride
+
+
+@dataclass(frozen=True)
+class RowCall:
+    """A call that can run row by row."""
+
+    call: Call
+    axis: int  # of the result
+    height: int
+    windows: tuple[Window, ...]  # of the operands whose rows are known
+
+
+@dataclass
+class Chain:
+    """How a chain runs."""
+
+    first: int
+    last: int
+    lines: dict[Buffer, int]  # of the results that stay inside
+    ring_bytes: dict[Buffer, int]
+    pulls: list[tuple[Pull, ...]]  # per call, those it pulls
+    over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
+    steps: int = 0
+
+
+def row_calls(program: Program, context: Context) -> list[RowCall | None]:
+    """Per item of the body, how it can run row by row; None where it cannot."""
+    known = _row_strides(program.body)
+    found: list[RowCall | None] = []
+    for item in program.body:
+        found.append(_row_call(item, known, context) if isinstance(item, Call) and item.scratch is None else None)
+    return found
+
+
+Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
+
+
+def _row_strides(body: Sequence[Item]) -> Strides:
+    """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
+    known: Strides = {}
+    for item in body:
+        if isinstance(item, Call) and isinstance(item.kind, Conv | Pool) and len(item.outs[0].shape) > 3:
+            for view in (item.outs[0], item.ins[0], *item.ins[item.kind.fixed :]):
+                _note(known, view, 2)
+    for line in (body, list(reversed(body)), body):
+        for item in line:
+            if isinstance(item, Call) and isinstance(item.kind, Map):
+                axis = _map_axis(item, known)
+                for view in (*item.outs, *item.ins) if axis is not None else ():
+                    _note(known, view, axis or 0)
+    return known
+
+
+def _note(known: Strides, view: View, axis: int) -> None:
+    if (
+        view.buffer.role != CONSTANT
+        and _is_static(view)
+        and static(view.strides[axis]) > 0
+        and static(view.shape[axis]) > 1
+    ):
+        known.setdefault(view.buffer, (static(view.strides[axis]), static(view.shape[axis])))
+
+
+def _is_static(view: View) -> bool:
+    return all(isinstance(d, int) for d in (*view.shape, *view.strides, view.offset))
+
+
+def _map_axis(call: Call, known: Strides) -> int | None:
+    for view in (*call.outs, *call.ins):
+        if view.buffer in known:
+            axes = [a for a in range(len(view.shape)) if (view.strides[a], view.shape[a]) == known[view.buffer]]
+            if axes:
+                return axes[0]
+    return None
+
+
+def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
+    kind, out = call.kind, call.outs[0]
+    if not all(_is_static(view) for view in (*call.ins, *call.outs)) or any(
+        v.buffer.dtype.is_packed for v in call.outs
+    ):
+        return None
+    windows: list[Window] = []
+    if isinstance(kind, Conv):
+        axis = 2
+        reach = (static(call.ins[1].shape[2]) - 1) * kind.dilations[0] + 1
+        windows.append(Window(0, kind.strides[0], kind.pads[0], reach))
+        windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
+    elif isinstance(kind, Pool):
+        axis = 2
+        windows.append(Window(0, kind.strides[0], kind.pads[0], (kind.kernel[0] - 1) * kind.dilations[0] + 1))
+        windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
+    elif isinstance(kind, Map):
+        found = _map_axis(call, known)
+        if found is None:
+            return None
+        axis = found
+        windows += [Window(index) for index in range(len(call.ins))]
+    else:
+        return None
+    needs = context.registry[call.kernel].match(call, context.target)
+    if not isinstance(needs, Needs) or axis not in needs.rows or needs.scratch or static(out.shape[axis]) < 2:
+        return None
+    return RowCall(call, axis, static(out.shape[axis]), tuple(windows))
+
+
+class Chains:
+    """Plays chains of one program."""
+
+    def __init__(self, program: Program, calls: Sequence[RowCall | None]) -> None:
+        self.calls = calls
+        self.readers: dict[Buffer, list[int]] = {}
+        self.makers: dict[Buffer, list[int]] = {}
+        self.work = WORK
+        for number, item in enumerate(program.body):
+            for view in _all_reads(item):
+                self.readers.setdefault(view.buffer, []).append(number)
+            for view in _all_writes(item):
+                self.makers.setdefault(view.buffer, []).append(number)
+        self.outputs = {view.buffer for _, view in program.outputs}
+
+    def play(self, first: int, last: int, step: int = 1) -> Chain | None:
+        """How the calls `first`..`last` run together; None if they cannot."""
+        calls = [call for call in self.calls[first : last + 1] if call is not None]
+        if len(calls) != last + 1 - first or self.work <= 0:
+            return None
+        maker = {call.call.outs[0].buffer: number for number, call in enumerate(calls)}
+        for buffer, number in maker.items():
+            if number == len(calls) - 1:
+                continue
+            readers = self.readers.get(buffer, [])
+            if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
+                return None
+            if not all(first <= reader <= last for reader in readers) or self.makers[buffer] != [first + number]:
+                return None
+            if not covers_in_any_order(calls[number].call.outs[0]):
+                return None
+        feeds: list[list[tuple[int, Window]]] = []
+        for call in calls:
+            own = []
+            for window in call.windows:
+                source = call.call.ins[window.operand].buffer
+                if source in maker and maker[source] != len(calls) - 1:
+                    own.append((maker[source], window))
+            inside = {call.call.ins[w.operand].buffer for _, w in own}
+            if any(v.buffer in maker and v.buffer not in inside for v in call.call.ins):
+                return None
+            feeds.append(own)
+        tree = _tree(feeds)
+        if tree is None:
+            return None
+        return self._run(first, last, calls, feeds, tree, step)
+
+    def _run(
+        self,
+        first: int,
+        last: int,
+        calls: list[RowCall],
+        feeds: list[list[tuple[int, Window]]],
+        tree: list[list[tuple[int, Window]]],
+        step: int,
+    ) -> Chain | None:
+        heights = [call.height for call in calls]
+        consumers: list[list[tuple[int, Window]]] = [[] for _ in calls]
+        for number, own in enumerate(feeds):
+            for source, window in own:
+                consumers[source].append((number, window))
+        outside: dict[Buffer, list[tuple[int, Window]]] = {}
+        for number, call in enumerate(calls):
+            for window in call.windows:
+                view = call.call.ins[window.operand]
+                if view.buffer.role != CONSTANT and not any(w is window for _, w in feeds[number]):
+                    outside.setdefault(view.buffer, []).append((number, window))
+        over = {buffer for buffer, users in outside.items() if any(n == len(calls) - 1 for n, _ in users)}
+        made = [0] * len(calls)
+        lines = [0] * len(calls)
+        steps = 0
+
+        def pull(number: int, wanted: int) -> bool:
+            nonlocal steps
+            while made[number] < wanted:
+                end = min(made[number] + step, heights[number])
+                steps += 1
+                for source, window in tree[number]:
+                    if not pull(source, window.end(end, heights[source])):
+                        return False
+                for source, window in feeds[number]:
+                    if made[source] < window.end(end, heights[source]):
+                        return False
+                using = [w.low(made[n]) for n, w in consumers[number] if made[n] < heights[n]]
+                lines[number] = max(lines[number], end - min(using, default=made[number]))
+                if number == len(calls) - 1:
+                    for buffer in list(over):
+                        for user, window in outside[buffer]:
+                            ahead = made[user] >= heights[user] or window.low(made[user]) >= end
+                            if user != number and not ahead:
+                                over.discard(buffer)
+                made[number] = end
+            return True
+
+        if not pull(len(calls) - 1, heights[-1]):
+            return None
+        self.work -= steps
+        rings = {call.call.outs[0].buffer: min(lines[n], heights[n]) for n, call in enumerate(calls[:-1])}
+        sizes = {buffer: buffer.max_bytes // heights[n] * rings[buffer] for n, buffer in enumerate(rings)}
+        pulls = [tuple(Pull(source, *window.pull) for source, window in own) for own in tree]
+        return Chain(first, last, rings, sizes, pulls, sorted(over, key=lambda b: b.name), steps)
+
+
+def _tree(feeds: list[list[tuple[int, Window]]]) -> list[list[tuple[int, Window]]] | None:
+    """Who pulls whom: each call but the last once, by the consumer that the deepest path reaches first."""
+    depth = [0] * len(feeds)
+    for number, own in enumerate(feeds):
+        depth[number] = 1 + max((depth[source] for source, _ in own), default=0)
+    tree: list[list[tuple[int, Window]]] = [[] for _ in feeds]
+    seen = {len(feeds) - 1}
+
+    def build(number: int) -> None:
+        for source, window in sorted(feeds[number], key=lambda feed: -depth[feed[0]]):
+            if source not in seen:
+                seen.add(source)
+                tree[number].append((source, window))
+                build(source)
+
+    build(len(feeds) - 1)
+    return tree if len(seen) == len(feeds) else None
+
+
+def _all_reads(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in reads(inner)]
+
+
+def _all_writes(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in writes(inner)]

@@ -1,0 +1,104 @@
+"""Row by row: the same results as call by call, in less memory, whatever the shapes of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from mccompile.driver import Options, compile_graph
+from mccompile.emit.package import Package
+from mccompile.frontend.load import load_proto
+from mccompile.measure.correctness import build
+from tests.small_models import floats, model, node
+
+
+def compiled(made: ModelProto, rows: str) -> Package:
+    return compile_graph(load_proto(made, Path()), Options(rows=rows), made.graph.name)
+
+
+def results(package: Package, made: ModelProto, poison: int) -> dict[str, np.ndarray]:
+    inputs = {}
+    for number, value in enumerate(made.graph.input):
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        inputs[value.name] = floats(number, *shape)
+    return dict(build(package, Options().resolved_target()).run(inputs, poison=poison))
+
+
+def chain(kernels: list[tuple[int, int, int, int]], size: tuple[int, int], group: bool = False) -> ModelProto:
+    """Convolutions (kernel, stride, pad, dilation) after each other, with ReLU between."""
+    weights: dict[str, np.ndarray] = {}
+    nodes, last, channels = [], "x", 3
+    height, width = size
+    for number, (kernel, stride, pad, dilation) in enumerate(kernels):
+        out = channels if group and number % 2 else 5 + number
+        groups = channels if group and number % 2 else 1
+        weights[f"w{number}"] = floats(number, out, channels // groups, kernel, kernel)
+        attributes = {"strides": [stride] * 2, "pads": [pad] * 4, "dilations": [dilation] * 2, "group": groups}
+        nodes.append(node("Conv", f"{last} w{number}", f"c{number}", **attributes))
+        nodes.append(node("Relu", f"c{number}", f"r{number}"))
+        last, channels = f"r{number}", out
+        height = (height + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1
+        width = (width + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1
+    y = [1, channels, height, width]
+    return model("chain", nodes, [("x", [1, 3, *size])], [(last, y)], weights)
+
+
+def residual() -> ModelProto:
+    """A block whose input is needed again at its end, and a strided shortcut."""
+    weights = {f"w{n}": floats(n, 4, 3 if n == 0 else 4, 3, 3) for n in range(4)} | {"s": floats(9, 4, 4, 1, 1)}
+    pads = {"pads": [1] * 4}
+    nodes = [
+        node("Conv", "x w0", "a", **pads),
+        node("Relu", "a", "b"),
+        node("Conv", "b w1", "c", **pads),
+        node("Add", "b c", "d"),
+        node("Conv", "d w2", "e", strides=[2, 2], **pads),
+        node("Relu", "e", "f"),
+        node("Conv", "f w3", "g", **pads),
+        node("Conv", "d s", "h", strides=[2, 2]),
+        node("Add", "g h", "y"),
+    ]
+    return model("residual", nodes, [("x", [1, 3, 20, 17])], [("y", [1, 4, 10, 9])], weights)
+
+
+def pools() -> ModelProto:
+    weights = {"w0": floats(0, 8, 3, 5, 5), "w1": floats(1, 2, 8, 3, 3)}
+    nodes = [
+        node("Conv", "x w0", "a", pads=[2] * 4),
+        node("MaxPool", "a", "b", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4),
+        node("Sigmoid", "b", "c"),
+        node("Mul", "b c", "d"),
+        node("AveragePool", "d", "e", kernel_shape=[2, 2], strides=[1, 1]),
+        node("Conv", "e w1", "y", pads=[1] * 4),
+    ]
+    return model("pools", nodes, [("x", [1, 3, 23, 18])], [("y", [1, 2, 11, 8])], weights)
+
+
+def models() -> Iterator[ModelProto]:
+    yield chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 12))
+    yield chain([(3, 2, 1, 1), (3, 1, 1, 1), (3, 2, 0, 1), (1, 1, 0, 1)], (31, 20))
+    yield chain([(5, 1, 2, 1), (3, 1, 2, 2), (3, 2, 3, 1)], (17, 9))
+    yield chain([(3, 1, 1, 1), (3, 1, 1, 1), (1, 1, 0, 1), (3, 1, 1, 1), (1, 1, 0, 1)], (24, 24), group=True)
+    yield chain([(1, 3, 0, 1), (2, 1, 1, 1), (1, 2, 0, 1)], (29, 13))
+    yield residual()
+    yield pools()
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
+    made = list(models())[number]
+    plain, rows = compiled(made, "off"), compiled(made, "auto")
+    assert rows.plan.arena_bytes < plain.plan.arena_bytes
+    expected = results(plain, made, 0)
+    for poison in (0, 0xFF):
+        for name, array in results(rows, made, poison).items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_nothing_is_joined_where_nothing_is_gained() -> None:
+    made = chain([(1, 1, 0, 1)], (4, 4))
+    assert compiled(made, "auto").files == compiled(made, "off").files
