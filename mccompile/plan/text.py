@@ -7,9 +7,8 @@ from .ir import Address, Branch, Halt, Item, Plan, Repeat, RowRegion, Step
 
 
 def show(plan: Plan) -> str:
-    lines = [
-        f"plan {plan.name!r} for {plan.target}: arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes} {{"
-    ]
+    sizes = f"arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes}"
+    lines = [f"plan {plan.name!r} for {plan.target}: {sizes} {{"]
     lines += [f"  input {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.inputs]
     lines += [
         f"  const {e.name}: {e.contents.type} at {e.offset} #{e.contents.digest} {e.packing}".rstrip()

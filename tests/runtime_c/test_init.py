@@ -155,5 +155,5 @@ def test_every_status_has_a_text_of_its_own(reader: Reader) -> None:
     header = (data_folder("runtime_c") / "include" / "mcc.h").read_text()
     numbers = [int(number) for number in re.findall(r"MCC_(?:OK|ERR_\w+) = (\d+)", header)]
     texts = {reader.text(number) for number in numbers}
-    assert len(texts) == len(numbers) == 13
+    assert len(texts) == len(numbers) > 10
     assert "unknown status" not in texts
