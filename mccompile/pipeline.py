@@ -9,6 +9,7 @@ from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.merge_parallel import merge_parallel
 from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
@@ -27,6 +28,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("recognise_idioms", recognise_idioms),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),
+    GraphPass("merge_parallel", merge_parallel),
     GraphPass("assign_layout", assign_layout),
     GraphPass("clean_up", clean_up),
 )

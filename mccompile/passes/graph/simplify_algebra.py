@@ -6,17 +6,22 @@ not, since code depends on these anyway. A neutral 0 that is added may change th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...base.dtypes import DType
-from ...graph.ir import Graph, Value
-from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Rule, rewrite
+from ...graph.ir import Graph, Op, Value
+from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
+from ...ops.binary import Add, Sub
 from ...ops.cast import Cast
+from ...ops.choose import Clip
+from ...ops.expand import Expand
 from ...ops.reshape import Reshape
 from ...ops.transpose import Transpose
 from ..api import Context
 
-X, C = Anything("x"), ConstantOperand("c")
+X, Y, C = Anything("x"), Anything("y"), ConstantOperand("c")
 _RESHAPES = "Reshape Flatten Squeeze Unsqueeze"
 _MANTISSA = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 _HELD_BY = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",)}
@@ -35,19 +40,101 @@ def _keeps_type(match: Match) -> bool:
     return match.root.output.type == match["x"].type
 
 
-def _neutral(operator: str, element: int, either_order: bool = False) -> Rule:
+def _everywhere(match: Match, element: float) -> bool:
+    """Is the constant `c` this number at every place?"""
+    type = match["c"].type
+    looked_at = type.is_static and type.max_bytes <= _LARGEST_LOOKED_AT and not type.dtype.is_packed
+    return looked_at and bool((match.array("c") == element).all())
+
+
+def _broadcast(value: Value, match: Match, make: Maker) -> Value | None:
+    """`value` in the shape of the result."""
+    type = match.root.output.type
+    if value.type == type:
+        return value
+    if value.type.dtype is not type.dtype or not type.is_static:
+        return None
+    target = make.constant(np.array(type.static_shape, np.int64), f"{match.root.output.name}/shape")
+    return make.node(Expand(), value, target)
+
+
+def _neutral(operator: str, element: float, either_order: bool = False) -> Rule:
     """`operator` with a constant that is `element` everywhere gives the other operand."""
 
-    def fits(match: Match) -> bool:
-        type = match["c"].type
-        looked_at = type.is_static and type.max_bytes <= _LARGEST_LOOKED_AT and _keeps_type(match)
-        return looked_at and bool((match.array("c") == element).all())
-
-    def build(match: Match, make: Maker) -> Value:
+    def build(match: Match, make: Maker) -> Value | None:
         make.used(f"every element of {match['c'].name} is {element}")
-        return match["x"]
+        return _broadcast(match["x"], match, make)
 
-    return Rule(f"{operator.lower()}_{element}", Made(operator, X, C, either_order=either_order), build, fits)
+    pattern = Made(operator, X, C, either_order=either_order)
+    return Rule(f"{operator.lower()}_{element}", pattern, build, lambda match: _everywhere(match, element))
+
+
+def _absorbing(operator: str, element: int, kinds: str) -> Rule:
+    """`operator` with a constant that is `element` everywhere gives that constant; for types where nothing (no NaN, no
+    infinity) makes an exception."""
+
+    def fits(match: Match) -> bool:
+        return match["c"].type.dtype.kind in kinds.split() and _everywhere(match, element)
+
+    def build(match: Match, make: Maker) -> Value | None:
+        make.used(f"every element of {match['c'].name} is {element}")
+        return _broadcast(match["c"], match, make)
+
+    return Rule(f"{operator.lower()}_{element}_absorbs", Made(operator, X, C, either_order=True), build, fits)
+
+
+# -- bounds
+
+_CLIP = (Maybe(ConstantOperand("low")), Maybe(ConstantOperand("high")))
+_INNER_CLIP = Made("Clip", X, Maybe(ConstantOperand("inner_low")), Maybe(ConstantOperand("inner_high")), read_once=True)
+
+
+def _bounds(match: Match, prefix: str = "") -> tuple[float, float] | None:
+    """The bounds of a Clip; None where the lower one is above the upper one."""
+    low, high = (
+        unbounded if match.get(prefix + name) is None else float(match.array(prefix + name).reshape(-1)[0])
+        for name, unbounded in (("low", -np.inf), ("high", np.inf))
+    )
+    return (low, high) if low <= high else None
+
+
+def _clip(
+    match: Match, make: Maker, inner: tuple[float, float] | None, outer: tuple[float, float] | None
+) -> Value | None:
+    """One Clip that does what two of them do after each other."""
+    dtype = match["x"].type.dtype
+    if inner is None or outer is None or not dtype.is_float:
+        return None
+    low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
+    name = match.root.output.name
+    for bound in ("low", "high", "inner_low", "inner_high"):
+        if match.get(bound) is not None:
+            make.used(f"{match[bound].name} is ordered as a bound")
+    bounds = [
+        make.constant(np.array(bound, dtype.numpy), f"{name}/{what}") if np.isfinite(bound) else None
+        for bound, what in ((low, "low"), (high, "high"))
+    ]
+    return make.node(Clip(), match["x"], *bounds)
+
+
+_RELU = (0.0, np.inf)
+
+
+def _clip_of_relu(match: Match, make: Maker) -> Value | None:
+    return _clip(match, make, _RELU, _bounds(match))
+
+
+def _relu_of_clip(match: Match, make: Maker) -> Value | None:
+    return _clip(match, make, _bounds(match, "inner_"), _RELU)
+
+
+def _clip_twice(match: Match, make: Maker) -> Value | None:
+    return _clip(match, make, _bounds(match, "inner_"), _bounds(match))
+
+
+def _joined(op: Op) -> Callable[[Match, Maker], Value]:
+    """The operator applied to x and y."""
+    return lambda match, make: make.node(op, match["x"], match["y"])
 
 
 def _permutation(match: Match, name: str) -> tuple[int, ...]:
@@ -124,6 +211,9 @@ def _inner(match: Match, make: Maker) -> Value:
     return match.node("inner").output
 
 
+# Results are never negative, and NaN stays NaN.
+_NEVER_NEGATIVE = Made("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", Anything("argument"), name="inner")
+
 RULES = (
     Rule("identity", Made("Identity", X), _x),
     Rule("dropout", Made("Dropout", X, rest=True), _x),
@@ -139,6 +229,20 @@ RULES = (
     Rule("negate_twice", Made("Neg", Made("Neg", X)), _x),
     Rule("not_twice", Made("Not", Made("Not", X)), _x),
     *(_repeated(operator) for operator in ("Relu", "Abs", "Floor", "Ceil", "Round", "Sign")),
+    Rule("never_negative", Made("Relu Abs", _NEVER_NEGATIVE), _inner),
+    Rule("clip_of_relu", Made("Clip", Made("Relu", X, read_once=True), *_CLIP), _clip_of_relu),
+    Rule("relu_of_clip", Made("Relu", _INNER_CLIP), _relu_of_clip),
+    Rule("clip_twice", Made("Clip", _INNER_CLIP, *_CLIP), _clip_twice),
+    Rule("add_negative", Made("Add", X, Made("Neg", Y), either_order=True), _joined(Sub())),
+    Rule("subtract_negative", Made("Sub", X, Made("Neg", Y)), _joined(Add())),
+    _absorbing("Mul", 0, "int uint"),
+    _absorbing("BitwiseAnd", 0, "int uint"),
+    _absorbing("And", 0, "bool"),
+    _absorbing("Or", 1, "bool"),
+    _neutral("And", 1, either_order=True),
+    _neutral("Or", 0, either_order=True),
+    _neutral("Max", -np.inf, either_order=True),
+    _neutral("Min", np.inf, either_order=True),
     _neutral("Mul", 1, either_order=True),
     _neutral("Div", 1),
     _neutral("Pow", 1),

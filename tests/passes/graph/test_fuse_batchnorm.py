@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from mccompile.graph.ir import Graph
 from mccompile.graph.verify import verify
 from mccompile.passes.api import Context
 from mccompile.passes.graph.fuse_batchnorm import fuse_batchnorm
+from mccompile.passes.lower import lower
+from tests.passes.program.interpreter import outputs
 
 RNG = np.random.default_rng(5)
 
@@ -84,13 +88,9 @@ def test_normalization_goes_into_the_weights(context: Context, case: str) -> Non
     np.testing.assert_allclose(run_graph(graph, feeds)[0], before, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "operator", ["Mul(c, k)", "Mul(k, c)", "Div(c, k)", "Add(c, k)", "Add(k, c)", "Sub(c, k)"]
-)
+@pytest.mark.parametrize("operator", ["Mul(c, k)", "Mul(k, c)", "Div(c, k)", "Add(c, k)", "Add(k, c)", "Sub(c, k)"])
 @pytest.mark.parametrize("shape", [(4, 1, 1), (1, 4, 1, 1), (1,), ()])
-def test_a_constant_per_channel_goes_into_the_weights(
-    context: Context, operator: str, shape: tuple[int, ...]
-) -> None:
+def test_a_constant_per_channel_goes_into_the_weights(context: Context, operator: str, shape: tuple[int, ...]) -> None:
     graph = graph_of(f"c = Conv(x, w) y = {operator}", "1,3,5,5", "1,4,3,3", w=array(4, 3, 3, 3), k=array(*shape) + 3)
     feeds = {"x": array(1, 3, 5, 5)}
     (before,) = run_graph(graph, feeds)
@@ -115,16 +115,63 @@ def test_other_constants_stay(context: Context, body: str, shape: tuple[int, ...
     assert len(graph) == 2
 
 
-@pytest.mark.parametrize(
-    "body",
-    ["c = Conv(x, w) d = Mul(c, k) y = Add(c, d)", "c = Conv(x, w) e = Conv(x, w) d = Mul(c, k) y = Add(e, d)"],
-    ids=["the result is read twice", "the weights are read twice"],
-)
-def test_what_others_read_too_stays(context: Context, body: str) -> None:
+def test_a_result_that_others_read_too_stays(context: Context) -> None:
+    body = "c = Conv(x, w) d = Mul(c, k) y = Add(c, d)"
     graph = graph_of(body, "1,3,5,5", "1,4,3,3", w=array(4, 3, 3, 3), k=array(4, 1, 1))
-    nodes = len(graph)
     fuse_batchnorm(graph, context)
-    assert len(graph) == nodes
+    assert len(graph) == 3
+
+
+@pytest.mark.parametrize(("limit", "left"), [(100, 4), (1 << 20, 3)])
+def test_small_weights_of_two_are_stored_twice(context: Context, limit: int, left: int) -> None:
+    body = "c = Conv(x, w) e = Conv <pads = [0,0,0,0]> (x, w) d = Mul(c, k) y = Add(e, d)"
+    graph = graph_of(body, "1,3,5,5", "1,4,3,3", w=array(4, 3, 3, 3), k=array(4, 1, 1))
+    fuse_batchnorm(graph, replace(context, fold_limit=limit))
+    assert len(graph) == left
+
+
+BEFORE = {
+    "normalization": ("c = BatchNormalization(x, s, b, m, v) y = Conv(c, w, d)", "2,4,5,5", "2,6,3,3", (6, 4, 3, 3)),
+    "normalization, groups": (
+        "c = BatchNormalization(x, s, b, m, v) y = Conv <group = 2> (c, w, d)", "2,4,5,5", "2,6,3,3", (6, 2, 3, 3)
+    ),
+    "gemm": ("c = BatchNormalization(x, s, b, m, v) y = Gemm <alpha = 0.5> (c, w, d)", "3,4", "3,6", (4, 6)),
+    "gemm, turned": (
+        "c = BatchNormalization(x, s, b, m, v) y = Gemm <transB = 1, beta = 2.0> (c, w, d)", "3,4", "3,6", (6, 4)
+    ),
+    "factor and edges": ("c = Mul(x, k) y = Conv <pads = [1,1,1,1]> (c, w, d)", "2,4,5,5", "2,6,5,5", (6, 4, 3, 3)),
+    "divisor": ("c = Div(x, k) y = Conv(c, w, d)", "2,4,5,5", "2,6,3,3", (6, 4, 3, 3)),
+    "offset": ("c = Sub(x, k) y = Conv(c, w, d)", "2,4,5,5", "2,6,3,3", (6, 4, 3, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BEFORE)
+def test_what_comes_before_goes_into_the_weights(context: Context, case: str) -> None:
+    body, x, y, shape = BEFORE[case]
+    arrays = statistics(4) | {"w": array(*shape), "d": array(6), "k": array(4, 1, 1) + 3}
+    graph = graph_of(body, x, y, **{name: a for name, a in arrays.items() if re.search(rf"\b{name}\b[,)]", body)})
+    feeds = {"x": array(*map(int, x.split(",")))}
+    (before,) = run_graph(graph, feeds)
+    fuse_batchnorm(graph, context)
+    verify(graph)
+    assert len(graph) == 1
+    np.testing.assert_allclose(run_graph(graph, feeds)[0], before, rtol=1e-4, atol=1e-4)
+
+
+def test_an_offset_before_padding_stays(context: Context) -> None:
+    body = "c = Add(x, k) y = Conv <pads = [1,1,1,1]> (c, w)"
+    graph = graph_of(body, "2,4,5,5", "2,6,5,5", w=array(6, 4, 3, 3), k=array(4, 1, 1))
+    fuse_batchnorm(graph, context)
+    assert len(graph) == 2
+
+
+def test_a_normalization_by_itself_is_a_factor_and_an_offset(context: Context) -> None:
+    graph = graph_of("y = BatchNormalization(x, s, b, m, v)", "2,4,5,5", "2,4,5,5", **statistics(4))
+    feeds = {"x": array(2, 4, 5, 5)}
+    (before,) = run_graph(graph, feeds)
+    fuse_batchnorm(graph, context)
+    assert [node.op.name for node in graph.nodes] == ["Mul", "Add"]
+    np.testing.assert_allclose(outputs(lower(graph), feeds)["y"], before, rtol=1e-4, atol=1e-4)
 
 
 def test_what_would_overflow_stays(context: Context) -> None:

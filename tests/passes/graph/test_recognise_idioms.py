@@ -116,7 +116,8 @@ MOVES = {
 def test_a_move_becomes_its_operator(move: str, context: Context) -> None:
     first, order, last, y, expected = MOVES[move]
     x = "1,24,2,2" if expected == "DepthToSpace" else "1,6,4,4"
-    graph = graph_of(f"c = Reshape(x, {first}) t = Transpose <perm = [{order}]> (c) y = Reshape(t, {last})", x, y)
+    turned = f"c = Reshape(x, {first}) t = Transpose <perm = [{order}]> (c)"
+    graph = graph_of(f"{turned} y = Reshape(t, {last})", x, y)
     array = np.arange(96, dtype=np.float32).reshape([int(n) for n in x.split(",")])
     before = outputs(lower(copy.deepcopy(graph)), {"x": array})["y"]
     assert operators(graph, context) == expected
@@ -143,7 +144,8 @@ def test_what_only_looks_alike_stays(body: str, context: Context) -> None:
 
 def test_every_other_channel_is_a_slice(context: Context) -> None:
     turned = "c = Reshape(x, pairs) t = Transpose <perm = [1,0,2]> (c) p = Reshape(t, halves)"
-    graph = graph_of(f"{turned} even = Gather(p, first) odd = Gather(p, second) y = Sub(even, odd)", "2,6,4,4", "2,3,4,4")
+    parts = "even = Gather(p, first) odd = Gather(p, second) y = Sub(even, odd)"
+    graph = graph_of(f"{turned} {parts}", "2,6,4,4", "2,3,4,4")
     array = np.arange(192, dtype=np.float32).reshape(2, 6, 4, 4)
     assert operators(graph, context) == "Slice Slice Sub"
     np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], array[:, 0::2] - array[:, 1::2])

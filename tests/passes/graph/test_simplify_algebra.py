@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mccompile.graph.verify import verify
+from mccompile.passes.api import Context
 from mccompile.passes.graph.simplify_algebra import simplify_algebra
+from tests.passes.graph.conftest import parse
 
 
 def around(*lines: str, type: str = "f32[2,3]") -> str:
     """Lines that make %b out of %a, between operators that no rule touches."""
     middle = "\n".join(lines)
-    return f'input %x: {type}\n%a: {type} = Neg(%x) from "a"\n{middle}\noutput %y'
+    return f'input %x: {type}\n%a: {type} = Tanh(%x) from "a"\n{middle}\noutput %y'
 
 
 LAST = '%y: f32[2,3] = Exp(%b) from "y"'
@@ -112,14 +115,109 @@ def test_what_only_looks_neutral_stays(check: Any, call: str, elements: list[flo
     check(simplify_algebra, text, text, **constants)
 
 
-def test_a_constant_that_stretches_its_operand_stays(check: Any) -> None:
-    text = """
+def test_a_neutral_constant_that_stretches_its_operand_is_an_expansion(check: Any) -> None:
+    check(
+        simplify_algebra,
+        """
         input %x: f32[1,3]
         const %one: f32[2,3] = #one
         %y: f32[2,3] = Mul(%x, %one) from "y"
         output %y
+        """,
         """
-    check(simplify_algebra, text, text, one=np.ones((2, 3), np.float32))
+        fact "every element of one is 1"
+        input %x: f32[1,3]
+        const %"y/shape": i64[2] = #shape
+        %y: f32[2,3] = Expand(%x, %"y/shape") from "y"
+        output %y
+        """,
+        one=np.ones((2, 3), np.float32),
+        shape=np.array([2, 3]),
+    )
+
+
+def test_whole_numbers_times_nothing_are_nothing(check: Any) -> None:
+    check(
+        simplify_algebra,
+        """
+        input %x: i32[2,3]
+        const %c: i32[3] = #c
+        %a: i32[2,3] = Mul(%c, %x) from "a"
+        %y: i32[2,3] = Neg(%a) from "y"
+        output %y
+        """,
+        """
+        fact "every element of c is 0"
+        const %c: i32[3] = #c
+        input %x: i32[2,3]
+        const %"a/shape": i64[2] = #shape
+        %a: i32[2,3] = Expand(%c, %"a/shape") from "a"
+        %y: i32[2,3] = Neg(%a) from "y"
+        output %y
+        """,
+        c=np.zeros(3, np.int32),
+        shape=np.array([2, 3]),
+    )
+
+
+def test_floats_times_nothing_may_be_no_numbers(check: Any) -> None:
+    text = around("const %c: f32[3] = #c", '%b: f32[2,3] = Mul(%a, %c) from "b"', LAST)
+    check(simplify_algebra, text, text, c=np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize("inner", ["Relu", "Sigmoid", "Abs", "Exp", "Softmax"])
+@pytest.mark.parametrize("outer", ["Relu", "Abs"])
+def test_what_is_never_negative_stays_as_it_is(check: Any, inner: str, outer: str) -> None:
+    check(
+        simplify_algebra,
+        around(f'%t: f32[2,3] = {inner}(%a) from "t"', f'%b: f32[2,3] = {outer}(%t) from "b"', LAST),
+        around(f'%t: f32[2,3] = {inner}(%a) from "t"', '%y: f32[2,3] = Exp(%t) from "y"'),
+    )
+
+
+BOUNDS = [
+    ('%t: f32[2,3] = Relu(%a) from "t"', '%b: f32[2,3] = Clip(%t, %m, %p) from "b"', 0.0, 6.0),
+    ('%t: f32[2,3] = Clip(%a, %m, %p) from "t"', '%b: f32[2,3] = Relu(%t) from "b"', 0.0, 6.0),
+    ('%t: f32[2,3] = Clip(%a, %m, %p) from "t"', '%b: f32[2,3] = Clip(%t, %n, %q) from "b"', -1.0, 3.0),
+    ('%t: f32[2,3] = Clip(%a, %m, %n) from "t"', '%b: f32[2,3] = Clip(%t, %q, %p) from "b"', 3.0, 3.0),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "low", "high"), BOUNDS)
+def test_bounds_of_bounds_are_bounds(context: Context, first: str, second: str, low: float, high: float) -> None:
+    numbers = {"m": -2.0, "n": -1.0, "p": 6.0, "q": 3.0}
+    used = [name for name in numbers if f"%{name}" in first + second]
+    declared = [f"const %{name}: f32[] = #{name}" for name in used]
+    graph = parse(around(*declared, first, second, LAST), {name: np.float32(numbers[name]) for name in used})
+    simplify_algebra(graph, context)
+    verify(graph)
+    clip = next(node for node in graph.nodes if node.op.name == "Clip")
+    assert [node.op.name for node in graph.nodes] == ["Tanh", "Clip", "Exp"]
+    assert [value.constant.array.item() for value in clip.inputs[1:] if value and value.constant] == [low, high]
+    assert graph.facts_used
+
+
+def test_bounds_in_the_wrong_order_stay(check: Any) -> None:
+    text = around(
+        "const %p: f32[] = #p",
+        "const %m: f32[] = #m",
+        '%t: f32[2,3] = Clip(%a, %p, %m) from "t"',
+        '%b: f32[2,3] = Relu(%t) from "b"',
+        LAST,
+    )
+    check(simplify_algebra, text, text, m=np.float32(-1), p=np.float32(1))
+
+
+@pytest.mark.parametrize(("operator", "result"), [("Add", "Sub"), ("Sub", "Add")])
+def test_signs_are_joined(check: Any, operator: str, result: str) -> None:
+    def graph(line: str) -> str:
+        return f'input %x: f32[4]\ninput %z: f32[4]\n{line}\noutput %y'
+
+    check(
+        simplify_algebra,
+        graph(f'%n: f32[4] = Neg(%z) from "n"\n%y: f32[4] = {operator}(%x, %n) from "y"'),
+        graph(f'%y: f32[4] = {result}(%x, %z) from "n", "y"'),
+    )
 
 
 def test_transposes_are_joined(check: Any) -> None:
