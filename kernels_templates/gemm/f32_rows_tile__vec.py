@@ -16,7 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
-from mccompile.base.tensor import TensorType
+from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
@@ -36,7 +36,7 @@ from mccompile.kernels.vector_tiles import (
 )
 from mccompile.kinds.gemm import Gemm
 
-PACKED, AS_IT_IS, TURNED = range(3)  # how the right operand is read
+PACKED, AS_IT_IS, TURNED, PACKED_EACH = range(4)  # how the right operand is read
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RowsTile(Kernel):
         size, how = _best(call, target), _reading(call)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
-            constant=frozenset({1}) if how == PACKED else frozenset(),
+            constant=frozenset({1}) if how in (PACKED, PACKED_EACH) else frozenset(),
             numeric="ulp",
             scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how == TURNED else 0,
             scratch_align=64,
@@ -118,15 +118,17 @@ class RowsTile(Kernel):
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, how = call.blocks
-        if how != PACKED:
+        if how not in (PACKED, PACKED_EACH):
             return {}
         b = viewed(call.ins[1], constants[1])
-        b = b.reshape(-1, *b.shape[-2:])[0]
-        groups = Groups(TileSize(*size), b.shape[1])
-        padded = np.zeros((b.shape[0], groups.padded), np.float32)
-        padded[:, : b.shape[1]] = b
+        b = b.reshape(-1, *b.shape[-2:])
+        b = b[:1] if how == PACKED else b
+        groups = Groups(TileSize(*size), b.shape[2])
+        padded = np.zeros((*b.shape[:2], groups.padded), np.float32)
+        padded[:, :, : b.shape[2]] = b
         tiles = [
-            padded[:, first : first + vectors * groups.size.lanes].reshape(-1)
+            matrix[:, first : first + vectors * groups.size.lanes].reshape(-1)
+            for matrix in padded
             for begin, end, vectors, _ in groups.parts()
             for first in range(begin, end, vectors * groups.size.lanes)
         ]
@@ -156,12 +158,14 @@ class _Layout:
         lanes, points, vectors, self.how = call.blocks
         self.size = TileSize(lanes, points, vectors)
         self.rows, self.columns, self.depth = (static(d) for d in (*self.y.shape[-2:], self.a.shape[-1]))
-        self.views = [self.y, self.a, *([] if self.how == PACKED else [self.b]), *self.extras]
+        if self.how in (PACKED, PACKED_EACH):
+            each = 0 if self.how == PACKED else self.depth * Groups(self.size, self.columns).padded
+            batch = dense_strides(self.b.shape[:-2])
+            self.b = replace(self.b, strides=(*(stride * each for stride in batch), 0, 0))
+        self.views = [self.y, self.a, self.b, *self.extras]
         self.batches = nest([static(dim) for dim in self.y.shape[:-2]], self.views, prefix="n")
 
     def batch(self, view: View) -> str:
-        if view is self.b and self.how == PACKED:
-            return "0"
         return self.batches.index(next(number for number, other in enumerate(self.views) if other is view))
 
     def context(self) -> dict[str, Any]:
@@ -203,8 +207,8 @@ class _Layout:
         down, along = (static(stride) for stride in self.a.strides[-2:])
         k = "k" if self.depth > 1 else "0"
         a_at = index_c([1, down, along], [self.batch(self.a), row, k])
-        if self.how == PACKED:
-            b_at = index_c([self.depth, vectors * lanes], ["j", k])
+        if self.how in (PACKED, PACKED_EACH):
+            b_at = index_c([1, self.depth, vectors * lanes], [self.batch(self.b), "j", k])
         elif self.how == TURNED:
             b_at = index_c([vectors * lanes], [k])
         else:
@@ -218,8 +222,9 @@ class _Layout:
 def _reading(call: Call) -> int:
     b = call.ins[1]
     alone = all(stride == 0 or dim == 1 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
-    if b.buffer.constant is not None and alone:
-        return PACKED
+    each = all(stride != 0 or dim == 1 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
+    if b.buffer.constant is not None and (alone or each):
+        return PACKED if alone else PACKED_EACH
     return AS_IT_IS if b.strides[-1] == 1 else TURNED
 
 

@@ -23,6 +23,7 @@ from .tiles import Range
 
 FLOAT = 4  # bytes
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
+OF_POINTS = 28 << 10  # bytes of that cache that the inputs of a tile may take
 MAX_POINTS, MAX_VECTORS = 28, 6
 
 
@@ -112,11 +113,14 @@ def step_cycles(lanes: int, points: int, vectors: int, target: Target) -> float:
 
 def _without_collisions(step_bytes: int) -> int:
     """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
-    lines = step_bytes // LINE
-    if step_bytes % LINE or not lines:
+    if not step_bytes:
         return MAX_POINTS
+    room = max(OF_POINTS // step_bytes, 4)
+    lines = step_bytes // LINE
+    if step_bytes % LINE:
+        return room
     sets = SETS // math.gcd(SETS, lines)
-    return min(sets * WAYS, MAX_POINTS)
+    return min(sets * WAYS, room)
 
 
 @dataclass(frozen=True)
