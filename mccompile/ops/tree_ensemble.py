@@ -85,7 +85,7 @@ class Forest:
                 done.add(waiting.pop())
                 above.discard(position)
                 continue
-            if any(way in above for way in ways):
+            if any(way == position or way in above for way in ways):
                 raise Invalid("a tree has a cycle")
             above.add(position)
             waiting += [way for way in ways if way not in done]
