@@ -1,0 +1,135 @@
+"""normalize in vectors along rows: the elements of a group lie side by side, in operands and result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, operand
+from mccompile.expr.scalar_c import literal_c
+from mccompile.expr.vector_c import refusals, to_vector_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.loops import Nest, index_c, nest
+from mccompile.kernels.vector_loops import SHORTEST, chunks
+from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
+from mccompile.kinds.normalize import Normalize
+
+LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
+
+
+class RowLoops(Kernel):
+    kind = Normalize
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        last = Normalize((1,), "softmax", f32)
+        measures = ("log_softmax", "standardize", "rms", "l1", "l2")
+        cases = [_case(f"softmax_{n}", last, (3, n)) for n in (4, 7, 15, 16, 17, 31, 33, 100)]
+        cases += [_case(measure, replace(last, measure=measure, epsilon=1e-5), (3, 19)) for measure in measures]
+        scaled = apply("add", apply("mul", operand(0, f32), operand(1, f32)), operand(2, f32))
+        standard = Normalize((2,), "standardize", f32, 1e-5)
+        case = _case("scaled", replace(standard, epilogue=scaled), (2, 3, 37))
+        twice = replace(last, epilogue=apply("mul", operand(0, f32), operand(0, f32)))
+        return [
+            *cases,
+            replace(case, ins=case.ins * 3, repeated={1: (0, 1), 2: (0, 1)}),
+            _case("softmax_with_epilogue", twice, (3, 21)),
+            replace(_case("softmax_large", last, (3, 21)), ranges={0: (-3e38, 3e38)}),
+            replace(_case("standardize_far", replace(standard, epsilon=1e-3), (2, 2, 35)), ranges={0: (20.0, 20.0)}),
+            replace(_case("l2_of_zeros", replace(last, measure="l2"), (2, 18)), ranges={0: (0.0, 0.0)}),
+            _case("two_axes", Normalize((1, 2), "standardize", f32, 1e-5), (2, 3, 5)),
+            replace(_case("last_in_memory", last, (2, 19, 3)), permute={0: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = _kind(call)
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
+            return No("only for 32-bit floats")
+        if any(dim == 0 for dim in call.outs[0].shape):
+            return No("there is nothing to compute")
+        _, inner = _nests(call)
+        if len(inner.loops) != 1 or not SHORTEST <= inner.loops[0].extent <= LONGEST:
+            return No("groups are no rows, or too short or too long for vectors")
+        if any(steps[0] != 1 for steps in inner.strides[:2]) or any(steps[0] not in (0, 1) for steps in inner.strides):
+            return No("elements of a group do not lie side by side")
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(inner.loops[0].extent, target),))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.ins[0].type.count) * 1e-9, code=600)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, lanes = _kind(call), call.blocks[0]
+        outer, inner = _nests(call)
+        row = inner.loops[0]
+        (y,), names = self.parameter_names(call)
+        counters = [*(loop.counter for loop in outer.loops), row.counter]
+        places = [
+            index_c([*around, *inside], counters) for around, inside in zip(outer.strides, inner.strides, strict=True)
+        ]
+        keeps = kind.measure == "softmax" and kind.epilogue is None
+        found = []
+        for chunk in chunks(row.counter, row.extent, lanes):
+            loads = [
+                chunk.load(lanes, name, place, steps[0])
+                for name, place, steps in zip(names, places[1:], inner.strides[1:], strict=True)
+            ]
+            lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
+            found.append(
+                {
+                    "header": chunk.header,
+                    "short": chunk.lanes < lanes,
+                    "x": loads[0],
+                    "keep": chunk.store(lanes, y, places[0], "v"),
+                    "kept": chunk.load(lanes, y, places[0], 1),
+                    "lines": [*lines, chunk.store(lanes, y, places[0], value)],
+                }
+            )
+        rest = row.extent % lanes
+        return {
+            "outer": outer.loops,
+            "chunks": found,
+            "short": bool(rest) and kind.measure not in ("rms", "l1", "l2"),
+            "inside": ", ".join("-1" if lane < rest else "0" for lane in range(lanes)),
+            "measure": kind.measure,
+            "keeps": keeps,
+            "count": literal_c(row.extent, f32),
+            "epsilon": literal_c(kind.epsilon, f32),
+            "lanes": lanes,
+            "vector": f"mcc_f32x{lanes}",
+            "of": f"f32x{lanes}",
+        }
+
+    def label(self, call: Call) -> str:
+        return f"{_kind(call).measure}_{_nests(call)[1].loops[0].extent}"
+
+
+def _nests(call: Call) -> tuple[Nest, Nest]:
+    """Loops over groups and inside one, over the result and all operands."""
+    kind, x, out = _kind(call), call.ins[0], call.outs[0]
+    views = (out, *call.ins)
+    inside = sorted(kind.axes, key=lambda axis: (-abs(static(x.strides[axis])), axis))
+    kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
+    outer = nest([static(out.shape[a]) for a in kept], [view.permuted(kept) for view in views])
+    inner = nest([static(out.shape[a]) for a in inside], [view.permuted(inside) for view in views], prefix="r")
+    return outer, inner
+
+
+def _kind(call: Call) -> Normalize:
+    assert isinstance(call.kind, Normalize)
+    return call.kind
+
+
+def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:
+    t = TensorType(f32, shape)
+    return Case(name, kind, (t,), (t,))
