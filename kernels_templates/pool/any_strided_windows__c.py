@@ -76,7 +76,7 @@ class Windows(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        rows = frozenset({2}) if len(_kind(call).kernel) > 1 else frozenset()
+        rows = frozenset({2}) if len(_kind(call).kernel) > 1 and call.outs[0].shape[2] != 1 else frozenset()
         return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:

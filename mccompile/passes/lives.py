@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..memory.interval import Block, Part, glue
-from ..program.ir import CONSTANT, Buffer, Call, Program, View, loop_spans, reads, root, walk, writes
+from ..program.ir import CONSTANT, Buffer, Program, View, loop_spans, reads, root, scratches, walk, writes
 
 
 @dataclass
@@ -36,8 +36,8 @@ def lives_of(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
         views: Iterable[View] = (*reads(item), *writes(item))
         for view in views:
             touch(view.buffer, time)
-        if isinstance(item, Call) and item.scratch is not None:
-            touch(item.scratch, time)
+        for scratch in scratches(item):
+            touch(scratch, time)
     for _, view in program.outputs:
         touch(view.buffer, time + 1)
     if keep_inputs:

@@ -11,10 +11,9 @@ Invariant: `play` refuses every chain in which a row would be read before it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..base.dims import static
-from ..kernels.api import Needs
 from ..kinds.conv import Conv
 from ..kinds.map import Map
 from ..kinds.pool import Pool
@@ -55,6 +54,9 @@ class RowCall:
     axis: int  # of the result
     height: int
     windows: tuple[Window, ...]  # of the operands whose rows are known
+    kernel: str
+    scratch: tuple[int, int]  # bytes and alignment
+    takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Chain:
     last: int
     lines: dict[Buffer, int]  # of the results that stay inside
     ring_bytes: dict[Buffer, int]
+    scratch: int
     pulls: list[tuple[Pull, ...]]  # per call, those it pulls
     over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
     steps: int = 0
@@ -79,6 +82,7 @@ def row_calls(program: Program, context: Context) -> list[RowCall | None]:
     return found
 
 
+Feeds = list[tuple[int, Window]]  # calls of the chain that a call reads from
 Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
 
 
@@ -128,6 +132,7 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     ):
         return None
     windows: list[Window] = []
+    takes_all = False
     if isinstance(kind, Conv):
         axis = 2
         reach = (static(call.ins[1].shape[2]) - 1) * kind.dilations[0] + 1
@@ -137,6 +142,8 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         axis = 2
         windows.append(Window(0, kind.strides[0], kind.pads[0], (kind.kernel[0] - 1) * kind.dilations[0] + 1))
         windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
+        if static(out.shape[2]) == 1 and not any(kind.pads) and kind.kernel[0] == call.ins[0].shape[2]:
+            takes_all, windows = True, [Window(0)]
     elif isinstance(kind, Map):
         found = _map_axis(call, known)
         if found is None:
@@ -145,10 +152,15 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         windows += [Window(index) for index in range(len(call.ins))]
     else:
         return None
-    needs = context.registry[call.kernel].match(call, context.target)
-    if not isinstance(needs, Needs) or axis not in needs.rows or needs.scratch or static(out.shape[axis]) < 2:
+    draft = replace(call, rows=axis)
+    choice = context.registry.choose(draft, context.target)
+    fit = [c for c in choice.candidates if axis in c.needs.rows and not c.needs.dense and not c.needs.dense_outs]
+    if not fit:
         return None
-    return RowCall(call, axis, static(out.shape[axis]), tuple(windows))
+    best = min(fit, key=lambda c: c.kernel.id != call.kernel)  # the one it has, if that can
+    height = static(call.ins[0].shape[2] if takes_all else out.shape[axis])
+    scratch = best.needs.scratch, best.needs.scratch_align
+    return RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, takes_all) if height > 1 else None
 
 
 class Chains:
@@ -175,6 +187,8 @@ class Chains:
         for buffer, number in maker.items():
             if number == len(calls) - 1:
                 continue
+            if calls[number].takes_all:
+                return None
             readers = self.readers.get(buffer, [])
             if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
                 return None
@@ -182,7 +196,7 @@ class Chains:
                 return None
             if not covers_in_any_order(calls[number].call.outs[0]):
                 return None
-        feeds: list[list[tuple[int, Window]]] = []
+        feeds: list[Feeds] = []
         for call in calls:
             own = []
             for window in call.windows:
@@ -196,19 +210,23 @@ class Chains:
         tree = _tree(feeds)
         if tree is None:
             return None
-        return self._run(first, last, calls, feeds, tree, step)
+        played = [self._run(first, last, calls, feeds, tree, step)]
+        eager = _eager(feeds, tree, [call.height for call in calls])
+        if eager != tree:
+            played.append(self._run(first, last, calls, feeds, eager, step))
+        return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
 
     def _run(
         self,
         first: int,
         last: int,
         calls: list[RowCall],
-        feeds: list[list[tuple[int, Window]]],
-        tree: list[list[tuple[int, Window]]],
+        feeds: list[Feeds],
+        tree: list[Feeds],
         step: int,
     ) -> Chain | None:
         heights = [call.height for call in calls]
-        consumers: list[list[tuple[int, Window]]] = [[] for _ in calls]
+        consumers: list[Feeds] = [[] for _ in calls]
         for number, own in enumerate(feeds):
             for source, window in own:
                 consumers[source].append((number, window))
@@ -249,17 +267,18 @@ class Chains:
             return None
         self.work -= steps
         rings = {call.call.outs[0].buffer: min(lines[n], heights[n]) for n, call in enumerate(calls[:-1])}
+        scratch = sum(call.scratch[0] for call in calls)
         sizes = {buffer: buffer.max_bytes // heights[n] * rings[buffer] for n, buffer in enumerate(rings)}
         pulls = [tuple(Pull(source, *window.pull) for source, window in own) for own in tree]
-        return Chain(first, last, rings, sizes, pulls, sorted(over, key=lambda b: b.name), steps)
+        return Chain(first, last, rings, sizes, scratch, pulls, sorted(over, key=lambda b: b.name), steps)
 
 
-def _tree(feeds: list[list[tuple[int, Window]]]) -> list[list[tuple[int, Window]]] | None:
+def _tree(feeds: list[Feeds]) -> list[Feeds] | None:
     """Who pulls whom: each call but the last once, by the consumer that the deepest path reaches first."""
     depth = [0] * len(feeds)
     for number, own in enumerate(feeds):
         depth[number] = 1 + max((depth[source] for source, _ in own), default=0)
-    tree: list[list[tuple[int, Window]]] = [[] for _ in feeds]
+    tree: list[Feeds] = [[] for _ in feeds]
     seen = {len(feeds) - 1}
 
     def build(number: int) -> None:
@@ -271,6 +290,26 @@ def _tree(feeds: list[list[tuple[int, Window]]]) -> list[list[tuple[int, Window]
 
     build(len(feeds) - 1)
     return tree if len(seen) == len(feeds) else None
+
+
+def _eager(feeds: list[Feeds], tree: list[Feeds], heights: list[int]) -> list[Feeds]:
+    """The same tree, but a shortcut that makes as many rows as another reader of its source runs beside that one, and
+    not only when its result is wanted: its source, mostly of more or longer rows, need not wait for it."""
+    moved = [list(own) for own in tree]
+    for number, own in enumerate(tree):
+        for source, window in own:
+            if window.pull != (1, 0) or not feeds[source]:
+                continue
+            behind, reach = feeds[source][0]
+            for other in range(len(feeds)):
+                beside = [w for s, w in feeds[other] if s == behind]
+                if other in (source, number) or not beside or heights[other] != heights[source]:
+                    continue
+                if beside[0].stride == reach.stride:
+                    moved[number].remove((source, window))
+                    moved[other].append((source, window))
+                    break
+    return moved
 
 
 def _all_reads(item: Item) -> list[View]:

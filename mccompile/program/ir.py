@@ -289,8 +289,8 @@ class Program:
         for item in walk(self.body):
             for view in (*reads(item), *writes(item)):
                 found.setdefault(view.buffer)
-            if isinstance(item, Call) and item.scratch is not None:
-                found.setdefault(item.scratch)
+            for scratch in scratches(item):
+                found.setdefault(scratch)
         for _, view in self.outputs:
             found.setdefault(view.buffer)
         for buffer in list(found):
@@ -350,6 +350,12 @@ def writes(item: Item) -> tuple[View, ...]:
         case Rows():
             return tuple(view for stage in item.stages for view in stage.call.outs)
     return tuple(carry.last.whole() for carry in item.carries)
+
+
+def scratches(item: Item) -> tuple[Buffer, ...]:
+    """Workspaces in use while an item runs."""
+    calls = [item] if isinstance(item, Call) else [s.call for s in item.stages] if isinstance(item, Rows) else []
+    return tuple(call.scratch for call in calls if call.scratch is not None)
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,10 @@ class _Checker:
         pulled: set[int] = set()
         for number, stage in enumerate(region.stages):
             what = f"{stage.call.kind.name} from {stage.call.provenance}"
-            if stage.call.rows is None or stage.call.scratch is not None:
+            if stage.call.rows is None:
                 self.problems.append(f"{what} does not run row by row")
             for pull in stage.pulls:
-                if not 0 <= pull.stage < number or pull.stage in pulled:
+                if not 0 <= pull.stage < len(region.stages) - 1 or pull.stage in pulled:
                     self.problems.append(f"{what} pulls stage {pull.stage}")
                 pulled.add(pull.stage)
             self.call(stage.call, written)

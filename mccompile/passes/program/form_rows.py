@@ -12,12 +12,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...base.dims import static
+from ...base.dtypes import u8
 from ...base.errors import InternalError
+from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...kernels.api import Needs
 from ...memory.interval import align_up
 from ...program.clone import clone
-from ...program.ir import CONSTANT, Buffer, Call, Program, Rows, Stage, View, reads, root, walk, writes
+from ...program.ir import (
+    CONSTANT,
+    Buffer,
+    Program,
+    Rows,
+    Stage,
+    Storage,
+    View,
+    reads,
+    root,
+    scratches,
+    walk,
+    writes,
+)
 from ...program.relocate import Move
 from ..api import Context
 from ..in_place import write_in_place
@@ -38,9 +53,9 @@ def form_rows(program: Program, context: Context) -> None:
         return
     before = peak_of(program, context, *best_modes(program, context))
     trial = clone(program)
-    form_all(trial, chains, row_calls(trial, context), program.buffers())
+    form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
     if peak_of(trial, context, *best_modes(trial, context)) < before:
-        form_all(program, chains, calls, program.buffers())
+        form_all(program, chains, calls, program.buffers(), context)
 
 
 # -- which
@@ -121,8 +136,7 @@ class _Outside:
         self.spans: dict[Buffer, list[int]] = {buffer: [-1, -1] for _, buffer in program.inputs}
         for time, item in enumerate(program.body):
             for inner in walk([item]):
-                scratch = [inner.scratch] if isinstance(inner, Call) and inner.scratch is not None else []
-                for buffer in [*(view.buffer for view in (*reads(inner), *writes(inner))), *scratch]:
+                for buffer in [*(view.buffer for view in (*reads(inner), *writes(inner))), *scratches(inner)]:
                     if buffer.role != CONSTANT:
                         self.spans.setdefault(buffer, [time, time])[1] = time
         kept = [buffer for _, buffer in program.inputs] if context.keep_inputs else []
@@ -131,7 +145,11 @@ class _Outside:
 
     def cost(self, first: int, last: int, chain: Chain | None) -> int:
         inside = chain.lines if chain is not None else {}
-        total = sum(align_up(size, self.align) for size in chain.ring_bytes.values()) if chain is not None else 0
+        total = (
+            sum(align_up(size, self.align) for size in (*chain.ring_bytes.values(), chain.scratch))
+            if chain is not None
+            else 0
+        )
         groups: dict[object, int] = {}
         for buffer, (start, end) in self.spans.items():
             if buffer in inside or start > last or end < first:
@@ -213,14 +231,23 @@ class Rings:
             return False
         count = len(user.call.ins)
         draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis)
-        needs = self.context.registry[user.call.kernel].match(draft, self.context.target)
-        return isinstance(needs, Needs) and user.axis in needs.rows and needs.blocks == user.call.blocks
+        needs = self.context.registry[user.kernel].match(draft, self.context.target)
+        return isinstance(needs, Needs) and user.axis in needs.rows and not needs.dense and not needs.dense_outs
 
 
-def form_all(program: Program, chains: list[tuple[Chain, int]], calls: list[RowCall | None], old: list[Buffer]) -> None:
+def form_all(
+    program: Program,
+    chains: list[tuple[Chain, int]],
+    calls: list[RowCall | None],
+    old: list[Buffer],
+    context: Context,
+) -> None:
     """Puts regions in the place of chains, those nearest the end first. `old` are the buffers that the chains name, in
     the order of the program's own."""
     twins = dict(zip(old, program.buffers(), strict=True))
+    registry, target, names = context.registry, context.target, Names()
+    for buffer in old:
+        names.take(buffer.name)
     for chain, step in reversed(chains):
         members = [call for call in calls[chain.first : chain.last + 1] if call is not None]
         for buffer, lines in chain.lines.items():
@@ -232,7 +259,15 @@ def form_all(program: Program, chains: list[tuple[Chain, int]], calls: list[RowC
                 call.outs = tuple(_sure(ring.view(view)) for view in call.outs)
         stages = []
         for member, pulls in zip(members, chain.pulls, strict=True):
-            member.call.rows = member.axis
+            call = member.call
+            call.kernel, call.rows = member.kernel, member.axis
+            needs = registry[call.kernel].match(call, target)
+            if not isinstance(needs, Needs):
+                raise InternalError(f"{call.kernel} does not run row by row: {needs.reason}")
+            call.blocks, call.scratch = needs.blocks, None
+            if needs.scratch:
+                call.scratch = Buffer(names.take("scratch_rows"), u8, (needs.scratch,), provenance=call.provenance)
+                call.scratch.storage = Storage(needs.scratch_align)
             stages.append(Stage(member.call, member.height, min(step, member.height), pulls))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
         region = Rows(stages, tuple(twins[b] for b in chain.over), provenance)

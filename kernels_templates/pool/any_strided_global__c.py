@@ -1,0 +1,122 @@
+"""pool over a whole image in portable C: row after row is added to the result, so the image may pass by in a ring.
+
+Sums are kept in the result where its elements can hold them (those of the accumulator's type), else in a workspace.
+The sums of rows are added up in turn, which keeps rounding errors of long sums small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import product, static
+from mccompile.base.dtypes import f32, f64, i8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.tiles import term_c
+from mccompile.kernels.windows import ring_c
+from mccompile.kinds.pool import Pool
+
+
+class Global(Kernel):
+    kind = Pool
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        def case(name: str, algorithm: str, dtype: Any, *shape: int, extras: int = 0, **options: Any) -> Case:
+            rank = len(shape) - 2
+            relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+            ones = (1,) * rank
+            kind = Pool(
+                algorithm, shape[2:], ones, ones, (0,) * 2 * rank, ones, dtype, epilogue=relu if extras else None
+            )
+            out = TensorType(dtype, (*shape[:2], *ones))
+            return Case(name, kind, (TensorType(dtype, shape), *[out] * extras), (out,), **options)
+
+        nhwc = {0: (0, 2, 3, 1)}
+        return [
+            case("mean", "average", f32, 1, 8, 5, 7, permute=nhwc),
+            case("mean_planes", "average", f32, 2, 3, 6, 5),
+            case("mean_line", "average", f64, 1, 3, 9),
+            case("max", "max", f32, 1, 6, 4, 4, permute=nhwc),
+            case("max_bytes", "max", i8, 2, 5, 3, 4),
+            case("mean_solid", "average", f32, 1, 2, 3, 4, 5),
+            case("epilogue", "average", f32, 1, 12, 5, 7, extras=1, permute=nhwc),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = _kind(call)
+        reason = static_views(call) or supports_types(call)
+        if reason:
+            return No(reason)
+        x, y = call.ins[0], call.outs[0]
+        whole = all(dim == size for dim, size in zip(x.shape[2:], kind.kernel, strict=True))
+        if not whole or any(kind.pads) or any(dim != 1 for dim in y.shape[2:]) or x.type.count == 0:
+            return No("the window is not the whole image")
+        if kind.algorithm not in ("max", "average"):
+            return No(f"it does not add up for {kind.algorithm}")
+        if not kind.accumulator.is_plain:
+            return No(f"{kind.accumulator} is no type of C")
+        if y.buffer.dtype is kind.accumulator:
+            return Needs(rows=frozenset({2}))
+        if call.rows is None:
+            return No("a result cannot hold a sum, and the image does not come by rows")
+        sums = static(y.type.count) * kind.accumulator.nbytes(1)
+        return Needs(rows=frozenset({2}), scratch=sums)
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.ins[0].type.count) * 4e-10, code=300)
+
+    def label(self, call: Call) -> str:
+        return f"{_kind(call).algorithm}_pool_global_{'x'.join(map(str, call.ins[0].shape[2:]))}x{call.ins[0].shape[1]}"
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x, y, extras = _kind(call), call.ins[0], call.outs[0], call.ins[1:]
+        names = self.parameter_names(call)[1]
+        sum_type = kind.accumulator
+        channels = static(x.shape[1])
+        lanes = next(n for n in (8, 4, 2, 1) if channels % n == 0)
+        inner = x.sliced(2, 0, 1)
+        loops = nest([1, 1, 1, *inner.type.static_shape[3:]], [inner], prefix="p")
+        batch, channel, row = (static(stride) for stride in x.strides[:3])
+        x_at = [
+            index_c([batch, channel, row], ["n" if x.shape[0] != 1 else "0", "c", ring_c("row", x.lines)]),
+            loops.index(0),
+        ]
+        loads = [term_c(x.buffer.dtype, "x", index_c([1, 1], x_at, lane * channel), sum_type) for lane in range(lanes)]
+
+        def at(view: Any) -> str:
+            batch, channel = static(view.strides[0]), static(view.strides[1])
+            return index_c([batch, channel, channel], ["n" if y.shape[0] != 1 else "0", "c", "lane"])
+
+        values = [load_c(v.buffer.dtype, name, at(v)) for v, name in zip(extras, names[1:], strict=True)]
+        lines, value = to_statements(kind.epilogue or operand(0, sum_type), ["total", *values], local="v")
+        return {
+            "batches": static(x.shape[0]),
+            "first": "0" if call.rows is None else "begin",
+            "end": str(x.shape[2]) if call.rows is None else "end",
+            "rows": static(x.shape[2]),
+            "channels": channels,
+            "lanes": lanes,
+            "inner": loops.loops,
+            "loads": loads,
+            "found": ", ".join(f"a{lane}" for lane in range(lanes)),
+            "type": sum_type.compute_c,
+            "algorithm": kind.algorithm,
+            "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
+            "count": static(product(x.shape[2:])),
+            "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
+            "sum_at": index_c([channels, 1, 1], ["n" if y.shape[0] != 1 else "0", "c", "lane"])
+            if call.scratch is not None
+            else at(y),
+            "lines": lines,
+            "store": store_c(y.buffer.dtype, "y", at(y), value),
+        }
+
+
+def _kind(call: Call) -> Pool:
+    assert isinstance(call.kind, Pool)
+    return call.kind
