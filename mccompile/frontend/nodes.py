@@ -21,6 +21,7 @@ from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
+from . import composed
 from .evaluate import constant_of
 from .findings import Findings, Misfit
 from .functions import attributes_of, body_of, defaults_of, resolved
@@ -224,6 +225,8 @@ class NodeReader:
         if cls is None or version not in cls.versions:
             if sig and sig.has_body:
                 return self._body(node, sig, inputs, scope)
+            if (domain, node.op_type) in composed.names():
+                return self._composed(domain, node, sig, inputs, scope)
             self._regions(node, None, scope)
             _no_class(cls, domain, node, version)
         attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes) if not _is_graph(a)}
@@ -383,6 +386,21 @@ class NodeReader:
         types = [value.type if value is not None else None for value in values]
         function = body_of(sig, scope.opsets[sig.domain], resolved(node, scope.attributes), types)
         return self._call(node, function, scope, defaults_of(sig), scope.origin(node))
+
+    def _composed(
+        self, domain: str, node: NodeProto, sig: Signature | None, inputs: Sequence[Found | None], scope: Scope
+    ) -> Sequence[Found]:
+        """An operator that this compiler writes out as others."""
+        if any(self._is_broken(name, scope) for name in node.input if name):
+            return [Missing.BROKEN] * len(node.output)
+        values = [value if isinstance(value, Value) else None for value in inputs]
+        _check_operands(sig, values)
+        attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes)}
+        function = composed.composed(domain, node, attributes, values)
+        plain = NodeProto()
+        plain.CopyFrom(node)
+        del plain.attribute[:]
+        return self._call(plain, function, scope, {}, scope.origin(node))
 
     def _call(
         self,

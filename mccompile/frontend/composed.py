@@ -1,0 +1,460 @@
+"""Operators that this compiler has no class for, written out as other operators: the quantized ones of ONNX, and those of onnxruntime's
+own domain that exporters and its quantizer emit.
+
+Invariant: what stands here is the definition of the operator, in the order of rounding that onnxruntime has where that decides about integers:
+products are summed as integers and scaled by one factor. Passes and kernels then see ordinary operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import FunctionProto, NodeProto, TensorProto, helper, numpy_helper
+
+from ..base.dtypes import f32, i8, u8
+from ..base.tensor import TensorType
+from ..graph.ir import Invalid, Unsupported, Value
+
+CONTRIB = "com.microsoft"
+OPSET = 21  # that the bodies are written in
+
+
+class Body:
+    """A function in the making: operands `in0` ..., results `out0` ..."""
+
+    def __init__(self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]) -> None:
+        self.node, self.attributes, self.operands = node, attributes, operands
+        self.nodes: list[NodeProto] = []
+        self.opset = OPSET
+
+    def has(self, index: int) -> bool:
+        return index < len(self.operands) and self.operands[index] is not None
+
+    def operand(self, index: int) -> str:
+        """The name of an operand; empty where it is absent."""
+        return f"in{index}" if self.has(index) else ""
+
+    def type(self, index: int) -> TensorType:
+        value = self.operands[index] if index < len(self.operands) else None
+        if value is None:
+            raise Invalid(f"operand {index} is missing")
+        return value.type
+
+    def attribute(self, name: str, default: Any) -> Any:
+        return self.attributes.get(name, default)
+
+    def only(self, *names: str) -> None:
+        """Raises where the node has an attribute besides these."""
+        unknown = sorted(set(self.attributes) - set(names))
+        if unknown:
+            raise Unsupported(f"attribute {', '.join(unknown)} of {self.node.op_type} is not known")
+
+    def picked(self, *names: str) -> dict[str, Any]:
+        return {name: self.attributes[name] for name in names if name in self.attributes}
+
+    def op(self, name: str, *inputs: str, outs: int = 1, **attributes: Any) -> str:
+        """Adds a node; the name of its first result."""
+        made = f"t{len(self.nodes)}"
+        results = [made, *(f"{made}_{number}" for number in range(1, outs))]
+        while inputs and not inputs[-1]:
+            inputs = inputs[:-1]
+        self.nodes.append(helper.make_node(name, inputs, results, f"{self.node.op_type}_{made}", **attributes))
+        return made
+
+    def constant(self, array: np.ndarray) -> str:
+        return self.op("Constant", value=numpy_helper.from_array(array))
+
+    def number(self, value: float) -> str:
+        return self.constant(np.array(value, np.float32))
+
+    def ints(self, *values: int) -> str:
+        return self.constant(np.array(values, np.int64))
+
+    def give(self, index: int, name: str) -> None:
+        self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
+
+    def function(self) -> FunctionProto:
+        inputs = [f"in{index}" for index in range(len(self.node.input))]
+        outputs = [f"out{index}" for index in range(len(self.node.output))]
+        made = {name for node in self.nodes for name in node.output}
+        missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
+        if missing:
+            raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
+        outputs = [name if name in made else "" for name in outputs]
+        while outputs and not outputs[-1]:
+            outputs.pop()
+        if "" in outputs:
+            for position, name in enumerate(outputs):
+                if not name:
+                    outputs[position] = f"out{position}"
+                    self.give(position, self.constant(np.zeros(0, np.float32)))
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(CONTRIB, 1)]
+        return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
+
+    # -- pieces that several operators share
+
+    def dequantized(self, x: int, scale: int, zero: int) -> str:
+        return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero))
+
+    def quantize(self, x: str, scale: int, zero: int) -> None:
+        """Quantizes into result 0."""
+        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)))
+
+    def rescaled(self, total: str, factor: str, zero: int) -> None:
+        """A sum of integers times a factor, rounded to nearest, plus the zero point, into result 0."""
+        scaled = self.op("Mul", self.op("Cast", total, to=TensorProto.FLOAT), factor)
+        self.give(0, self.op("QuantizeLinear", scaled, self.number(1.0), self.operand(zero)))
+
+    def as_float(self, name: str) -> str:
+        return self.op("Cast", name, to=TensorProto.FLOAT)
+
+    def channels_last(self, x: str, rank: int, back: bool = False) -> str:
+        order = [0, *range(2, rank), 1] if back else [0, rank - 1, *range(1, rank - 1)]
+        return self.op("Transpose", x, perm=order)
+
+    def activated(self, x: str) -> str:
+        """What FusedConv and FusedGemm do at the end."""
+        name = self.attribute("activation", "")
+        params = self.attribute("activation_params", ())
+        match name:
+            case "":
+                return x
+            case "Relu" | "Tanh" | "Sigmoid" | "Softplus":
+                return self.op(name, x)
+            case "LeakyRelu":
+                return self.op(name, x, alpha=params[0] if params else self.attribute("activation_alpha", 0.01))
+            case "HardSigmoid" if len(params) == 2:
+                return self.op(name, x, alpha=params[0], beta=params[1])
+            case "Clip" if len(params) == 2:
+                return self.op(name, x, self.number(params[0]), self.number(params[1]))
+        raise Unsupported(f"activation {name!r} with parameters {params}")
+
+
+def _qlinear_conv(body: Body) -> None:
+    x, w, scale = body.type(0), body.type(3), body.type(4)
+    if x.dtype not in (i8, u8) or w.dtype not in (i8, u8):
+        raise Unsupported(f"a convolution of {x.dtype} and {w.dtype}")
+    window = body.picked("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    zero = body.operand(5)
+    total = body.op("ConvInteger", body.operand(0), body.operand(3), body.operand(2), zero, **window)
+    along = body.ints(*range(1, w.rank - 1))
+    if body.has(8):
+        total = body.op("Add", total, body.op("Unsqueeze", body.operand(8), along))
+    weights = body.operand(4)
+    if scale.count != 1:
+        weights = body.op("Unsqueeze", weights, along)
+    factor = body.op("Div", body.op("Mul", body.operand(1), weights), body.operand(6))
+    body.rescaled(total, factor, 7)
+
+
+def _qlinear_matmul(body: Body) -> None:
+    if body.type(0).dtype not in (i8, u8) or body.type(3).dtype not in (i8, u8):
+        raise Unsupported(f"a matrix product of {body.type(0).dtype} and {body.type(3).dtype}")
+    total = body.op("MatMulInteger", body.operand(0), body.operand(3), body.operand(2), body.operand(5))
+    rows = body.as_float(body.operand(1))
+    if body.type(1).rank == 1 and body.type(1).count != 1:
+        rows = body.op("Unsqueeze", rows, body.ints(1))
+    columns, result = body.as_float(body.operand(4)), body.as_float(body.operand(6))
+    body.rescaled(total, body.op("Div", body.op("Mul", rows, columns), result), 7)
+
+
+def _quantized_binary(name: str) -> Callable[[Body], None]:
+    def write(body: Body) -> None:
+        body.only()
+        body.quantize(body.op(name, body.dequantized(0, 1, 2), body.dequantized(3, 4, 5)), 6, 7)
+
+    return write
+
+
+def _quantized_unary(name: str, *attributes: str) -> Callable[[Body], None]:
+    def write(body: Body) -> None:
+        body.only(*attributes)
+        body.quantize(body.op(name, body.dequantized(0, 1, 2), **body.picked(*attributes)), 3, 4)
+
+    return write
+
+
+def _quantized_pool(name: str, *attributes: str) -> Callable[[Body], None]:
+    def write(body: Body) -> None:
+        body.only("channels_last", *attributes)
+        x = body.dequantized(0, 1, 2)
+        rank, turned = body.type(0).rank, bool(body.attribute("channels_last", 0))
+        made = body.op(name, body.channels_last(x, rank) if turned else x, **body.picked(*attributes))
+        body.quantize(body.channels_last(made, rank, back=True) if turned else made, 3, 4)
+
+    return write
+
+
+def _qlinear_softmax(body: Body) -> None:
+    body.only("axis", "opset")
+    if body.attribute("opset", 13) < 13:
+        body.opset = 12  # where all axes from `axis` on are one
+    body.quantize(body.op("Softmax", body.dequantized(0, 1, 2), axis=body.attribute("axis", -1)), 3, 4)
+
+
+def _qlinear_concat(body: Body) -> None:
+    parts = [body.dequantized(first, first + 1, first + 2) for first in range(2, len(body.operands), 3)]
+    body.quantize(body.op("Concat", *parts, axis=body.attribute("axis", 0)), 0, 1)
+
+
+def _qlinear_reduce_mean(body: Body) -> None:
+    axes = body.attribute("axes", ())
+    x = body.dequantized(0, 1, 2)
+    ins = [x, body.ints(*axes)] if axes else [x]
+    body.quantize(body.op("ReduceMean", *ins, keepdims=body.attribute("keepdims", 1)), 3, 4)
+
+
+def _qgemm(body: Body) -> None:
+    a, b = body.operand(0), body.operand(3)
+    if body.attribute("transA", 0):
+        a = body.op("Transpose", a, perm=[1, 0])
+    if body.attribute("transB", 0):
+        b = body.op("Transpose", b, perm=[1, 0])
+    total = body.op("MatMulInteger", a, b, body.operand(2), body.operand(5))
+    if body.has(6):
+        total = body.op("Add", total, body.operand(6))
+    factor = body.op("Mul", body.operand(1), body.operand(4))
+    alpha = body.attribute("alpha", 1.0)
+    if alpha != 1:
+        factor = body.op("Mul", factor, body.number(alpha))
+    if body.has(7):
+        body.rescaled(total, body.op("Div", factor, body.operand(7)), 8)
+    else:
+        body.give(0, body.op("Mul", body.as_float(total), factor))
+
+
+def _fused_conv(body: Body) -> None:
+    window = body.picked("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    made = body.op("Conv", body.operand(0), body.operand(1), body.operand(2), **window)
+    if body.has(3):
+        made = body.op("Add", made, body.operand(3))
+    body.give(0, body.activated(made))
+
+
+def _fused_gemm(body: Body) -> None:
+    attributes = body.picked("alpha", "beta", "transA", "transB")
+    body.give(0, body.activated(body.op("Gemm", body.operand(0), body.operand(1), body.operand(2), **attributes)))
+
+
+def _fused_matmul(body: Body) -> None:
+    if body.attribute("transBatchA", 0) or body.attribute("transBatchB", 0):
+        raise Unsupported("transBatchA and transBatchB")
+    sides = []
+    for index, name in ((0, "transA"), (1, "transB")):
+        side, rank = body.operand(index), body.type(index).rank
+        if body.attribute(name, 0) and rank > 1:
+            side = body.op("Transpose", side, perm=[*range(rank - 2), rank - 1, rank - 2])
+        sides.append(side)
+    made = body.op("MatMul", *sides)
+    alpha = body.attribute("alpha", 1.0)
+    body.give(0, made if alpha == 1 else body.op("Mul", made, body.number(alpha)))
+
+
+def _gelu(approximate: str) -> Callable[[Body], None]:
+    def write(body: Body) -> None:
+        body.only()
+        x = body.op("Add", body.operand(0), body.operand(1)) if body.has(1) else body.operand(0)
+        body.give(0, body.op("Gelu", x, approximate=approximate))
+
+    return write
+
+
+def _quick_gelu(body: Body) -> None:
+    x = body.operand(0)
+    scaled = body.op("Mul", x, body.number(body.attribute("alpha", 1.702)))
+    body.give(0, body.op("Mul", x, body.op("Sigmoid", scaled)))
+
+
+def _skip_layer_normalization(body: Body) -> None:
+    total = body.op("Add", body.operand(0), body.operand(1))
+    if body.has(4):
+        total = body.op("Add", total, body.operand(4))
+    epsilon = body.attribute("epsilon", 1e-12)
+    body.give(0, body.op("LayerNormalization", total, body.operand(2), body.operand(3), axis=-1, epsilon=epsilon))
+    body.give(3, total)
+
+
+def _skip_rms_normalization(body: Body) -> None:
+    total = body.op("Add", body.operand(0), body.operand(1))
+    if body.has(3):
+        total = body.op("Add", total, body.operand(3))
+    square = body.op("ReduceMean", body.op("Mul", total, total), body.ints(-1), keepdims=1)
+    root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-12))))
+    body.give(0, body.op("Mul", body.op("Div", total, root), body.operand(2)))
+    body.give(3, total)
+
+
+def _embed_layer_normalization(body: Body) -> None:
+    if body.has(7) and len(body.node.output) > 1 and body.node.output[1]:
+        mask = body.op("ReduceSum", body.op("Cast", body.operand(7), to=TensorProto.INT32), body.ints(1), keepdims=0)
+        body.give(1, mask)
+    total = body.op("Gather", body.operand(2), body.operand(0), axis=0)
+    if body.has(8):
+        total = body.op("Add", total, body.op("Gather", body.operand(3), body.operand(8), axis=0))
+    else:
+        length = body.type(0).shape[1]
+        if not isinstance(length, int):
+            raise Unsupported("a sequence whose length is known only at run time", "fix it with --dim or --shape")
+        first = body.op("Slice", body.operand(3), body.ints(0), body.ints(length), body.ints(0))
+        total = body.op("Add", total, first)
+    if body.has(1):
+        total = body.op("Add", total, body.op("Gather", body.operand(4), body.operand(1), axis=0))
+    epsilon = body.attribute("epsilon", 1e-12)
+    body.give(0, body.op("LayerNormalization", total, body.operand(5), body.operand(6), axis=-1, epsilon=epsilon))
+    body.give(2, total)
+
+
+def _dynamic_quantize_matmul(body: Body) -> None:
+    x = body.op("DynamicQuantizeLinear", body.operand(0), outs=3)
+    total = body.op("MatMulInteger", x, body.operand(1), f"{x}_2", body.operand(3))
+    scaled = body.op("Mul", body.as_float(total), body.op("Mul", f"{x}_1", body.operand(2)))
+    body.give(0, body.op("Add", scaled, body.operand(4)) if body.has(4) else scaled)
+
+
+def _matmul_integer_to_float(body: Body) -> None:
+    total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(4), body.operand(5))
+    scaled = body.op("Mul", body.as_float(total), body.op("Mul", body.operand(2), body.operand(3)))
+    body.give(0, body.op("Add", scaled, body.operand(6)) if body.has(6) else scaled)
+
+
+def _matmul_nbits(body: Body) -> None:
+    """The right operand is [n, blocks, bytes] of packed numbers, with a scale and a zero point for each block."""
+    depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
+    bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
+    if bits not in (2, 4, 8) or block < 1 or body.has(4):
+        raise Unsupported(f"{bits} bits in blocks of {block}" + " with g_idx" * body.has(4))
+    blocks = -(-depth // block)
+    packed = _contents(body, 1, "the packed weights")
+    if packed.size * 8 != columns * blocks * block * bits:
+        raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
+    weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
+    scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
+    if not body.has(3):
+        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
+    elif body.type(3).dtype.is_float:
+        raise Unsupported("zero points that are floats")
+    else:
+        numbers = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)
+        zeros = body.constant(np.ascontiguousarray(numbers[:, :blocks]))
+    floats = body.op(
+        "DequantizeLinear", body.constant(np.ascontiguousarray(weights)), scales, zeros, axis=1, block_size=block
+    )
+    made = body.op("MatMul", body.operand(0), body.op("Transpose", floats, perm=[1, 0]))
+    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _contents(body: Body, index: int, what: str) -> np.ndarray:
+    value = body.operands[index]
+    if value is None or value.constant is None:
+        raise Unsupported(f"{what} are computed at run time", "make them a constant of the model")
+    return value.constant.array.astype(np.uint8)
+
+
+def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers from bytes, the lowest bits first."""
+    import ml_dtypes
+
+    parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    numbers = np.stack(parts, axis=-1).reshape(len(rows), -1)
+    return numbers.astype({2: ml_dtypes.uint2, 4: ml_dtypes.uint4, 8: np.uint8}[bits])
+
+
+def _attention(body: Body) -> None:
+    """Self-attention with the three projections in one matrix."""
+    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes")
+    x, weights = body.type(0), body.type(1)
+    heads = int(body.attribute("num_heads", 0))
+    sizes = body.attribute("qkv_hidden_sizes", ())
+    hidden = weights.shape[1]
+    batch, length = x.shape[0], x.shape[1]
+    if not all(isinstance(dim, int) for dim in (batch, length, hidden)) or heads < 1 or any(map(body.has, range(4, 8))):
+        raise Unsupported("attention with a past, or over sizes that are known only at run time")
+    assert isinstance(batch, int) and isinstance(length, int) and isinstance(hidden, int)
+    widths = [int(size) for size in sizes] or [hidden // 3] * 3
+    projected = body.op("MatMul", body.operand(0), body.operand(1))
+    if body.has(2):
+        projected = body.op("Add", projected, body.operand(2))
+    parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
+    turned = []
+    for number, (name, width) in enumerate(zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)):
+        split = body.op("Reshape", name, body.ints(batch, length, heads, width // heads))
+        turned.append(body.op("Transpose", split, perm=[0, 2, 3, 1] if number == 1 else [0, 2, 1, 3]))
+    scale = body.attribute("scale", 0.0) or (widths[0] // heads) ** -0.5
+    scores = body.op("Mul", body.op("MatMul", turned[0], turned[1]), body.number(scale))
+    scores = _masked(body, scores, batch, length)
+    mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), turned[2])
+    back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
+    body.give(0, body.op("Reshape", back, body.ints(batch, length, widths[2])))
+
+
+def _masked(body: Body, scores: str, batch: int, length: int) -> str:
+    lowest = body.number(body.attribute("mask_filter_value", -10000.0))
+    if body.attribute("unidirectional", 0):
+        later = np.triu(np.ones((length, length), np.bool_), 1)
+        scores = body.op("Where", body.constant(later), body.number(float(np.finfo(np.float32).min)), scores)
+    if not body.has(3):
+        return scores
+    shape = body.type(3).shape
+    if shape == (batch,):
+        places = body.constant(np.arange(length, dtype=np.int32).reshape(1, 1, 1, length))
+        ends = body.op("Reshape", body.operand(3), body.ints(batch, 1, 1, 1))
+        outside = body.op("GreaterOrEqual", places, ends)
+    elif shape in ((batch, length), (batch, length, length)):
+        to = (batch, 1, 1, length) if len(shape) == 2 else (batch, 1, length, length)
+        mask = body.op("Reshape", body.operand(3), body.ints(*to))
+        outside = body.op("Equal", mask, body.constant(np.array(0, np.int32)))
+    else:
+        raise Unsupported(f"a mask of shape {body.type(3)}")
+    return body.op("Add", scores, body.op("Where", outside, lowest, body.number(0.0)))
+
+
+_POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
+_WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
+    ("", "QLinearConv"): _qlinear_conv,
+    ("", "QLinearMatMul"): _qlinear_matmul,
+    (CONTRIB, "QLinearConv"): _qlinear_conv,
+    (CONTRIB, "QLinearAdd"): _quantized_binary("Add"),
+    (CONTRIB, "QLinearMul"): _quantized_binary("Mul"),
+    (CONTRIB, "QLinearSigmoid"): _quantized_unary("Sigmoid"),
+    (CONTRIB, "QLinearLeakyRelu"): _quantized_unary("LeakyRelu", "alpha"),
+    (CONTRIB, "QLinearAveragePool"): _quantized_pool("AveragePool", *_POOL),
+    (CONTRIB, "QLinearGlobalAveragePool"): _quantized_pool("GlobalAveragePool"),
+    (CONTRIB, "QLinearSoftmax"): _qlinear_softmax,
+    (CONTRIB, "QLinearConcat"): _qlinear_concat,
+    (CONTRIB, "QLinearReduceMean"): _qlinear_reduce_mean,
+    (CONTRIB, "QGemm"): _qgemm,
+    (CONTRIB, "FusedConv"): _fused_conv,
+    (CONTRIB, "FusedGemm"): _fused_gemm,
+    (CONTRIB, "FusedMatMul"): _fused_matmul,
+    (CONTRIB, "TransposeMatMul"): _fused_matmul,
+    (CONTRIB, "Gelu"): _gelu("none"),
+    (CONTRIB, "BiasGelu"): _gelu("none"),
+    (CONTRIB, "FastGelu"): _gelu("tanh"),
+    (CONTRIB, "QuickGelu"): _quick_gelu,
+    (CONTRIB, "SkipLayerNormalization"): _skip_layer_normalization,
+    (CONTRIB, "SkipSimplifiedLayerNormalization"): _skip_rms_normalization,
+    (CONTRIB, "EmbedLayerNormalization"): _embed_layer_normalization,
+    (CONTRIB, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (CONTRIB, "MatMulIntegerToFloat"): _matmul_integer_to_float,
+    (CONTRIB, "MatMulNBits"): _matmul_nbits,
+    (CONTRIB, "Attention"): _attention,
+}
+
+
+def names() -> frozenset[tuple[str, str]]:
+    """Domain and name of every operator that can be written out."""
+    return frozenset(_WRITERS)
+
+
+def composed(
+    domain: str, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]
+) -> FunctionProto:
+    """The function that is one of these operators, for these operands; raises Refused."""
+    if any(value is not None and value.type.dtype.is_narrow_float and domain for value in operands):
+        wide = next(v.type for v in operands if v is not None and v.type.dtype.is_narrow_float)
+        raise Unsupported(f"{node.op_type} of {wide.dtype}", f"export the model in {f32}")
+    body = Body(node, attributes, operands)
+    _WRITERS[domain, node.op_type](body)
+    return body.function()
