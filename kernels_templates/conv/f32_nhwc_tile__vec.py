@@ -31,6 +31,7 @@ from mccompile.kernels.vector_tiles import (
     TileSize,
     best_tile,
     epilogue_statements,
+    fetched_ahead,
     row_cycles,
     vector_headers,
     vector_refusal,
@@ -277,7 +278,8 @@ class _Layout:
         around = [self.tap_loop(number, axis) for number, axis in enumerate(self.rows)]
         taps = self.edge(first, count, lanes * vectors) if edge else [self.inside(count, lanes * vectors)]
         kept = tuple(loop for loop in around if loop is not None)
-        return Part(header, x_at, Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores))
+        ahead = fetched_ahead(lanes * vectors * self.depth, self.channels * self.depth)
+        return Part(header, x_at, Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead))
 
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
         if axis.always_inside:

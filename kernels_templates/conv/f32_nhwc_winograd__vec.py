@@ -32,6 +32,7 @@ from mccompile.kernels.vector_tiles import (
     best_lanes,
     best_tile,
     epilogue_statements,
+    fetched_ahead,
     row_cycles,
     vector_headers,
     vector_refusal,
@@ -233,6 +234,7 @@ class _Layout:
             step = vectors * plan.lanes
             one = end - begin == step
             header = f"{{ const mcc_index o = {begin};" if one else Range("o", end, str(begin), step=step).header
+            ahead = fetched_ahead(step * self.inputs, plan.alpha**2 * padded * self.inputs)
             whole = plan.per_block // plan.points * plan.points
             parts = []
             for first, stop, count in ((0, whole, plan.points), (whole, plan.per_block, plan.per_block - whole)):
@@ -249,7 +251,8 @@ class _Layout:
                 w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
                 loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
                 taps = Taps(tuple(range(count)), loops, v_at, w_at)
-                parts.append(Part(opens, Tile(plan.lanes, count, vectors, self.v_step, (), (taps,), hoisted, stores)))
+                tile = Tile(plan.lanes, count, vectors, self.v_step, (), (taps,), hoisted, stores, ahead=ahead)
+                parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found
 

@@ -30,6 +30,7 @@ from mccompile.kernels.vector_tiles import (
     TileSize,
     best_tile,
     epilogue_statements,
+    fetched_ahead,
     row_cycles,
     vector_headers,
     vector_refusal,
@@ -216,7 +217,8 @@ class _Layout:
         loops = (Range("k", self.depth),) if self.depth > 1 else ()
         taps = Taps(tuple(range(count)), loops, a_at, b_at)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
-        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last))
+        ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows > 1 else 0
+        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last, ahead))
 
 
 def _reading(call: Call) -> int:

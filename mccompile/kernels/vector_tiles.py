@@ -22,6 +22,7 @@ from ..targets.api import Target
 from .tiles import Range
 
 FLOAT = 4  # bytes
+SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 28 << 10  # bytes of that cache that the inputs of a tile may take
 MAX_POINTS, MAX_VECTORS = 28, 6
@@ -30,6 +31,12 @@ MAX_POINTS, MAX_VECTORS = 28, 6
 def lanes_of(target: Target) -> int:
     """Floats in the widest vector of the target."""
     return min(target.vector_bytes // FLOAT, 16)
+
+
+def fetched_ahead(panel: int, total: int) -> int:
+    """How far ahead weights are fetched that come in panels of so many floats: where they are too many to stay in the
+    second-level cache, one panel, so that it arrives while this one is worked with."""
+    return panel if total * FLOAT > SECOND_LEVEL else 0
 
 
 def vector_refusal(target: Target) -> str:
@@ -108,7 +115,8 @@ def step_cycles(lanes: int, points: int, vectors: int, target: Target) -> float:
     results = points * vectors
     loads = (vectors * (2 if lanes == 16 else 1) + points) / 2
     instructions = results + vectors + (points if vectors > 1 else 0) + 2
-    return max(results / per_cycle, waiting, loads, instructions / 4)
+    from_caches = 0.15 * vectors + 0.05 * points
+    return max(results / per_cycle, waiting, loads, instructions / 4) + from_caches
 
 
 def _without_collisions(step_bytes: int) -> int:
@@ -189,6 +197,7 @@ class Tile:
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
     w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
+    ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
 
     def weights(self, vector: int) -> str:
         place = f"wp + {vector * self.lanes}" if vector else "wp"
