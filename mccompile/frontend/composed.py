@@ -1,8 +1,9 @@
-"""Operators that this compiler has no class for, written out as other operators: the quantized ones of ONNX, and those of onnxruntime's
-own domain that exporters and its quantizer emit.
+"""Operators without a class of their own, written out as other operators: the quantized ones of ONNX, and those of
+onnxruntime's own domain that exporters and its quantizer emit.
 
-Invariant: what stands here is the definition of the operator, in the order of rounding that onnxruntime has where that decides about integers:
-products are summed as integers and scaled by one factor. Passes and kernels then see ordinary operators.
+Invariant: what stands here is the definition of the operator, in the order of rounding that onnxruntime has where that
+decides about integers: products are summed as integers and scaled by one factor. Passes and kernels then see ordinary
+operators.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import FunctionProto, NodeProto, TensorProto, helper, numpy_helper
 
-from ..base.dtypes import f32, i8, u8
+from ..base.dtypes import DTYPES, f32, i8, u8
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 
@@ -287,9 +288,13 @@ def _skip_rms_normalization(body: Body) -> None:
 
 
 def _embed_layer_normalization(body: Body) -> None:
-    if body.has(7) and len(body.node.output) > 1 and body.node.output[1]:
-        mask = body.op("ReduceSum", body.op("Cast", body.operand(7), to=TensorProto.INT32), body.ints(1), keepdims=0)
-        body.give(1, mask)
+    if len(body.node.output) > 1 and body.node.output[1]:
+        batch = body.type(0).shape[0]
+        if body.has(7):
+            whole = body.op("Cast", body.operand(7), to=TensorProto.INT32)
+            body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0))
+        elif isinstance(batch, int):
+            body.give(1, body.constant(np.zeros(batch, np.int32)))
     total = body.op("Gather", body.operand(2), body.operand(0), axis=0)
     if body.has(8):
         total = body.op("Add", total, body.op("Gather", body.operand(3), body.operand(8), axis=0))
@@ -354,11 +359,9 @@ def _contents(body: Body, index: int, what: str) -> np.ndarray:
 
 def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
     """Numbers from bytes, the lowest bits first."""
-    import ml_dtypes
-
     parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
     numbers = np.stack(parts, axis=-1).reshape(len(rows), -1)
-    return numbers.astype({2: ml_dtypes.uint2, 4: ml_dtypes.uint4, 8: np.uint8}[bits])
+    return numbers.astype(DTYPES[f"u{bits}"].numpy)
 
 
 def _attention(body: Body) -> None:

@@ -1,0 +1,182 @@
+"""Operators that are written out as others, against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ValueInfoProto, helper, numpy_helper
+
+from mccompile import backend
+from mccompile.base.errors import MccError
+
+CONTRIB = "com.microsoft"
+CHANCE = np.random.default_rng(3)
+
+
+def f(*shape: int) -> np.ndarray:
+    return CHANCE.uniform(-1, 1, shape).astype(np.float32)
+
+
+def u8(*shape: int) -> np.ndarray:
+    return CHANCE.integers(0, 256, shape).astype(np.uint8)
+
+
+def i8(*shape: int) -> np.ndarray:
+    return CHANCE.integers(-128, 128, shape).astype(np.int8)
+
+
+def i32(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def scale(*values: float) -> np.ndarray:
+    return np.array(values if len(values) > 1 else values[0], np.float32)
+
+
+def zero(value: int, dtype: type = np.uint8) -> np.ndarray:
+    return np.array(value, dtype)
+
+
+def _model(op: str, ins: Sequence[np.ndarray | None], domain: str, outs: str, attributes: dict[str, Any]) -> Any:
+    """The first operand is an input, the others are constants."""
+    names = [f"x{i}" if array is not None else "" for i, array in enumerate(ins)]
+    node = helper.make_node(op, names, outs.split(","), domain=domain, **attributes)
+    x = ins[0]
+    assert x is not None
+    inputs = [helper.make_tensor_value_info("x0", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)]
+    constants = [numpy_helper.from_array(a, n) for a, n in zip(ins[1:], names[1:], strict=True) if a is not None]
+    outputs = [ValueInfoProto(name=name) for name in outs.split(",") if name]
+    graph = helper.make_graph([node], "composed", inputs, outputs, constants)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def agrees(
+    op: str, *ins: np.ndarray | None, domain: str = CONTRIB, outs: str = "y", off: int = 0, **attributes: Any
+) -> None:
+    """`off`: by how much integers may differ."""
+    model = _model(op, ins, domain, outs, attributes)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    wants = session.run(None, {"x0": ins[0]})
+    gots = backend.run_model(model, {"x0": ins[0]})
+    for got, want in zip(gots, wants, strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        if want.dtype.kind in "iu":
+            assert np.abs(got.astype(int) - want.astype(int)).max() <= off
+        else:
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+ONE = (scale(0.02), zero(120))  # scale and zero point
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_qlinear_conv_with_a_scale_for_each_channel(bias: bool) -> None:
+    w = (i8(4, 1, 3, 3), scale(0.01, 0.02, 0.03, 0.04), np.zeros(4, np.int8))
+    more = (i32(100, -200, 300, 0),) if bias else ()
+    agrees("QLinearConv", u8(1, 2, 6, 6), *ONE, *w, scale(0.1), zero(9), *more, domain="", group=2, pads=[1, 1, 1, 1])
+
+
+def test_qlinear_matmul_with_a_scale_for_each_column() -> None:
+    b = (i8(5, 3), scale(0.01, 0.02, 0.03), np.zeros(3, np.int8))
+    agrees("QLinearMatMul", u8(2, 4, 5), *ONE, *b, scale(0.05), zero(100), domain="")
+
+
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+def test_quantized_sums_and_products(op: str) -> None:
+    agrees(op, u8(2, 3, 4), *ONE, u8(4), scale(0.03), zero(7), scale(0.05), zero(99), off=1)
+
+
+def test_quantized_activations() -> None:
+    agrees("QLinearSigmoid", u8(5, 7), *ONE, scale(1 / 256), zero(0), off=1)
+    agrees(
+        "QLinearLeakyRelu", i8(5, 7), scale(0.02), zero(3, np.int8), scale(0.03), zero(-5, np.int8), off=1, alpha=0.1
+    )
+    agrees("QLinearSoftmax", u8(3, 9), *ONE, scale(1 / 256), zero(0), off=1, axis=-1, opset=13)
+    agrees("QLinearSoftmax", u8(3, 2, 5), *ONE, scale(1 / 256), zero(0), off=1, axis=1, opset=11)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_quantized_pools(last: int) -> None:
+    shape = (1, 6, 6, 3) if last else (1, 3, 6, 6)
+    more: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "channels_last": last}
+    agrees("QLinearAveragePool", u8(*shape), *ONE, scale(0.02), zero(110), off=1, **more)
+    agrees("QLinearGlobalAveragePool", u8(*shape), *ONE, scale(0.02), zero(110), off=1, channels_last=last)
+
+
+def test_quantized_parts_are_joined() -> None:
+    model = helper.make_node("QLinearConcat", ["s", "z", "x0", "a", "b", "x1", "c", "d"], ["y"], domain=CONTRIB, axis=1)
+    arrays = {"s": scale(0.03), "z": zero(100), "a": scale(0.02), "b": zero(120), "c": scale(0.05), "d": zero(9)}
+    inputs = [helper.make_tensor_value_info(name, 2, (2, 3)) for name in ("x0", "x1")]
+    constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph([model], "joined", inputs, [helper.make_tensor_value_info("y", 2, (2, 6))], constants)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    feed = {"x0": u8(2, 3), "x1": u8(2, 3)}
+    want = onnxruntime.InferenceSession(made.SerializeToString()).run(None, feed)[0]
+    assert np.abs(backend.run_model(made, feed)[0].astype(int) - want.astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize("trans", [0, 1])
+def test_qgemm_to_integers_and_to_floats(trans: int) -> None:
+    b = (i8(*((3, 5) if trans else (5, 3))), scale(0.01, 0.02, 0.03), np.zeros(3, np.int8))
+    a = (u8(4, 5), *ONE)
+    agrees("QGemm", *a, *b, i32(10, 20, -30), scale(0.05), zero(100), transB=trans)
+    agrees("QGemm", *a, *b, None, transB=trans, alpha=0.5)
+
+
+def test_fused_operators() -> None:
+    for activation, params in (("Relu", []), ("LeakyRelu", [0.2]), ("Clip", [-0.1, 0.3]), ("HardSigmoid", [0.2, 0.5])):
+        more: dict[str, Any] = {"activation": activation, "pads": [1, 1, 1, 1]} | ({"activation_params": params} if params else {})
+        agrees("FusedConv", f(1, 2, 5, 5), f(3, 2, 3, 3), f(3), **more)
+    agrees("FusedMatMul", f(2, 5, 4), f(2, 3, 5), transA=1, transB=1, alpha=0.25)
+    agrees("FusedGemm", f(4, 5), f(3, 5), f(3), transB=1, activation="Relu")
+
+
+def test_gelus() -> None:
+    agrees("Gelu", f(3, 8) * 4)
+    agrees("BiasGelu", f(3, 8), f(8))
+    agrees("FastGelu", f(3, 8) * 4, f(8))
+    agrees("QuickGelu", f(3, 8) * 4, alpha=1.5)
+
+
+def test_normalizations_of_sums() -> None:
+    agrees("SkipLayerNormalization", f(1, 4, 8), f(1, 4, 8), f(8), f(8), f(8), outs="y,,,s", epsilon=1e-5)
+    agrees("SkipSimplifiedLayerNormalization", f(1, 4, 8), f(1, 4, 8), f(8), epsilon=1e-5)
+
+
+def test_embeddings() -> None:
+    ids, segments = np.array([[3, 1, 4, 1]], np.int32), np.array([[0, 0, 1, 1]], np.int32)
+    agrees("EmbedLayerNormalization", ids, segments, f(9, 6), f(7, 6), f(2, 6), f(6), f(6), outs="y,m", epsilon=1e-5)
+
+
+def test_products_with_quantized_weights() -> None:
+    agrees("DynamicQuantizeMatMul", f(3, 5), i8(5, 4), scale(0.02), zero(3, np.int8), f(4))
+    agrees("MatMulIntegerToFloat", u8(3, 5), i8(5, 4), scale(0.02), scale(0.03), zero(9), zero(3, np.int8), f(4))
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_matmul_with_packed_weights(zeros: bool) -> None:
+    more = (u8(5, 1),) if zeros else ()
+    agrees("MatMulNBits", f(3, 40), u8(5, 2, 16), f(5, 2), *more, K=40, N=5, bits=4, block_size=32)
+
+
+@pytest.mark.parametrize("mask", [None, i32(3), np.array([[1, 1, 0, 1]], np.int32)])
+def test_attention(mask: np.ndarray | None) -> None:
+    agrees("Attention", f(1, 4, 8), f(8, 24), f(24), mask, num_heads=2)
+
+
+def test_attention_that_looks_back_only() -> None:
+    agrees("Attention", f(2, 4, 8), f(8, 24), f(24), num_heads=2, unidirectional=1)
+
+
+def test_what_is_not_known_of_an_operator_is_refused() -> None:
+    model = _model("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 2, "do_rotary": 1})
+    with pytest.raises(MccError, match="do_rotary"):
+        backend.prepare(model)
