@@ -14,6 +14,7 @@ from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
 from .passes.program.bind_storage import bind_storage
+from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.order_calls import order_calls
@@ -34,6 +35,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 )
 
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (
+    ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
