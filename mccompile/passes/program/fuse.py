@@ -1,39 +1,61 @@
-"""fuse: elementwise calls become part of the call that makes their operand.
+"""fuse: elementwise calls become part of the call that makes their operand, or of the one that reads their result.
 
-A `map` whose operand is made by one call and read by nobody else is composed into that call: into its epilogue
-(convolution, matrix product, pool ...) or into its expression (another map). Bias, activation, residual add and whole
-chains end up in one expression, and transposing copies end up as strides of the result.
+Calls are of four classes, as in TVM's grouping by dominators:
 
-The map's view of the operand may be transposed, reshaped, sliced or broadcast; the other operands and the result are
-re-expressed over the producer's shape (or the producer's operands over the map's), and where that is impossible nothing
-is fused.
+  injective  map                        goes into what makes its operand, and into maps and reductions that read it
+  reduction  reduce                     takes maps into its element (before) and its epilogue (after)
+  anchor     whatever has an epilogue   (convolution, product, pool, normalization): takes maps after it
+  opaque     all others                 stay as they are
+
+Bias, activation, residual add and whole chains end up in one expression, and transposing copies end up as strides of
+the result. A group ends where its result is read by several, unless these become one (the paths from a call meet again
+in a call that takes all of them). A cheap map that several read is computed in each of them where that moves less
+memory: where its operands have no more bytes than its result.
+
+The map's view of the operand may be transposed, reshaped, sliced or broadcast; program/retarget.py says over which
+shape the fused call runs. Where strides cannot say it, nothing is fused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from ...base.dims import Dim, static, upper
+from ...base.dims import upper
+from ...base.names import Names
 from ...base.provenance import merge
-from ...base.tensor import Shape, dense_strides
-from ...expr.ir import Expr, Index, Operand, operand, operands_used, rebuild, substitute, walk
+from ...expr.ir import Apply, Expr, Index, Operand, operand, operands_used, rebuild, substitute, walk
 from ...kinds.api import WithEpilogue
 from ...kinds.map import Map
-from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
+from ...kinds.reduce import Reduce
+from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
+from ...program.retarget import Common, repeats, through, to_shape_of
 from ..api import Context
 
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
+MAX_OPERANDS = 16  # of a fused call
+CHEAP_NODES = 6  # of an expression that may be computed several times
+# fmt: off
+COSTLY = frozenset({
+    "exp", "expm1", "log", "log1p", "pow", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "erf", "div", "mod", "fmod",
+})
+# fmt: on
 
 
 def fuse(program: Program, context: Context) -> None:
     """Runs until nothing can be fused any more; each fusion removes one call."""
-    _Fuse(program).body(program.body)
+    work = _Fuse(program)
+    work.body(program.body)
+    if work.recompute(program.body):
+        work.body(program.body)
 
 
 class _Fuse:
     def __init__(self, program: Program) -> None:
+        self.names = Names()
+        for buffer in program.buffers():
+            self.names.take(buffer.name)
         self.readers: dict[Buffer, int] = {}
         for item in walk_items(program.body):
             self.count(item, 1)
@@ -65,16 +87,16 @@ class _Fuse:
     def into_producer(self, call: Call, done: list[Item | None], made: dict[Buffer, int]) -> Call | None:
         """`call` composed with one of its producers (which is taken out of `done`), or None. The result runs where
         `call` did, so everything else it reads is there."""
-        if not isinstance(call.kind, Map):
+        if not isinstance(call.kind, Map | Reduce):
             return None
         # The latest producer first: it is the one whose result is best consumed at once.
         positions = {made[v.buffer] for v in call.ins if v.buffer in made}
         for position in sorted(positions, reverse=True):
             producer = done[position]
-            if not isinstance(producer, Call) or len(producer.outs) != 1:
+            if not isinstance(producer, Call) or len(producer.outs) != 1 or not _fills(producer.outs[0]):
                 continue
             buffer = producer.outs[0].buffer
-            if self.readers.get(buffer) != 1 or buffer.role != TEMPORARY or not _fills(producer.outs[0]):
+            if self.readers.get(buffer) != 1 or buffer.role != TEMPORARY:
                 continue
             fused = _compose(producer, call)
             if fused is not None:
@@ -85,22 +107,75 @@ class _Fuse:
                 return fused
         return None
 
+    def recompute(self, body: list[Item]) -> bool:
+        """Gives every reader of a cheap map a map of its own, where all of them can take it in."""
+        readers: dict[Buffer, list[Call]] = {}
+        for item in body:
+            if isinstance(item, Call):
+                for buffer in {view.buffer for view in item.ins}:
+                    readers.setdefault(buffer, []).append(item)
+        changed = False
+        result: list[Item] = []
+        copies: dict[Call, list[Call]] = {}  # to run before a reader
+        for item in body:
+            for inner in bodies(item):
+                changed |= self.recompute(inner)
+            if not isinstance(item, Call):
+                result.append(item)
+                continue
+            result += [*copies.pop(item, []), item]
+            buffer, takers = item.outs[0].buffer, readers.get(item.outs[0].buffer, [])
+            everybody = len(takers) == self.readers.get(buffer) and len(takers) > 1
+            if not everybody or not _is_cheap(item) or not all(_compose(item, taker) for taker in takers):
+                continue
+            result.pop()
+            self.count(item, -1)
+            for taker in takers:
+                own = Buffer(self.names.take(buffer.name), buffer.dtype, buffer.shape, provenance=buffer.provenance)
+                copy = Call(item.kind, item.ins, (replace(item.outs[0], buffer=own),), item.provenance)
+                self.count(taker, -1)
+                taker.ins = tuple(replace(v, buffer=own) if v.buffer is buffer else v for v in taker.ins)
+                self.count(taker, 1)
+                self.count(copy, 1)
+                copies.setdefault(taker, []).append(copy)
+            changed = True
+        body[:] = result
+        return changed
+
+
+def _is_cheap(call: Call) -> bool:
+    """A map worth computing several times instead of keeping its result."""
+    if not isinstance(call.kind, Map) or call.outs[0].buffer.role != TEMPORARY or not _fills(call.outs[0]):
+        return False
+    nodes = list(walk(call.kind.expr))
+    if len(nodes) > CHEAP_NODES or any(isinstance(node, Apply) and node.function in COSTLY for node in nodes):
+        return False
+    read = {view.buffer: upper(view.type.count) for view in call.ins if view.buffer.role != CONSTANT}
+    sizes = (min(count, upper(b.type.count)) * b.dtype.bits for b, count in read.items())
+    out = call.outs[0]
+    return sum(sizes) <= upper(out.type.count) * out.buffer.dtype.bits
+
 
 def _compose(producer: Call, consumer: Call) -> Call | None:
-    if isinstance(producer.kind, Map):
-        return _map_into_map(producer, consumer)
-    if isinstance(producer.kind, WithEpilogue):
-        return _map_into_epilogue(producer, producer.kind, consumer)
-    return None
+    """One call that does what both do, or None."""
+    fused: Call | None = None
+    if isinstance(consumer.kind, Map):
+        if isinstance(producer.kind, Map):
+            fused = _map_into_map(producer, consumer)
+        elif isinstance(producer.kind, WithEpilogue):
+            fused = _map_into_epilogue(producer, producer.kind, consumer)
+    elif isinstance(consumer.kind, Reduce) and isinstance(producer.kind, Map):
+        fused = _map_into_element(producer, consumer.kind, consumer)
+    return fused if fused is not None and len(fused.ins) <= max(MAX_OPERANDS, len(consumer.ins)) else None
 
 
 def _map_into_epilogue(producer: Call, kind: WithEpilogue, consumer: Call) -> Call | None:
     buffer = producer.outs[0].buffer
     mine = [view for view in consumer.ins if view.buffer is buffer]
     expr = consumer.kind.expressions()[0]
-    if any(view != mine[0] for view in mine) or any(isinstance(node, Index) for node in walk(expr)):
+    if any(view != mine[0] for view in mine) or _has_index(expr):
         return None
-    retarget = _retarget(mine[0], producer.outs[0])
+    retarget = to_shape_of(mine[0], producer.outs[0])
     if retarget is None:
         return None
     others = [retarget(view) for view in consumer.ins if view.buffer is not buffer]
@@ -117,6 +192,8 @@ def _map_into_epilogue(producer: Call, kind: WithEpilogue, consumer: Call) -> Ca
     composed = _merged(expr, mapping)
     if composed is None:
         return None
+    # Operand 0 of an epilogue is the element; equal views among the others are passed once.
+    composed, extras = _without_duplicates(composed, extras, first=1)
     return Call(
         replace(kind, epilogue=composed),
         (*producer.ins[: kind.fixed], *extras),
@@ -126,31 +203,74 @@ def _map_into_epilogue(producer: Call, kind: WithEpilogue, consumer: Call) -> Ca
 
 
 def _map_into_map(producer: Call, consumer: Call) -> Call | None:
-    buffer = producer.outs[0].buffer
-    expr = consumer.kind.expressions()[0]
-    inner = producer.kind.expressions()[0]
-    if any(isinstance(node, Index) for node in walk(inner)):
+    out = producer.outs[0]
+    if _has_index(producer.kind.expressions()[0]):
         return None
-    ins: list[View] = []
-    mapping: dict[int, Expr] = {}
-    for index, view in enumerate(consumer.ins):
-        if view.buffer is not buffer:
-            mapping[index] = operand(len(ins), view.buffer.dtype)
-            ins.append(view)
-            continue
-        if upper(view.type.count) > upper(buffer.type.count):
-            return None  # broadcast: it would be computed again for every reader
-        moved = [_through(view, producer.outs[0], source) for source in producer.ins]
-        if any(source is None for source in moved):
+    mine = [view for view in consumer.ins if view.buffer is out.buffer]
+    found = _seen_through(producer, list(consumer.ins))
+    outs = consumer.outs
+    if found is None:  # over a finer shape
+        common = Common.of(mine[0], out) if all(view == mine[0] for view in mine) else None
+        if common is None or _has_index(consumer.kind.expressions()[0]):
             return None
-        shifted = {i: operand(len(ins) + i, source.buffer.dtype) for i, source in enumerate(producer.ins)}
-        mapping[index] = substitute(inner, shifted)
-        ins += [source for source in moved if source is not None]
-    composed = _merged(expr, mapping)
-    if composed is None:
+        cut = [v if v.buffer is out.buffer else common.first(v) for v in consumer.ins]
+        found = [[common.second(v) for v in producer.ins] if v.buffer is out.buffer else [v] for v in cut]
+        outs = (common.first(outs[0]),)
+    joined = _joined(producer, consumer.kind.expressions()[0], list(consumer.ins), found)
+    if joined is None:
         return None
-    expr, ins = _without_duplicates(composed, ins)
-    return Call(Map(expr), tuple(ins), consumer.outs, merge(producer.provenance, consumer.provenance))
+    return Call(Map(joined[0]), tuple(joined[1]), outs, merge(producer.provenance, consumer.provenance))
+
+
+def _map_into_element(producer: Call, kind: Reduce, consumer: Call) -> Call | None:
+    """A map into what a reduction combines; not where a result that the epilogue needs as well would come twice."""
+    out = producer.outs[0]
+    ins, extras = list(consumer.ins[: kind.operands]), consumer.ins[kind.operands :]
+    if _has_index(producer.kind.expressions()[0]) or any(view.buffer is out.buffer for view in extras):
+        return None
+    found = _seen_through(producer, ins)
+    joined = None if found is None else _joined(producer, kind.element, ins, found, keep_one=True)
+    if joined is None:
+        return None
+    made = replace(kind, element=joined[0], operands=len(joined[1]))
+    return Call(made, (*joined[1], *extras), consumer.outs, merge(producer.provenance, consumer.provenance))
+
+
+def _seen_through(producer: Call, ins: list[View]) -> list[list[View]] | None:
+    """Each operand, or what stands for it: the producer's operands as seen through it."""
+    out = producer.outs[0]
+    found: list[list[View]] = []
+    for view in ins:
+        if view.buffer is not out.buffer:
+            found.append([view])
+            continue
+        if repeats(view):
+            return None  # it would be computed again for every reader
+        moved = [through(view, out, source) for source in producer.ins]
+        seen = [source for source in moved if source is not None]
+        if len(seen) < len(moved):
+            return None
+        found.append(seen)
+    return found
+
+
+def _joined(
+    producer: Call, expr: Expr, ins: list[View], found: list[list[View]], keep_one: bool = False
+) -> tuple[Expr, list[View]] | None:
+    """`expr` over `ins`, with the producer's expression where its result was; and the operands of all that."""
+    inner = producer.kind.expressions()[0]
+    views: list[View] = []
+    mapping: dict[int, Expr] = {}
+    for index, (view, seen) in enumerate(zip(ins, found, strict=True)):
+        if view.buffer is producer.outs[0].buffer:
+            mapping[index] = substitute(inner, {i: operand(len(views) + i, v.buffer.dtype) for i, v in enumerate(seen)})
+        else:
+            mapping[index] = operand(len(views), view.buffer.dtype)
+        views += seen
+    composed = _merged(expr, mapping)
+    if composed is None or (keep_one and not operands_used(composed)):
+        return None  # a reduction takes its shape from an operand
+    return _without_duplicates(composed, views)
 
 
 def _merged(expr: Expr, mapping: dict[int, Expr]) -> Expr | None:
@@ -159,84 +279,22 @@ def _merged(expr: Expr, mapping: dict[int, Expr]) -> Expr | None:
     return composed if sum(1 for _ in walk(composed)) <= MAX_NODES else None
 
 
-def _without_duplicates(expr: Expr, ins: list[View]) -> tuple[Expr, list[View]]:
-    """Equal views are passed once, unused ones not at all."""
+def _without_duplicates(expr: Expr, ins: list[View], first: int = 0) -> tuple[Expr, list[View]]:
+    """Equal views are passed once, unused ones not at all; `first`: the operand of the expression that ins[0] is."""
     used = operands_used(expr)
-    kept: list[View] = []
-    number: dict[int, int] = {}
-    for index, view in enumerate(ins):
-        if index not in used:
-            continue
-        if view not in kept:
-            kept.append(view)
-        number[index] = kept.index(view)
+    kept: dict[View, int] = {}
+    number = {index: index for index in range(first)}
+    for index, view in enumerate(ins, first):
+        if index in used:
+            number[index] = kept.setdefault(view, len(kept) + first)
     renamed = rebuild(expr, lambda n: operand(number[n.index], n.dtype) if isinstance(n, Operand) else None)
-    return renamed, kept
+    return renamed, list(kept)
+
+
+def _has_index(expr: Expr) -> bool:
+    return any(isinstance(node, Index) for node in walk(expr))
 
 
 def _fills(out: View) -> bool:
     """Does the view touch every element of its buffer, in whatever order of axes?"""
     return out.offset == 0 and out.type.count == out.buffer.type.count
-
-
-def _retarget(view: View, out: View) -> Callable[[View], View | None] | None:
-    """How views over `view.shape` are re-expressed over `out.shape`, where both look at the same whole buffer; None
-    where `view` is neither a transposition nor a reshape of `out`."""
-    if view.shape == out.shape and view.strides == out.strides and view.offset == out.offset:
-        return lambda other: other
-    order = _axis_order(view, out)
-    if order is not None:
-        inverse = sorted(range(len(order)), key=lambda axis: order[axis])
-        return lambda other: other.permuted(inverse)
-    if view.is_dense and view.offset == 0 and out.is_dense and view.type.count == out.type.count:
-        return lambda other: other.reshaped(out.shape)
-    return None
-
-
-def _axis_order(view: View, out: View) -> list[int] | None:
-    """Which axis of `out` each axis of `view` runs along, if one is a transposition of the other."""
-    if len(view.shape) != len(out.shape) or view.offset != out.offset:
-        return None
-    free = list(range(len(out.shape)))
-    order: list[int] = []
-    for dim, stride in zip(view.shape, view.strides, strict=True):
-        fits = [a for a in free if out.shape[a] == dim and (dim == 1 or out.strides[a] == stride)]
-        if not fits:
-            return None
-        order.append(fits[0])
-        free.remove(fits[0])
-    return order
-
-
-def _through(view: View, out: View, source: View) -> View | None:
-    """`source`, an operand over `out.shape`, as seen by somebody who looks at the result `out` through `view`."""
-    order = _axis_order(view, out)
-    if order is not None:
-        return source.permuted(order)
-    if view.is_dense and view.offset == 0 and out.is_dense and view.type.count == out.type.count:
-        return source.reshaped(view.shape)
-    return _sliced(view, out.shape, source) if out.is_dense else None
-
-
-def _sliced(view: View, shape: Shape, source: View) -> View | None:
-    """A slice (with steps) of the producer's result, taken of its operand instead; axes keep their order."""
-    if len(view.shape) != len(shape) or not all(
-        isinstance(d, int) for d in (*shape, *view.shape, *view.strides, view.offset)
-    ):
-        return None
-    offset: Dim = source.offset
-    rest = static(view.offset)
-    strides: list[Dim] = []
-    for axis, (size, stride) in enumerate(zip(shape, dense_strides(shape), strict=True)):
-        unit, step = static(stride), static(view.strides[axis])
-        start, rest = divmod(rest, unit) if unit else (0, rest)
-        count = static(view.shape[axis])
-        if (count > 1 and step % unit) or not 0 <= start + (count - 1) * (step // unit if count > 1 else 0) < static(
-            size
-        ):
-            return None
-        offset = offset + source.strides[axis] * start
-        strides.append(source.strides[axis] * (step // unit) if count > 1 else 0)
-    if rest:
-        return None
-    return View(source.buffer, view.shape, tuple(strides), offset)

@@ -146,3 +146,107 @@ def test_a_slice_of_a_loop_is_the_loop_over_the_slice() -> None:
 }
 """
     assert calls(after("fuse", before)) == ["call Map(expr=@neg(exp(x0.f32))) (%x[2,2 by 6,2 at 1]) -> (%y)"]
+
+
+def test_a_map_goes_into_the_element_of_a_reduction() -> None:
+    before = """program "p" {
+  input "x" %x: f32[2,3]
+  input "z" %z: f32[2,3]
+  buffer %d: f32[2,3] from "sub"
+  buffer %y: f32[2,1] from "sum"
+  call Map(expr=@sub(x0.f32, x1.f32)) (%x, %z) -> (%d) from "sub"
+  call Reduce(axes=(1,), combine="add", accumulator=f32, element=@mul(x0.f32, x0.f32)) (%d) -> (%y) from "sum"
+  output "y" %y
+}
+"""
+    assert calls(after("fuse", before)) == [
+        'call Reduce(axes=(1,), combine="add", accumulator=f32, '
+        "element=@mul(sub(x0.f32, x1.f32), sub(x0.f32, x1.f32)), operands=2) (%x, %z) -> (%y) from \"sub\", \"sum\""
+    ]
+
+
+def test_a_cheap_map_that_two_read_is_computed_in_both() -> None:
+    before = """program "p" {
+  input "x" %x: u8[4]
+  buffer %a: f32[4]
+  buffer %y: f32[4]
+  buffer %z: f32[4]
+  call Map(expr=@to.f32(x0.u8)) (%x) -> (%a)
+  call Map(expr=@neg(x0.f32)) (%a) -> (%y)
+  call Map(expr=@abs(x0.f32)) (%a) -> (%z)
+  output "y" %y
+  output "z" %z
+}
+"""
+    assert calls(after("fuse", before)) == [
+        "call Map(expr=@neg(to.f32(x0.u8))) (%x) -> (%y)",
+        "call Map(expr=@abs(to.f32(x0.u8))) (%x) -> (%z)",
+    ]
+
+
+def test_a_cheap_map_of_more_bytes_than_it_makes_is_kept() -> None:
+    assert untouched("""program "p" {
+  input "x" %x: f32[4]
+  buffer %a: u8[4]
+  buffer %y: u8[4]
+  buffer %z: u8[4]
+  call Map(expr=@to.u8(x0.f32)) (%x) -> (%a)
+  call Map(expr=@min(x0.u8, u8(3))) (%a) -> (%y)
+  call Map(expr=@max(x0.u8, u8(3))) (%a) -> (%z)
+  output "y" %y
+  output "z" %z
+}
+""")
+
+
+def test_paths_that_meet_again_are_one_group() -> None:
+    before = f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[2,2,1,1] = #w
+  buffer %c: f32[1,2,3,3]
+  buffer %t: f32[1,2,3,3]
+  buffer %e: f32[1,2,3,3]
+  buffer %y: f32[1,2,3,3]
+  call Conv({CONV}) (%x, %w) -> (%c)
+  call Map(expr=@tanh(x0.f32)) (%c) -> (%t)
+  call Map(expr=@neg(x0.f32)) (%c) -> (%e)
+  call Map(expr=@mul(x0.f32, x1.f32)) (%t, %e) -> (%y)
+  output "y" %y
+}}
+"""
+    epilogue = "epilogue=@mul(tanh(x0.f32), neg(x0.f32))"
+    assert calls(after("fuse", before)) == [f"call Conv({CONV}, {epilogue}) (%x, %w) -> (%y)"]
+
+
+def test_a_transposed_reshape_becomes_strides_of_the_result() -> None:
+    before = f"""program "p" {{
+  input "x" %x: f32[1,2,3,3]
+  const %w: f32[4,2,1,1] = #w
+  buffer %c: f32[1,4,3,3]
+  buffer %y: f32[1,9,4]
+  call Conv({CONV}) (%x, %w) -> (%c)
+  call Map(expr=@x0.f32) (%c[1,9,4 by 36,1,9 at 0]) -> (%y)
+  output "y" %y
+}}
+"""
+    expected = f"call Conv({CONV}, epilogue=@x0.f32) (%x, %w) -> (%y[1,4,3,3 by 0,1,12,4 at 0])"
+    assert calls(after("fuse", before)) == [expected]
+
+
+def test_maps_over_shapes_that_do_not_merge_run_over_a_finer_one() -> None:
+    before = """program "p" {
+  input "x" %x: f32[2,3]
+  input "z" %z: f32[6,2]
+  buffer %a: f32[2,2,3]
+  buffer %y: f32[6,2]
+  call Map(expr=@x0.f32) (%x[2,2,3 by 3,0,1 at 0]) -> (%a)
+  call Map(expr=@add(x0.f32, x1.f32)) (%a[6,2 by 2,1 at 0], %z) -> (%y)
+  output "y" %y
+}
+"""
+    assert untouched(before)  # 2, 2, 3 and 6, 2 cannot be cut into the same parts
+    other = before.replace("[2,2,3]", "[3,2,2]").replace("[2,2,3 by 3,0,1 at 0]", "[3,2,2 by 1,0,3 at 0]")
+    assert calls(after("fuse", other)) == [
+        "call Map(expr=@add(x0.f32, x1.f32)) (%x[3,2,2 by 1,0,3 at 0], %z[3,2,2 by 4,2,1 at 0]) "
+        "-> (%y[3,2,2 by 4,2,1 at 0])"
+    ]
