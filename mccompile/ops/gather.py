@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim
+from ..base.dims import Dim, Symbolic, bounds
 from ..base.dtypes import bool_, i32, i64
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, index, literal, operand
@@ -83,6 +83,10 @@ class Gather(Operator):
         x, places, type = to.input(0), to.input(1), to.type()
         axis = normal_axis(self.axis, len(x.shape))
         known = to.site.value(1)
+        one = None if known is None or known.size != 1 else known.item()
+        if isinstance(one, Symbolic) and _inside(one, x.shape[axis]):  # the counter of a loop: an address with it
+            to.set(0, to.reshape(x.sliced(axis, one, 1), type.shape))
+            return
         if known is not None and len(places.shape) <= 1 and all(isinstance(place, int) for place in known.reshape(-1)):
             view = taken(to, x, axis, [int(place) for place in known.reshape(-1)])
             if view is not None:
@@ -92,6 +96,11 @@ class Gather(Operator):
         aligned = to.reshape(places, (*places.shape, *(1 for _ in range(rank - 1 - axis)))).broadcast_to(type.shape)
         axes = tuple(a if a < axis else -1 if a == axis else a - 1 + more for a in range(rank))
         to.set(0, to.call(GatherKind(axes), [x, aligned], type)[0])
+
+
+def _inside(place: Dim, size: Dim) -> bool:
+    low, high = bounds(place)
+    return low >= 0 and bounds(size - 1 - high)[0] >= 0
 
 
 @dataclass(frozen=True)

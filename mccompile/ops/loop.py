@@ -24,6 +24,7 @@ from ..program.ir import Loop as LoopItem
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, normal_axis
 from .control_flow import copy_into
 
+_COUNTER = -1
 _MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
 
 
@@ -181,7 +182,7 @@ class Scan(Operator):
 
 @dataclass(frozen=True)
 class _Carried:
-    output: int  # of the region
+    output: int  # of the region, or _COUNTER
     carry: Carry
 
 
@@ -261,12 +262,12 @@ class _Writer:
                 self.bind(number, start)  # never changes
             else:
                 self.carry(number, start, output)
+        if counter_input is not None:  # as a number in memory, for operators that compute with it
+            self.carry(counter_input, to.constant(np.array(0, np.int64), "trip"), _COUNTER)
         body: list[Item] = []
-        if counter_input is not None:
-            self.count(counter_input, body)
         made = to.region(0, body, self.views())
         for carried in self.carried:
-            if carried.output >= 0:
+            if carried.output != _COUNTER:
                 body.append(copy_into(carried.carry.next.whole(), made[carried.output], to))
         stacks: dict[int, View] = {}
         for position, (output, axis, backwards) in enumerate(self.collected, len(self.states)):
@@ -275,6 +276,11 @@ class _Writer:
                 assert isinstance(trips, int) and symbolic is not None
                 body.append(copy_into(_slice(stack, axis, symbolic, trips, backwards), made[output], to))
                 stacks[position] = stack
+        more = apply("add", operand(0, i64), literal(1, i64))
+        for carried in self.carried:
+            if carried.output == _COUNTER:  # last, so that nobody needs the old value any more
+                pair = carried.carry
+                body.append(Call(Map(more), (pair.now.whole(),), (pair.next.whole(),), to.provenance))
         carries = [carried.carry for carried in self.carried]
         to.body.append(LoopItem(counter, trips, carries, self.condition, body, to.provenance))
         by_output = {carried.output: carried.carry.last.whole() for carried in self.carried}
@@ -294,13 +300,6 @@ class _Writer:
             return found, self.counter
         high = trips - 1 if isinstance(trips, int) else _MANY
         return Symbol(_counter_name(self.to.provenance[0]), 0, high), None
-
-    def count(self, number: int, body: list[Item]) -> None:
-        """The counter as a number in memory, for operators that compute with it."""
-        self.carry(number, self.to.constant(np.array(0, np.int64), "trip"), -1 - number)
-        carry = self.carried[-1].carry
-        more = apply("add", operand(0, i64), literal(1, i64))
-        body.append(Call(Map(more), (carry.now.whole(),), (carry.next.whole(),), self.to.provenance))
 
     def views(self) -> list[View]:
         return [self.bound[number] for number in range(len(self.region.inputs))]
