@@ -10,6 +10,7 @@ from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kernels.moves import copy
+from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.concat import Concat
 
 
@@ -37,23 +38,28 @@ class ConcatStrided(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
+        if reason:
+            return No(reason)
+        assert isinstance(call.kind, Concat)
+        packed = call.outs[0].buffer.dtype.is_packed
+        return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.kind.axis})
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Concat)
-        y, axis = call.outs[0], call.kind.axis
-        outs, ins = self.parameter_names(call)
+        by_rows = row_by_row(call, *self.parameter_names(call))
+        y, axis = by_rows.outs[0], call.kind.axis
+        outs, ins = by_rows.out_names, by_rows.in_names
         copies = []
         first = 0
-        for name, x in zip(ins, call.ins, strict=True):
+        for name, x in zip(ins, by_rows.ins, strict=True):
             part = y.sliced(axis, 0, x.shape[axis])
             start = first * static(y.strides[axis])
             copies.append(copy(part, x, outs[0], name, start))
             first += static(x.shape[axis])
-        return {"copies": copies}
+        return {"copies": copies, "pointers": by_rows.pointers}
 
     def label(self, call: Call) -> str:
         return f"concat_{len(call.ins)}"

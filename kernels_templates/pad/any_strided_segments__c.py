@@ -13,6 +13,7 @@ from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kernels.loops import Loop, index_c, memory_order
 from mccompile.kernels.moves import move_c, place
+from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.pad import Pad
 
 Segment = tuple[int, int, int | None, int]  # first, count, first of x (or None: the constant), step
@@ -61,16 +62,23 @@ class PadSegments(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
+        if reason:
+            return No(reason)
+        assert isinstance(call.kind, Pad)
+        pads = zip(call.kind.before, call.kind.after, strict=True)
+        free = frozenset(axis for axis, pad in enumerate(pads) if pad == (0, 0))
+        return Needs(rows=frozenset() if call.outs[0].buffer.dtype.is_packed else free)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Pad)
-        x, y, kind = call.ins[0], call.outs[0], call.kind
+        outs, ins = self.parameter_names(call)
+        by_rows = row_by_row(call, outs, ins)
+        x, y, kind = by_rows.ins[0], by_rows.outs[0], call.kind
         dtype = y.buffer.dtype
-        names = self.parameter_names(call)
+        names = list(by_rows.out_names), list(by_rows.in_names)
         axes = _merged(
             [
                 Axis(static(dim), kind.before[axis], kind.after[axis], static(x.strides[axis]), static(y.strides[axis]))
@@ -100,7 +108,13 @@ class PadSegments(Kernel):
         fill = ""
         if kind.mode == "constant":
             fill = load_c(dtype, names[1][1], "0") if len(call.ins) == 2 else literal_c(0, dtype)
-        return {"loops": loops, "segments": segments, "type": dtype.compute_c, "fill": fill}
+        return {
+            "loops": loops,
+            "segments": segments,
+            "type": dtype.compute_c,
+            "fill": fill,
+            "pointers": by_rows.pointers,
+        }
 
     def label(self, call: Call) -> str:
         assert isinstance(call.kind, Pad)

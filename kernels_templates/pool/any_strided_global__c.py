@@ -1,7 +1,8 @@
 """pool over a whole image in portable C: row after row is added to the result, so the image may pass by in a ring.
 
 Sums are kept in the result where its elements can hold them (those of the accumulator's type), else in a workspace.
-The sums of rows are added up in turn, which keeps rounding errors of long sums small.
+Short sums are added up element by element, as over any window; of long ones each row by itself, then the rows, which
+keeps rounding errors small.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kernels.loops import index_c, nest
-from mccompile.kernels.tiles import term_c
+from mccompile.kernels.tiles import LONG, term_c
 from mccompile.kernels.windows import ring_c
 from mccompile.kinds.pool import Pool
 
@@ -88,9 +89,16 @@ class Global(Kernel):
         ]
         loads = [term_c(x.buffer.dtype, "x", index_c([1, 1], x_at, lane * channel), sum_type) for lane in range(lanes)]
 
-        def at(view: Any) -> str:
+        one_batch = y.shape[0] == 1
+
+        def at(view: Any, lane: str = "lane") -> str:
             batch, channel = static(view.strides[0]), static(view.strides[1])
-            return index_c([batch, channel, channel], ["n" if y.shape[0] != 1 else "0", "c", "lane"])
+            return index_c([batch, channel, channel], ["0" if one_batch else "n", "c", lane])
+
+        def sum_at(lane: str) -> str:
+            if call.scratch is None:
+                return at(y, lane)
+            return index_c([channels, 1, 1], ["0" if one_batch else "n", "c", lane])
 
         values = [load_c(v.buffer.dtype, name, at(v)) for v, name in zip(extras, names[1:], strict=True)]
         lines, value = to_statements(kind.epilogue or operand(0, sum_type), ["total", *values], local="v")
@@ -109,9 +117,9 @@ class Global(Kernel):
             "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
             "count": static(product(x.shape[2:])),
             "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
-            "sum_at": index_c([channels, 1, 1], ["n" if y.shape[0] != 1 else "0", "c", "lane"])
-            if call.scratch is not None
-            else at(y),
+            "sum_at": sum_at("lane"),
+            "sum_ats": [sum_at(str(lane)) for lane in range(lanes)],
+            "in_turn": kind.algorithm == "max" or product(x.shape[2:]) <= LONG,
             "lines": lines,
             "store": store_c(y.buffer.dtype, "y", at(y), value),
         }

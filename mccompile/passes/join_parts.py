@@ -37,8 +37,11 @@ def candidates(program: Program) -> list[Call]:
     handed_on = {carry.next for item in walk(program.body) if isinstance(item, Loop) for carry in item.carries}
     return [
         call
-        for call in program.calls()
-        if can_join(call) and call.outs[0].buffer not in handed_on and isinstance(call.outs[0].offset, int)
+        for call in walk(program.body)
+        if isinstance(call, Call)
+        and can_join(call)
+        and call.outs[0].buffer not in handed_on
+        and isinstance(call.outs[0].offset, int)
     ][::-1]
 
 
@@ -94,9 +97,11 @@ class Joiner:
             or buffer.dtype.is_packed
             or any(view.buffer is buffer for _, view in self.program.outputs)
             or sum(other.buffer is buffer for other in call.ins) > 1
-            or (any(other.overlap and other.overlap.base is buffer for other in self.program.buffers())
-            and mode in (STRIDED, PLANES)
-            and not (view.covers_buffer and part.is_dense))
+            or (
+                any(other.overlap and other.overlap.base is buffer for other in self.program.buffers())
+                and mode in (STRIDED, PLANES)
+                and not (view.covers_buffer and part.is_dense)
+            )
         ):
             return False
         inside = {id(item) for item in body}

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..base.dims import static
+from ..kinds.concat import Concat
 from ..kinds.conv import Conv
 from ..kinds.map import Map
+from ..kinds.pad import Pad
 from ..kinds.pool import Pool
 from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, Pull, View, reads, walk, writes
 from ..program.relocate import covers_in_any_order
@@ -95,10 +97,11 @@ def _row_strides(body: Sequence[Item]) -> Strides:
                 _note(known, view, 2)
     for line in (body, list(reversed(body)), body):
         for item in line:
-            if isinstance(item, Call) and isinstance(item.kind, Map):
+            if isinstance(item, Call) and isinstance(item.kind, Map | Concat | Pad):
                 axis = _map_axis(item, known)
                 for view in (*item.outs, *item.ins) if axis is not None else ():
-                    _note(known, view, axis or 0)
+                    if len(view.shape) == len(item.outs[0].shape):
+                        _note(known, view, axis or 0)
     return known
 
 
@@ -144,12 +147,12 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
         if static(out.shape[2]) == 1 and not any(kind.pads) and kind.kernel[0] == call.ins[0].shape[2]:
             takes_all, windows = True, [Window(0)]
-    elif isinstance(kind, Map):
+    elif isinstance(kind, Map | Concat | Pad):
         found = _map_axis(call, known)
         if found is None:
             return None
         axis = found
-        windows += [Window(index) for index in range(len(call.ins))]
+        windows += [Window(index) for index, view in enumerate(call.ins) if len(view.shape) > axis]
     else:
         return None
     draft = replace(call, rows=axis)
@@ -207,13 +210,12 @@ class Chains:
             if any(v.buffer in maker and v.buffer not in inside for v in call.call.ins):
                 return None
             feeds.append(own)
-        tree = _tree(feeds)
+        heights = [call.height for call in calls]
+        tree = _tree(feeds, heights)
         if tree is None:
             return None
-        played = [self._run(first, last, calls, feeds, tree, step)]
-        eager = _eager(feeds, tree, [call.height for call in calls])
-        if eager != tree:
-            played.append(self._run(first, last, calls, feeds, eager, step))
+        trees = [tree, eager] if (eager := _eager(feeds, tree, heights)) != tree else [tree]
+        played = [self._run(first, last, calls, feeds, one, step) for one in trees]
         return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
 
     def _run(
@@ -273,23 +275,43 @@ class Chains:
         return Chain(first, last, rings, sizes, scratch, pulls, sorted(over, key=lambda b: b.name), steps)
 
 
-def _tree(feeds: list[Feeds]) -> list[Feeds] | None:
-    """Who pulls whom: each call but the last once, by the consumer that the deepest path reaches first."""
-    depth = [0] * len(feeds)
-    for number, own in enumerate(feeds):
-        depth[number] = 1 + max((depth[source] for source, _ in own), default=0)
+def _tree(feeds: list[Feeds], heights: list[int]) -> list[Feeds] | None:
+    """Who pulls whom: each call but the last once, by the reader that needs the most rows of it when half of the result
+    is made (of several the one that runs first). None if a call is not read."""
+    count = len(feeds)
+    needs = [0] * count
+    needs[-1] = max(1, heights[-1] // 2)
+    puller: list[tuple[int, Window] | None] = [None] * count
+    for number in range(count - 1, -1, -1):
+        for source, window in feeds[number]:
+            wanted = window.end(needs[number], heights[source])
+            if puller[source] is None or wanted >= needs[source]:
+                needs[source], puller[source] = wanted, (number, window)
     tree: list[Feeds] = [[] for _ in feeds]
-    seen = {len(feeds) - 1}
+    below: list[set[int]] = [{number} for number in range(count)]
+    for number in range(count - 1):
+        found = puller[number]
+        if found is None:
+            return None
+        tree[found[0]].append((number, found[1]))
+        below[found[0]] |= below[number]
+    return [_in_order(own, feeds, below) for own in tree]
 
-    def build(number: int) -> None:
-        for source, window in sorted(feeds[number], key=lambda feed: -depth[feed[0]]):
-            if source not in seen:
-                seen.add(source)
-                tree[number].append((source, window))
-                build(source)
 
-    build(len(feeds) - 1)
-    return tree if len(seen) == len(feeds) else None
+def _in_order(own: Feeds, feeds: list[Feeds], below: list[set[int]]) -> Feeds:
+    """What one call pulls, such that rows that one branch makes and another one reads are made first."""
+    left = sorted(own, key=lambda feed: -len(below[feed[0]]))
+    ordered: Feeds = []
+    while left:
+
+        def waits(number: int) -> bool:
+            read = {source for inner in below[number] for source, _ in feeds[inner]}
+            return any(other != number and read & below[other] for other, _ in left)
+
+        chosen = next((feed for feed in left if not waits(feed[0])), left[0])
+        ordered.append(chosen)
+        left.remove(chosen)
+    return ordered
 
 
 def _eager(feeds: list[Feeds], tree: list[Feeds], heights: list[int]) -> list[Feeds]:

@@ -1,0 +1,49 @@
+"""Row by row for kernels that only move elements: pointers to the row in hand, and operands of one row.
+
+Invariant: what a kernel prints for one row of a call that does not run by rows is right for each row of one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..base.dims import static
+from ..program.ir import Call, View
+from .loops import index_c
+from .windows import ring_c
+
+
+@dataclass(frozen=True)
+class RowByRow:
+    """The views and pointers to print with; `pointers` are declared inside the loop over rows, if there is one."""
+
+    outs: tuple[View, ...]
+    ins: tuple[View, ...]
+    out_names: tuple[str, ...]
+    in_names: tuple[str, ...]
+    pointers: tuple[str, ...]
+
+
+def row_by_row(call: Call, out_names: Sequence[str], in_names: Sequence[str]) -> RowByRow:
+    axis = call.rows
+    if axis is None:
+        return RowByRow(call.outs, call.ins, tuple(out_names), tuple(in_names), ())
+    pointers: list[str] = []
+
+    def one_row(views: tuple[View, ...], names: Sequence[str], const: str) -> tuple[tuple[View, ...], tuple[str, ...]]:
+        cut, found = [], []
+        for view, name in zip(views, names, strict=True):
+            if len(view.shape) <= axis:  # a scalar beside the tensors
+                cut.append(view)
+                found.append(name)
+                continue
+            cut.append(view.sliced(axis, 0, 1))
+            found.append(f"{name}_row")
+            at = index_c([static(view.strides[axis])], [ring_c("row", view.lines)])
+            pointers.append(f"{const}{view.buffer.dtype.storage_c} *{name}_row = {name} + {at};")
+        return tuple(cut), tuple(found)
+
+    outs, outs_found = one_row(call.outs, out_names, "")
+    ins, ins_found = one_row(call.ins, in_names, "const ")
+    return RowByRow(outs, ins, outs_found, ins_found, tuple(pointers))
