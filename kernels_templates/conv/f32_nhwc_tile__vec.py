@@ -104,7 +104,9 @@ class ChannelsLastTile(Kernel):
             case = _case(f"epilogue_{name}", kind, (1, 3, 6, 17), (19, 3, 3, 3))
             ins, permute = (*case.ins, TensorType(f32, shape)), {**case.permute, 2: (0, 2, 3, 1)}
             cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
-        return cases
+        x, one = operand(0, f32), literal(1, f32)
+        silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
+        return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]

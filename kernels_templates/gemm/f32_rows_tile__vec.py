@@ -82,7 +82,9 @@ class RowsTile(Kernel):
         for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
             case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
-        return cases
+        x, one = operand(0, f32), literal(1, f32)
+        silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
+        return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = _kind(call), call.outs[0]

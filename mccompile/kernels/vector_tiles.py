@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from ..base.dtypes import f32
@@ -19,12 +19,13 @@ from ..expr.ir import Expr, operand
 from ..expr.vector_c import to_vector_statements, uses_math
 from ..program.ir import Call
 from ..targets.api import Target
+from .loops import index_c
 from .tiles import Range
 
 FLOAT = 4  # bytes
 SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
-OF_POINTS = 28 << 10  # bytes of that cache that the inputs of a tile may take
+OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
 
 
@@ -123,7 +124,7 @@ def _without_collisions(step_bytes: int) -> int:
     """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
     if not step_bytes:
         return MAX_POINTS
-    room = max(OF_POINTS // step_bytes, 4)
+    room = max(OF_POINTS // step_bytes, 7)
     lines = step_bytes // LINE
     if step_bytes % LINE:
         return room
@@ -167,6 +168,11 @@ class Reference:
 
     def offset(self, point: int) -> int:
         return point // self.width * self.row + point % self.width * self.point
+
+    def along(self, counters: Sequence[str]) -> Reference:
+        """The same at the point that counters of rows and columns of the tile say."""
+        steps = [self.row if name == "row" else self.point for name in counters]
+        return self if self.stays else replace(self, index=index_c([1, *steps], [self.index, *counters]))
 
     @property
     def stays(self) -> bool:
@@ -242,17 +248,38 @@ def epilogue_statements(
         if extra.stays:
             for vector in range(vectors if extra.lane else 1):
                 hoisted.append(f"const mcc_{of} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
+
+    def finished(element: str, y: Reference, extras: Sequence[Reference], point: int, vector: int) -> list[str]:
+        operands = [element]
+        for extra in extras:
+            operands.append(
+                load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
+            )
+        lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
+        step = y.offset(point) + vector * lanes
+        place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
+        part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
+        store = f"mcc_store{part}{value});"
+        return ["{", *lines, store, "}"] if lines else [store]
+
+    if expr is None or not uses_math(expr) or points == 1:
+        for point in range(points):
+            for vector in range(vectors):
+                stores += finished(f"a{point}_{vector}", y, extras, point, vector)
+        return tuple(hoisted), tuple(stores)
+
+    # Long expressions are written once and run in a loop over the points, whose sums wait in memory.
+    stores.append(f"mcc_{of} sums[{points * vectors}];")
     for point in range(points):
-        for vector in range(vectors):
-            operands = [f"a{point}_{vector}"]
-            for extra in extras:
-                operands.append(
-                    load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
-                )
-            lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
-            step = y.offset(point) + vector * lanes
-            place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
-            part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
-            store = f"mcc_store{part}{value});"
-            stores += ["{", *lines, store, "}"] if lines else [store]
-    return tuple(hoisted), tuple(stores)
+        stores += [f"sums[{point * vectors + vector}] = a{point}_{vector};" for vector in range(vectors)]
+    width = min(y.width, points)
+    counters = [name for name, count in (("row", points // width), ("column", width)) if count > 1]
+    for name, count in (("row", points // width), ("column", width)):
+        if count > 1:
+            stores.append(f"for (mcc_index {name} = 0; {name} < {count}; ++{name}) {{")
+    along = [reference.along(counters) for reference in (y, *extras)]
+    number = index_c([width * vectors if name == "row" else vectors for name in counters], counters)
+    for vector in range(vectors):
+        element = f"sums[{number} + {vector}]" if vector else f"sums[{number}]"
+        stores += finished(element, along[0], along[1:], 0, vector)
+    return tuple(hoisted), (*stores, *("}" for _ in counters))

@@ -20,21 +20,41 @@
 
 #include "mcc_vec.h"
 
-#define MCC_VECMATH(N)                                                                                                 \
-    /* 2 to the power of a whole number from -126 to 127 */                                                            \
-    MCC_VEC_INLINE mcc_f32x##N mcc_power_of_two_f32x##N(mcc_i32x##N n)                                                 \
+/* p * 2^n for a whole number n within -160..160: in two factors, as 2^n itself may leave the range of floats. */
+#define MCC_VEC_SCALE(N)                                                                                               \
+    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
     {                                                                                                                  \
-        return (mcc_f32x##N)((n + mcc_set_i32x##N(127)) << 23);                                                        \
+        const mcc_f32x##N number = mcc_select_f32x##N((mcc_i32x##N)(n == n), n, mcc_set_f32x##N(0.0f));                \
+        const mcc_i32x##N whole = __builtin_convertvector(number, mcc_i32x##N), half = whole >> 1;                     \
+        const mcc_i32x##N bias = mcc_set_i32x##N(127);                                                                 \
+        return p * (mcc_f32x##N)((half + bias) << 23) * (mcc_f32x##N)((whole - half + bias) << 23);                    \
     }                                                                                                                  \
-    /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). 2^n in two factors, so that it may leave the\
-       range of floats. The bounds leave n within -150..128. */                                                        \
+    typedef float mcc_f32x##N##_scale
+
+#if defined(__AVX512VL__)
+MCC_VEC_INLINE mcc_f32x4 mcc_scale_f32x4(mcc_f32x4 p, mcc_f32x4 n) { return (mcc_f32x4)_mm_scalef_ps(p, n); }
+MCC_VEC_INLINE mcc_f32x8 mcc_scale_f32x8(mcc_f32x8 p, mcc_f32x8 n) { return (mcc_f32x8)_mm256_scalef_ps(p, n); }
+#else
+MCC_VEC_SCALE(4);
+#if defined(__AVX__)
+MCC_VEC_SCALE(8);
+#endif
+#endif
+#if defined(__AVX512F__)
+MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
+{
+    return (mcc_f32x16)_mm512_maskz_scalef_ps((__mmask16)-1, (__m512)p, (__m512)n);
+}
+#endif
+
+#define MCC_VECMATH(N)                                                                                                 \
+    /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). The bounds leave n within                  \
+       -151..129. */                                                                                                   \
     MCC_VEC_INLINE mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                          \
     {                                                                                                                  \
         const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
         const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-104.5f));                                    \
         const mcc_f32x##N whole = mcc_round_even_f32x##N(in * mcc_set_f32x##N(1.44269504f));                           \
-        const mcc_f32x##N safe = mcc_select_f32x##N((mcc_i32x##N)(whole == whole), whole, mcc_set_f32x##N(0.0f));      \
-        const mcc_i32x##N n = __builtin_convertvector(safe, mcc_i32x##N), half = n >> 1;                               \
         const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
         const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
         mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
@@ -44,7 +64,7 @@
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
         p = mcc_fma_f32x##N(p, r * r, r) + mcc_set_f32x##N(1.0f);                                                      \
-        return p * mcc_power_of_two_f32x##N(half) * mcc_power_of_two_f32x##N(n - half);                                \
+        return mcc_scale_f32x##N(p, whole);                                                                            \
     }                                                                                                                  \
     /* exp(x) - 1 = x + x^2 * p(x) for |x| <= log(2)/2, the same polynomial; further out nothing cancels. */           \
     MCC_VEC_INLINE mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                        \
