@@ -56,14 +56,14 @@ def kernel_files(plan: Plan) -> dict[str, str]:
                 "use": comment(show(step.provenance)) + (f" and {count - 1} more" if count > 1 else ""),
             }
         )
-    headers = sorted({h for f in plan.functions for h in f.kernel.headers(f.call)})
     body = "\n".join(str(f["text"]) for f in functions)
+    headers = {h for f in plan.functions for h in f.kernel.headers(f.call)} | _headers_of(body)
     context = {
         "prefix": plan.prefix,
         "guard": plan.prefix.upper(),
         "functions": functions,
-        "headers": _standard_headers(body) + headers,
-        "math": bool(re.search(r"\bmcc_(?!index\b)\w+\(", body)),
+        "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
+        "headers": sorted(h for h in headers if not h.startswith("mcc_")),
     }
     return {
         f"{plan.prefix}_kernels.h": render(TEMPLATES / "kernels.h.j2", context),
@@ -71,17 +71,19 @@ def kernel_files(plan: Plan) -> dict[str, str]:
     }
 
 
-def _standard_headers(text: str) -> list[str]:
-    """The standard headers whose names occur."""
+def _headers_of(text: str) -> set[str]:
+    """The headers whose names occur in generated C."""
     words = set(re.findall(r"\b[A-Za-z_]\w*\b", text))
     calls = set(re.findall(r"\b([a-z]\w*)\(", text))
-    headers = []
+    headers = set()
     if words & {"FLT_MAX", "DBL_MAX", "FLT_MIN", "DBL_MIN", "FLT_EPSILON"}:
-        headers.append("float.h")
+        headers.add("float.h")
     if words & {"INFINITY", "NAN"} or any(re.fullmatch(_LIBM, call) for call in calls):
-        headers.append("math.h")
+        headers.add("math.h")
     if calls & {"memcpy", "memmove", "memset"}:
-        headers.append("string.h")
+        headers.add("string.h")
+    if any(call.startswith("mcc_") for call in calls):
+        headers.add("mcc_math.h")
     return headers
 
 
