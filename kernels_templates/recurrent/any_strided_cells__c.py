@@ -1,7 +1,8 @@
 """recurrent in portable C: one cell after the other, the sums of all its gates in one loop over the state.
 
-The state lies in the workspace, in the type that is computed in. The result of a cell must not be seen by the others of the same step, so two
-states take turns; a gru that resets before the product needs the reset state of all cells first, and updates in place.
+The state lies in the workspace, in the type that is computed in. The result of a cell must not be seen by the others of
+the same step, so two states take turns; a gru that resets before the product needs the reset state of all cells first,
+and updates in place.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class StridedCells(Kernel):
         x = operand(0, f32)
         sigmoid, tanh, relu = _sigmoid(f32), apply("tanh", x), apply("max", x, literal(0, f32))
         every = ("bias", "h0", "c0", "peepholes", "lengths")
-        both = (False, True)
+        both, three, usual = (False, True), ("y", "h", "c"), (sigmoid, tanh, tanh)
         return [
             _case("rnn", Recurrent(RNN, (tanh,), f32), 5, 1, 7),
             _case("rnn_both", Recurrent(RNN, (relu,), f32, both, ("bias", "h0"), ("y", "h"), clip=0.5), 4, 3, 5),
@@ -60,8 +61,8 @@ class StridedCells(Kernel):
                 4, 3, 5,
             ),
             _case("lstm", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y", "h", "c")), 5, 1, 8),
-            _case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, ("y", "h", "c"), clip=1.5), 4, 3, 5),
-            _case("lstm_coupled", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
+            _case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, three, clip=1.5), 4, 3, 5),
+            _case("lstm_coupled", Recurrent(LSTM, usual, f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
             _case("lstm_f16", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",)), 3, 1, 4, f16),
             _case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
         ]  # fmt: skip

@@ -83,7 +83,7 @@ class StridedWalk(Kernel):
 
 
 def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:
-    """Two trees over three features: a node with two leaves, and a chain of two nodes; the leaves have one weight or two."""
+    """Two trees over three features: a node with two leaves, and a chain of two; leaves have one weight or two."""
     dtype = f64 if wide else f32
     position = i32 if wide else i16
     vector = [TensorType(position, (n,)) for n in (2, 8, 8, 8, 6)]

@@ -338,7 +338,7 @@ class NodeReader:
     def _replace_impossible(
         self, node: NodeProto, branches: list[Graph | None], apart: list[Findings], scope: Scope
     ) -> None:
-        """A branch whose sizes do not fit together ends the run with an error, if the other one is right: exporters leave
+        """A branch whose sizes do not fit ends the run with an error, if the other one is right: exporters leave
         branches in a model that are never taken for its sizes."""
         for number, findings in enumerate(apart):
             other = branches[1 - number]
@@ -346,7 +346,10 @@ class NodeReader:
                 graph = Graph("impossible")
                 types = [value.type for value in other.outputs]
                 op = Impossible(findings.first_reason, tuple(t.dtype for t in types), tuple(t.shape for t in types))
-                results = [Value(self._unique(f"{value.name}/impossible", scope, True), Fact(value.type)) for value in other.outputs]
+                results = [
+                    Value(self._unique(f"{value.name}/impossible", scope, True), Fact(value.type))
+                    for value in other.outputs
+                ]
                 graph.add(Node(op, [], results, (scope.origin(node),)))
                 graph.outputs += results
                 branches[number] = graph

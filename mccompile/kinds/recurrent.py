@@ -1,13 +1,15 @@
 """recurrent: a layer of recurrent cells over a whole sequence; what the cells get from the inputs is computed before.
 
-For every direction d, batch b and time t, in the order of the direction, with G gates per cell (rnn 1; gru z, r, h; lstm i, o, f, c):
+For every direction d, batch b and time t, in the order of the direction, with the gates of the cell (rnn has one;
+gru z, r, h; lstm i, o, f, c):
 
     gate = activation(clip(x[t, b, d, gate] + r[d, gate] . h + bias[d, gate]))
 
-and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions, gates*hidden, hidden]; then, where
-`uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch, hidden], peepholes [directions, 3*hidden], lengths [batch].
-Results, where `gives` names them: y [time, directions, batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives
-zeros, and its last state is the one at its end.
+and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions,
+gates*hidden, hidden]; then, where `uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch,
+hidden], peepholes [directions, 3*hidden], lengths [batch]. Results, where `gives` names them: y [time, directions,
+batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives zeros, and its last state is the one at
+its end.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Recurrent(Kind):
             return f"x {x} and r {r} are not of a recurrent layer"
         time, batch, directions, rows = x.shape
         hidden = r.shape[2]
-        if rows != hidden * GATES[self.cell] or r.shape != (directions, rows, hidden) or directions != len(self.backwards):
+        if rows != hidden * GATES[self.cell] or r.shape != (directions, rows, hidden):
+            return f"x {x} and r {r} do not fit together"
+        if directions != len(self.backwards):
             return f"x {x} and r {r} do not fit together"
         state = (directions, batch, hidden)
         wanted = {

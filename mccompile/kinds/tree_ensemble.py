@@ -1,8 +1,9 @@
 """tree_ensemble: rows of features go down decision trees; the weights at the leaves they reach are combined per target.
 
-Operands: x [rows, features]; roots [trees]; per node: feature (-1 at a leaf), threshold, yes and no (where to go; at a leaf the first of its
-weights and the one after the last); per weight: target and weight; then, where `uses` names them: modes (index into MODES, where nodes differ)
-and missing (is the branch of a NaN the yes one?). The result is [rows, targets]; a target that no leaf speaks of is 0.
+Operands: x [rows, features]; roots [trees]; per node: feature (-1 at a leaf), threshold, yes and no (where to go; at a
+leaf the first of its weights and the one after the last); per weight: target and weight; then, where `uses` names them:
+modes (index into MODES, where nodes differ) and missing (is the branch of a NaN the yes one?). The result is [rows,
+targets]; a target that no leaf speaks of is 0.
 """
 
 from __future__ import annotations

@@ -207,8 +207,7 @@ class ArrayFeatureExtractor(Prepared):
 
 @dataclass(frozen=True)
 class OneHotEncoder(Prepared):
-    """A column for every category; with `zeros` a value that is none of them gives zeros, which is the only way that can
-    be compiled."""
+    """A column for every category; a value that is none of them gives zeros, or could not be compiled."""
 
     name = "OneHotEncoder"
     versions = (1,)

@@ -158,7 +158,7 @@ KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 class Machine(Operator):
-    """Operands: x, support vectors [vectors, features] (of a linear model: its coefficients), and what the machine needs."""
+    """Operands: x, support vectors [vectors, features] (of a linear model: its coefficients), and then each its own."""
 
     domain = "ai.onnx.ml"
     kernel: str

@@ -62,10 +62,13 @@ class Loop(Operator):
             raise Invalid(f"the condition is {site.type(1)}, not one bool")
         if states < 0 or len(body.inputs) != 2 + states or len(body.outputs) < 1 + states:
             raise Invalid(
-                f"with {max(states, 0)} carried values its body has {len(body.inputs)} inputs and {len(body.outputs)} outputs"
+                f"with {max(states, 0)} carried values its body has {len(body.inputs)} inputs "
+                f"and {len(body.outputs)} outputs"
             )
         if body.outputs[0].type.dtype is not bool_ or body.outputs[0].type.count != 1:
             raise Invalid(f"its body gives {body.outputs[0].type} as the condition, not one bool")
+        if not site.has(0) and not _ends_early(site, body):
+            raise Invalid("it has no trip count, and its condition is always true: it never ends")
         _check_states([site.type(2 + n) for n in range(states)], body.outputs[1 : 1 + states])
 
     def exact_trips(self, site: Site, body: Graph) -> int:
@@ -374,7 +377,7 @@ def _check_states(initial: Sequence[TensorType], after: Sequence[Value]) -> None
             raise Invalid(f"carried value {number} is {before} before the loop and {value.type} after a trip")
         if before != value.type:
             raise Unsupported(
-                f"carried value {number} is {before} before the loop and {value.type} after a trip; sizes that change from trip "
-                "to trip cannot be planned",
+                f"carried value {number} is {before} before the loop and {value.type} after a trip; sizes that change "
+                "from trip to trip cannot be planned",
                 "carry a tensor of the largest size, and a number that says how much of it is used",
             )

@@ -1,4 +1,4 @@
-"""RNN, GRU, LSTM: one matrix product for what the inputs give to all gates at all times, then a loop of cells over the sequence.
+"""RNN, GRU, LSTM: one matrix product for what the inputs give to all gates at all times, then cells over the sequence.
 
 Both directions run in one call, unless their activations differ.
 """
@@ -40,7 +40,8 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
 
 @dataclass(frozen=True)
 class Layer(Operator):
-    """What the three have in common. Operands: x, w, r, bias, sequence_lens, initial_h; of an LSTM also initial_c, peepholes."""
+    """What the three have in common. Operands: x, w, r, bias, sequence_lens, initial_h; of an LSTM also initial_c and
+    peepholes."""
 
     cell: ClassVar[str] = ""
     usual: ClassVar[tuple[str, ...]] = ()  # activations
@@ -96,7 +97,7 @@ class Layer(Operator):
         each = len(self.usual)
         if len(names) != each * directions or any(name not in _ACTIVATIONS for name in names):
             raise Invalid(
-                f"activations are {', '.join(self.activations)}; {each * directions} of those that ONNX names are needed"
+                f"activations are {', '.join(self.activations)}; {each * directions} that ONNX names are needed"
             )
         alphas, betas = list(self.activation_alpha), list(self.activation_beta)
         found = []
@@ -129,8 +130,8 @@ class Layer(Operator):
                 outs.append(self.turned(part, position))
             self.layer(to, own, (back,), wanted, outs, d)
             parts.append(outs)
-        for number, position in enumerate(wanted):
-            pieces = [self.turned_back(outs[number], position) for outs in parts]
+        for place, position in enumerate(wanted):
+            pieces = [self.turned_back(outs[place], position) for outs in parts]
             to.set(position, to.call(Concat(self.direction_axis(position)), pieces, to.type(position))[0])
 
     def direction_axis(self, position: int) -> int:

@@ -1,4 +1,4 @@
-"""What classifiers and regressors of ai.onnx.ml do with their sums: transformed into scores, and the label of the best."""
+"""What classifiers and regressors of ai.onnx.ml make of their sums: scores, and the label of the best."""
 
 from __future__ import annotations
 

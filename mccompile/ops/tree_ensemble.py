@@ -1,12 +1,14 @@
 """TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble of ai.onnx.ml: decision trees.
 
-Reading a node turns its attributes into constant operands (tables of nodes and of weights at leaves), so what was learnt lies in the blob.
+Reading a node turns its attributes into constant operands (tables of nodes and of weights at leaves): what was learnt
+lies in the blob.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,7 +42,7 @@ _FIRST = 1  # operand 0 is x; then come the tables in the order of the kind, the
 
 @dataclass
 class Forest:
-    """Trees on their way into tables. `yes` and `no` of a leaf are the first of its weights and the one after the last."""
+    """Trees on their way into tables. `yes` and `no` of a leaf: the first of its weights and the one after the last."""
 
     roots: list[int] = field(default_factory=list)
     feature: list[int] = field(default_factory=list)
@@ -114,8 +116,8 @@ class Forest:
             arrays.append(np.array(self.missing, np.uint8))
         if base:
             arrays.append(np.array(base).astype(dtype.numpy))
-        for number, array in enumerate(arrays, _FIRST):
-            node.set_input(number, node.constant(array))
+        for place, array in enumerate(arrays, _FIRST):
+            node.set_input(place, node.constant(array))
         uses = ("modes",) * mixed + ("missing",) * any(self.missing)
         return {"mode": MODES[inner[0]] if inner and not mixed else MODES[0], "uses": uses, "base": len(base)}
 
@@ -243,8 +245,8 @@ class TreeEnsembleRegressor(Trees):
 
 @dataclass(frozen=True)
 class TreeEnsembleClassifier(Trees):
-    """With two labels whose leaves speak of one class only, the sum is the score of that class; of the other one it is 1 minus
-    that where all weights are probabilities, and its negative otherwise (`positive`)."""
+    """With two labels whose leaves speak of one class only, the sum is the score of that class; of the other one it is
+    1 minus that where all weights are probabilities, and its negative otherwise (`positive`)."""
 
     name = "TreeEnsembleClassifier"
     domain = "ai.onnx.ml"
@@ -415,7 +417,7 @@ def _read_ensemble(attributes: dict[str, Any]) -> Forest:
             raise Invalid(f"node {number} has mode {mode} and the set {values}")
         test = MODES.index("EQ") if mode == _MEMBER else mode
         chain = [forest.branch(int(feature[number]), value, test, int(missing[number])) for value in values]
-        for position, following in zip(chain, chain[1:], strict=False):
+        for position, following in pairwise(chain):
             forest.no[position] = following
         return chain
 

@@ -34,7 +34,7 @@ def _one(label: str, op: str, present: str = "", direction: str = "forward", **a
         "peepholes": _floats(d, 3 * HIDDEN),
     }
     names = list(optional) if op == "LSTM" else list(optional)[:3]
-    ins = [_floats(*x), _floats(d, rows, SIZE), _floats(d, rows, HIDDEN)]
+    ins: list[np.ndarray | None] = [_floats(*x), _floats(d, rows, SIZE), _floats(d, rows, HIDDEN)]
     ins += [optional[name] if name in present.split() else None for name in names]
     while ins[-1] is None:
         ins.pop()
@@ -94,7 +94,8 @@ def test_batches_first_is_the_same_with_axes_in_another_order(op: str) -> None:
     want = [outcome.want for outcome in outcomes(14, [first])["a"]]
     from onnx import helper
 
-    node = helper.make_node(op, ["x", "w", "r", "b", "", "h0"], [f"y{i}" for i in range(second.outs)], **second.attributes)
+    outs = [f"y{i}" for i in range(second.outs)]
+    node = helper.make_node(op, ["x", "w", "r", "b", "", "h0"], outs, **second.attributes)
     got = backend.run_node(node, [x, w, r, bias, h0], opset_version=14)
     np.testing.assert_allclose(got[0], want[0].transpose(2, 0, 1, 3), rtol=1e-4, atol=1e-5)
     for have, expected in zip(got[1:], want[1:], strict=True):

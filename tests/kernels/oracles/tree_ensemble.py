@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ TESTS = (operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operat
 def oracle(kind: TreeEnsemble, *arrays: np.ndarray) -> np.ndarray:
     given = dict(zip(kind.names, arrays, strict=True))
     x, weight = given["x"], given["weight"]
-    found = [[[] for _ in range(4)] for _ in x]
+    found: list[list[list[float]]] = [[[] for _ in range(4)] for _ in x]
     for row, features in enumerate(x):
         for root in given["roots"]:
             node = int(root)
@@ -29,5 +30,11 @@ def oracle(kind: TreeEnsemble, *arrays: np.ndarray) -> np.ndarray:
             for leaf in range(given["yes"][node], given["no"][node]):
                 found[row][given["target"][leaf]].append(weight[leaf])
     trees = len(given["roots"])
-    combine = {"sum": sum, "average": lambda w: sum(w) / trees, "min": min, "max": max}[kind.combine]
+    ways: dict[str, Callable[[list[float]], float]] = {
+        "sum": sum,
+        "average": lambda w: sum(w) / trees,
+        "min": min,
+        "max": max,
+    }
+    combine = ways[kind.combine]
     return np.array([[combine(w) if w else 0 for w in targets] for targets in found], weight.dtype)

@@ -1,0 +1,260 @@
+"""If, Loop and Scan against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from mccompile import backend
+from mccompile.base.errors import MccError
+from tests.small_models import compiled
+
+Typed = Sequence[tuple[str, int, Sequence[int]]]
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+CHANCE = np.random.default_rng(7)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return CHANCE.uniform(-1, 1, shape).astype(np.float32)
+
+
+def node(op: str, ins: str, outs: str, **attributes: Any) -> NodeProto:
+    names = [name if name != "-" else "" for name in ins.split()]
+    return helper.make_node(op, names, outs.split(), name=f"{outs.split()[0]}/{op}", **attributes)
+
+
+def graph(nodes: Sequence[NodeProto], ins: Typed, outs: Typed, **constants: np.ndarray) -> GraphProto:
+    inputs, outputs = ([helper.make_tensor_value_info(*typed) for typed in side] for side in (ins, outs))
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    return helper.make_graph(nodes, "net", inputs, outputs, tensors)
+
+
+def model(nodes: Sequence[NodeProto], ins: Typed, outs: Typed, **constants: np.ndarray) -> ModelProto:
+    whole = graph(nodes, ins, outs, **constants)
+    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made)
+    return made
+
+
+def agrees(made: ModelProto, *feeds: Sequence[np.ndarray]) -> None:
+    """With and without the optional passes, and whatever lay in the memory before."""
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    names = [value.name for value in made.graph.input]
+    for optimize in (True, False):
+        prepared = backend.prepare(made, optimize=optimize)
+        for arrays in (*feeds, *feeds):
+            feed = dict(zip(names, arrays, strict=True))
+            wants = session.run(None, feed)
+            for got, want in zip(prepared.run(feed), wants, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+# -- If
+
+
+def _branches(then: NodeProto, otherwise: NodeProto, shape: Sequence[int] = (2, 3)) -> NodeProto:
+    return node(
+        "If", "c", "r",
+        then_branch=graph([then], [], [("t", FLOAT, shape)]),
+        else_branch=graph([otherwise], [], [("e", FLOAT, shape)]),
+    )  # fmt: skip
+
+
+def test_one_branch_runs_and_both_write_the_same_result() -> None:
+    choice = _branches(node("Mul", "h x", "t"), node("Identity", "h", "e"))
+    made = model(
+        [node("Exp", "x", "h"), choice, node("Add", "r h", "y")],
+        [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, (2, 3))],
+    )  # fmt: skip
+    agrees(made, (floats(2, 3), np.array(True)), (floats(2, 3), np.array(False)))
+
+
+def test_branches_inside_of_branches() -> None:
+    inner = node(
+        "If", "d", "t",
+        then_branch=graph([node("Neg", "x", "a")], [], [("a", FLOAT, (2, 3))]),
+        else_branch=graph([node("Identity", "w", "b")], [], [("b", FLOAT, (2, 3))]),
+    )  # fmt: skip
+    made = model(
+        [_branches(inner, node("Abs", "x", "e")), node("Identity", "r", "y")],
+        [("x", FLOAT, (2, 3)), ("c", BOOL, ()), ("d", BOOL, ())], [("y", FLOAT, (2, 3))], w=floats(2, 3),
+    )  # fmt: skip
+    agrees(made, *((floats(2, 3), np.array(c), np.array(d)) for c in (True, False) for d in (True, False)))
+
+
+def test_results_of_two_shapes_are_refused() -> None:
+    then = graph([node("Identity", "x", "t")], [], [("t", FLOAT, (2, 3))])
+    otherwise = graph([node("Transpose", "x", "e", perm=[1, 0])], [], [("e", FLOAT, (3, 2))])
+    choice = node("If", "c", "y", then_branch=then, else_branch=otherwise)
+    made = helper.make_model(
+        graph([choice], [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, ("a", "b"))]),  # type: ignore[list-item]
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+    with pytest.raises(MccError, match=r"f32\[2,3\] in one branch and f32\[3,2\] in the other"):
+        backend.prepare(made)
+
+
+def test_a_branch_that_cannot_run_ends_the_run_with_an_error() -> None:
+    """Exporters leave branches in a model that do not fit its sizes and are never taken."""
+    choice = _branches(node("Neg", "x", "t"), node("MatMul", "x x", "e"))
+    made = model([choice, node("Identity", "r", "y")], [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, (2, 3))])
+    prepared = backend.prepare(made)
+    x = floats(2, 3)
+    np.testing.assert_array_equal(prepared.run((x, np.array(True)))[0], -x)
+    with pytest.raises(MccError, match="cannot run the branch"):
+        prepared.run((x, np.array(False)))
+
+
+# -- Loop
+
+
+def _loop(trips: int | None, ends: bool = False, collects: bool = True) -> ModelProto:
+    """h <- relu(h w), until a sum gets large if it `ends`; collects h + x."""
+    nodes = [
+        node("MatMul", "h w", "hw"),
+        node("Relu", "hw", "h2"),
+        node("ReduceSum", "h2", "s", keepdims=0),
+        node("Less", "s limit", "small"),
+        node("Identity", "small" if ends else "c", "c2"),
+        node("Add", "h2 x", "o"),
+    ]
+    outs: list[tuple[str, int, Sequence[int]]] = [("c2", BOOL, ()), ("h2", FLOAT, (2, 4))]
+    results: list[tuple[str, int, Sequence[int]]] = [("y", FLOAT, (2, 4))]
+    if collects:
+        outs.append(("o", FLOAT, (2, 4)))
+        results.append(("all", FLOAT, (trips or 0, 2, 4)))
+    body = graph(nodes, [("i", INT64, ()), ("c", BOOL, ()), ("h", FLOAT, (2, 4))], outs)
+    constants = {"w": floats(4, 4), "limit": np.array(2.5, np.float32), "true": np.array(True)}
+    ins: list[tuple[str, int, Sequence[int]]] = [("x", FLOAT, (2, 4))]
+    if trips is None:
+        ins.append(("M", INT64, ()))
+    else:
+        constants["M"] = np.array(trips)
+    around = [node("Exp", "x", "e"), node("Loop", "M true e", "r all" if collects else "r", body=body)]
+    return model([*around, node("Neg", "r", "y")], ins, results, **constants)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_a_known_number_of_trips(trips: int) -> None:
+    agrees(_loop(trips), (floats(2, 4),))
+
+
+def test_the_number_of_trips_is_an_input() -> None:
+    agrees(_loop(None, collects=False), *((floats(2, 4), np.array(trips)) for trips in (0, 1, 2, 5)))
+
+
+@pytest.mark.parametrize("trips", [1, 9])
+def test_a_condition_ends_the_loop(trips: int) -> None:
+    agrees(_loop(trips, ends=True, collects=False), (floats(2, 4),), (floats(2, 4) / 8,))
+
+
+def test_loops_in_loops_with_values_that_change_places() -> None:
+    inner = graph(
+        [
+            node("Add", "g half_h", "g1"),
+            node("Cast", "j", "fj", to=FLOAT),
+            node("Add", "g1 fj", "g2"),
+            node("Gather", "x j", "row", axis=0),
+            node("Add", "g2 row", "g3"),
+            node("Identity", "d", "d2"),
+        ],
+        [("j", INT64, ()), ("d", BOOL, ()), ("g", FLOAT, (4,))],
+        [("d2", BOOL, ()), ("g3", FLOAT, (4,))],
+    )
+    outer = graph(
+        [
+            node("Mul", "h half", "half_h"),
+            node("Loop", "M2 - half_h", "g_last", body=inner),
+            node("Cast", "i", "fi", to=FLOAT),
+            node("Add", "g_last fi", "h2"),
+            node("Identity", "c", "c2"),
+            node("Add", "k h", "k2"),
+            node("Identity", "k", "k_old"),
+        ],
+        [("i", INT64, ()), ("c", BOOL, ()), ("h", FLOAT, (4,)), ("k", FLOAT, (4,))],
+        [("c2", BOOL, ()), ("k2", FLOAT, (4,)), ("h2", FLOAT, (4,)), ("k_old", FLOAT, (4,))],
+    )
+    for first, second in ((3, 4), (4, 3), (1, 3), (3, 1)):
+        made = model(
+            [node("Relu", "x0", "r"), node("Loop", "M1 - r r", "a b all", body=outer)],
+            [("x0", FLOAT, (4,)), ("x", FLOAT, (5, 4))],
+            [("a", FLOAT, (4,)), ("b", FLOAT, (4,)), ("all", FLOAT, (first, 4))],
+            M1=np.array(first), M2=np.array(second), half=np.array(0.5, np.float32),
+        )  # fmt: skip
+        agrees(made, (floats(4), floats(5, 4)))
+
+
+def test_sizes_that_change_from_trip_to_trip_are_refused() -> None:
+    body = graph(
+        [node("Concat", "h h", "h2", axis=0), node("Identity", "c", "c2")],
+        [("i", INT64, ()), ("c", BOOL, ()), ("h", FLOAT, (2,))],
+        [("c2", BOOL, ()), ("h2", FLOAT, (4,))],
+    )
+    whole = graph([node("Loop", "M - x", "y", body=body)], [("x", FLOAT, (2,))], [("y", FLOAT, (16,))], M=np.array(3))
+    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", 17)])
+    with pytest.raises(MccError, match="from trip to trip"):
+        backend.prepare(made)
+
+
+def test_a_loop_without_end_is_refused() -> None:
+    body = graph(
+        [node("Neg", "h", "h2"), node("Identity", "c", "c2")],
+        [("i", INT64, ()), ("c", BOOL, ()), ("h", FLOAT, (2,))],
+        [("c2", BOOL, ()), ("h2", FLOAT, (2,))],
+    )
+    made = model([node("Loop", "- - x", "y", body=body)], [("x", FLOAT, (2,))], [("y", FLOAT, (2,))])
+    with pytest.raises(MccError, match="never ends"):
+        backend.prepare(made)
+
+
+# -- Scan
+
+
+def _scan(trips: int, **attributes: Any) -> ModelProto:
+    body = graph(
+        [
+            node("Add", "a x", "a2"),
+            node("Mul", "b a2", "ba"),
+            node("Tanh", "ba", "b2"),
+            node("Add", "n one", "n2"),
+            node("Concat", "a2 b2", "o", axis=0),
+            node("Identity", "z", "o2"),
+        ],
+        [("a", FLOAT, (3,)), ("b", FLOAT, (3,)), ("n", FLOAT, ()), ("x", FLOAT, (3,)), ("z", FLOAT, (2,))],
+        [("a2", FLOAT, (3,)), ("b2", FLOAT, (3,)), ("n2", FLOAT, ()), ("o", FLOAT, (6,)), ("o2", FLOAT, (2,))],
+    )
+    turned = "scan_input_axes" in attributes
+    return model(
+        [node("Scan", "a0 b0 n0 xs zs", "A B N O Z", body=body, num_scan_inputs=2, **attributes)],
+        [
+            ("a0", FLOAT, (3,)), ("b0", FLOAT, (3,)), ("n0", FLOAT, ()),
+            ("xs", FLOAT, (3, trips) if turned else (trips, 3)), ("zs", FLOAT, (trips, 2)),
+        ],
+        [
+            ("A", FLOAT, (3,)), ("B", FLOAT, (3,)), ("N", FLOAT, ()),
+            ("O", FLOAT, (6, trips) if turned else (trips, 6)), ("Z", FLOAT, (trips, 2)),
+        ],
+        one=np.array(1, np.float32),
+    )  # fmt: skip
+
+
+def test_scan_of_three_states_and_two_inputs() -> None:
+    agrees(_scan(7), (floats(3), floats(3), floats(), floats(7, 3), floats(7, 2)))
+
+
+def test_scan_along_other_axes_and_backwards() -> None:
+    made = _scan(
+        8, scan_input_axes=[1, 0], scan_input_directions=[1, 0], scan_output_axes=[1, 0], scan_output_directions=[1, 1]
+    )
+    agrees(made, (floats(3), floats(3), floats(), floats(3, 8), floats(8, 2)))
+
+
+def test_the_code_does_not_grow_with_the_number_of_trips() -> None:
+    few, many = (compiled(_scan(trips)).files["net.c"].count(b"\n") for trips in (7, 70))
+    assert few == many
