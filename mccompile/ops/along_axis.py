@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..base.dtypes import i64
@@ -29,6 +29,9 @@ class ArgExtreme(Operator):
             raise Invalid(f"axis {axis} of {x} is empty")
         kept: Shape = (1,) if self.keepdims else ()
         return [Fact(TensorType(i64, (*x.shape[:axis], *(kept if x.rank else ()), *x.shape[axis + 1 :])))]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return replace(self, axis=order.index(normal_axis(self.axis, len(order)))) if self.keepdims else None
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)

@@ -67,8 +67,12 @@ class Operator(Op):
     def reordered(self, order: tuple[int, ...]) -> Operator | None:
         """The operator that does the same where the axes of its operands and results (those of full rank) come in
         another order: axis i is what axis `order[i]` was. None where there is no such operator. Operands of lower rank
-        are brought to full rank before."""
+        are brought to full rank before, but for those that `reordered_operands` speaks of."""
         return None
+
+    def reordered_operands(self, site: Site, order: tuple[int, ...]) -> Mapping[int, np.ndarray | None]:
+        """Operands that are not tensors over the axes, but speak of them: their new contents, None where they stay."""
+        return {}
 
     def lower(self, to: Lowering) -> None:
         """Calls that compute the results, made through `to`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,6 +108,12 @@ class Split(Operator):
             facts.append(fact(type, piece))
             start = start + size
         return facts
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return replace(self, axis=order.index(normal_axis(self.axis, len(order))))
+
+    def reordered_operands(self, site: Site, order: tuple[int, ...]) -> Mapping[int, np.ndarray | None]:
+        return {1: None}
 
     def lower(self, to: Lowering) -> None:
         axis, parts = self.parts(to.site)

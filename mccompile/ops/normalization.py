@@ -133,6 +133,7 @@ class RMSNormalization(Operator):
 class InstanceNormalization(Operator):
     name = "InstanceNormalization"
     versions = (6, 22)
+    channels_last = True
     epsilon: float = 1e-5
 
     def infer(self, site: Site) -> list[Fact]:

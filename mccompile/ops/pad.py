@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..base.dims import Dim, bounds
 from ..base.tensor import TensorType
@@ -59,6 +62,14 @@ class Pad(Operator):
                 raise Invalid(f"axis {axis} of {x} has no elements to be padded with")
             shape.append(dim + before[axis] + after[axis])
         return [Fact(TensorType(x.dtype, tuple(shape)))]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self
+
+    def reordered_operands(self, site: Site, order: tuple[int, ...]) -> Mapping[int, np.ndarray | None]:
+        before, after = self.pads(site)
+        pads = [side[axis] for side in (before, after) for axis in order]
+        return {1: np.array(pads, np.int64), 2: None, 3: np.arange(len(order)) if site.has(3) else None}
 
     def lower(self, to: Lowering) -> None:
         before, after = self.pads(to.site)

@@ -5,7 +5,7 @@ An empty set of elements gives the identity of the operation; sums of many float
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
@@ -87,6 +87,13 @@ class Reduction(Operator):
             result[place] = element
         shape = tuple(1 if axis in axes else value.shape[axis] for axis in range(value.ndim))
         return result.reshape(shape) if self.keepdims else result
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self if self.keepdims else None
+
+    def reordered_operands(self, site: Site, order: tuple[int, ...]) -> Mapping[int, np.ndarray | None]:
+        axes = [order.index(axis) for axis in self.axes(site)]
+        return {1: np.array(axes, np.int64) if site.has(1) else None}
 
     def lower(self, to: Lowering) -> None:
         axes = self.axes(to.site)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..base.dims import Dim, bounds, maximum, minimum
 from ..base.tensor import TensorType
@@ -52,6 +55,13 @@ class Slice(Operator):
                 stop = first + count * step
                 picks[axis] = slice(first, stop if stop >= 0 else None, step) if count else slice(0, 0)
         return [moved(site, TensorType(x.dtype, tuple(shape)), lambda value: value[tuple(picks)])]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self
+
+    def reordered_operands(self, site: Site, order: tuple[int, ...]) -> Mapping[int, np.ndarray | None]:
+        axes = np.array([order.index(axis) for axis, *_ in self.cuts(site)], np.int64)
+        return {1: None, 2: None, 3: axes, 4: None}
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)

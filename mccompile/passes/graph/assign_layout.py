@@ -2,15 +2,16 @@
 
 Kernels read any strides, so only the order in which results are written matters. In three steps:
 
-1. The result of each operator that runs best channels-last is transposed in memory and looked at in ONNX order again:
+1. A value is wanted channels-last where a reader runs best so, or can work in another order of axes (`reordered`) and
+   its own result is wanted so; and where nobody would have to copy it back: it is no output of the model, and no
+   reader reshapes it in a way that only the ONNX order can be looked at.
+2. Such a result of an operator that runs best channels-last is transposed in memory and looked at in ONNX order again:
    y -> TransposeInMemory(channels last) -> Transpose(channels first) -> readers. The first is a copy that the Program
    pass `fuse` makes part of the operator, the second a view.
-2. Operators that can work in another order of axes (`reordered`) are moved before the second transpose, so whole chains
-  stay channels-last; opposite transposes meet and cancel (also with those of the model, in simplify_algebra).
-3. Where nobody gains (the readers are outputs of the model, or need the ONNX order), the pair is taken out again.
+3. Operators between are moved before the second transpose, so whole chains stay channels-last; opposite transposes meet
+   and cancel (also with those of the model, in simplify_algebra).
 
-Invariant: no transposes in memory are left that do not serve a reader; inputs and outputs of the model keep their
-layout.
+Invariant: there are no more copies afterwards than before; inputs and outputs of the model keep their layout.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...graph.pattern import graphs
 from ...ops.api import Operator
 from ...ops.reshape import Unsqueeze
 from ...ops.transpose import Transpose, TransposeInMemory
+from ...program.ir import Buffer
 from ..api import Context
 
 
@@ -33,47 +35,66 @@ def assign_layout(graph: Graph, context: Context) -> None:
         _Layout(part, names).run()
 
 
+_RESHAPES = frozenset({"Reshape", "Flatten"})
+
+
 class _Layout:
     def __init__(self, graph: Graph, names: set[str]) -> None:
         self.graph, self.names = graph, names
 
     def run(self) -> None:
-        for node in list(self.graph.nodes):
-            if isinstance(node.op, Operator) and node.op.channels_last:
+        nodes = list(self.graph.nodes)
+        wanted: set[Value] = set()
+        for node in reversed(nodes):
+            wanted.update(value for value in node.present_outputs if self.is_wanted(value, wanted))
+        for node in nodes:
+            if isinstance(node.op, Operator) and node.op.channels_last and node.output in wanted:
                 self.store(node)
         self.graph.sort()
         for node in list(self.graph.nodes):
-            self.sink(node)
+            if not wanted.isdisjoint(node.present_outputs):
+                self.sink(node)
         self.graph.sort()
-        for node in list(self.graph.nodes):
-            if isinstance(node.op, TransposeInMemory):
-                self.undo(node)
+
+    def is_wanted(self, value: Value, wanted: set[Value]) -> bool:
+        """Step 1 for one value; those made later are known."""
+        type, rank = value.type, value.type.rank
+        if rank < 3 or self.graph.is_output(value):
+            return False
+        if upper(type.shape[1]) == 1 or all(upper(dim) == 1 for dim in type.shape[2:]):
+            return False  # both orders are the same in memory
+        readers = [reader for reader, _ in value.uses]
+        if any(_copies(reader, value) for reader in readers):
+            return False
+        if readers and all(_is_last(reader) for reader in readers):
+            return True
+        return any(
+            _gains(reader) or (_moves(reader, rank) and not wanted.isdisjoint(reader.present_outputs))
+            for reader in readers
+        )
 
     def store(self, node: Node) -> None:
-        """Step 1 for one operator."""
-        y = node.output
-        rank = y.type.rank
-        if rank < 3 or upper(y.type.shape[1]) == 1 or all(upper(dim) == 1 for dim in y.type.shape[2:]):
-            return  # both orders are the same in memory
+        """Step 2 for one operator."""
+        y, rank = node.output, node.output.type.rank
         readers = list(y.uses)
         stored = self.add(TransposeInMemory(perm=last_order(rank)), [y], node, f"{y.name}/last")
         back = self.add(Transpose(perm=first_order(rank)), [stored], node, f"{y.name}/first")
         for reader, position in readers:
             self.graph.set_input(reader, position, back)
-        for position, output in enumerate(self.graph.outputs):
-            if output is y:
-                self.graph.outputs[position] = back
-                back.name, y.name = y.name, back.name
 
     def sink(self, node: Node) -> None:
-        """Step 2 for one node: `node` of transposed operands becomes the transpose of a node."""
-        rank = node.output.type.rank if node.outputs and node.outputs[0] else 0
-        if not isinstance(node.op, Operator) or rank < 3 or not any(_is_back(v, rank) for v in node.present_inputs):
+        """Step 3 for one node: `node` of transposed operands becomes the transpose of a node."""
+        rank = next(node.present_outputs).type.rank
+        op = _moves(node, rank)
+        if op is None or not isinstance(node.op, Operator) or not any(_is_back(v, rank) for v in node.present_inputs):
             return
-        op = node.op.reordered(last_order(rank))
-        if op is None or any(value.type.rank != rank for value in node.present_outputs):
-            return
-        inputs = [self.last(value, rank, node) if value is not None else None for value in node.inputs]
+        spoken = node.op.reordered_operands(node.site(), last_order(rank))
+        inputs: list[Value | None] = []
+        for position, value in enumerate(node.inputs):
+            if value is None or position in spoken:
+                inputs.append(self.spoken(value, spoken.get(position)))
+            else:
+                inputs.append(self.last(value, rank, node))
         outputs = [Value(self.name(f"{v.name}/last"), v.fact) if v is not None else None for v in node.outputs]
         moved = Node(op, inputs, outputs, node.provenance)
         try:
@@ -88,6 +109,12 @@ class _Layout:
             if old is not None and new is not None:
                 self.graph.replace(old, self.add(Transpose(perm=first_order(rank)), [new], node, f"{old.name}/first"))
         self.graph.remove(node)
+
+    def spoken(self, value: Value | None, contents: np.ndarray | None) -> Value | None:
+        """An operand that speaks of axes, in terms of their new order."""
+        if value is None or contents is None:
+            return value
+        return Value.of_constant(self.name(f"{value.name}/last"), Constant.of(contents))
 
     def last(self, value: Value, rank: int, reader: Node) -> Value:
         """An operand as the moved node takes it."""
@@ -106,21 +133,6 @@ class _Layout:
                 f"{value.name}/full",
             )
         return self.add(Transpose(perm=last_order(rank)), [value], reader, f"{value.name}/last")
-
-    def undo(self, node: Node) -> None:
-        """Step 3 for one transpose in memory."""
-        source, stored = node.inputs[0], node.output
-        assert source is not None
-        rank = stored.type.rank
-        backs = [reader for reader, _ in stored.uses]
-        if self.graph.is_output(stored) or not all(_is_back(back.output, rank) for back in backs):
-            return
-        if any(_gains(reader) for back in backs for reader, _ in back.output.uses):
-            return
-        for back in backs:
-            self.graph.replace(back.output, source)
-            self.graph.remove(back)
-        self.graph.remove(node)
 
     def add(self, op: Operator, inputs: list[Value | None] | list[Value], near: Node, name: str) -> Value:
         draft = Node(op, inputs, [None], near.provenance)
@@ -152,6 +164,27 @@ def _is_back(value: Value, rank: int) -> bool:
     """Is it a channels-last tensor looked at in ONNX order?"""
     maker = value.producer
     return maker is not None and type(maker.op) is Transpose and maker.op.perm == first_order(rank)
+
+
+def _is_last(reader: Node) -> bool:
+    """Does it look at a tensor in ONNX order as a channels-last one? Then the pair cancels."""
+    return type(reader.op) is Transpose and reader.op.perm == last_order(reader.output.type.rank)
+
+
+def _moves(node: Node, rank: int) -> Operator | None:
+    """What does the same channels-last."""
+    if not isinstance(node.op, Operator) or any(value.type.rank != rank for value in node.present_outputs):
+        return None
+    return node.op.reordered(last_order(rank))
+
+
+def _copies(reader: Node, value: Value) -> bool:
+    """Does it reshape in a way that a channels-last tensor would have to be copied for?"""
+    if reader.op.name not in _RESHAPES or reader.op.domain:
+        return False
+    type, rank = value.type, value.type.rank
+    stored = Buffer("stored", type.dtype, tuple(type.shape[axis] for axis in last_order(rank)))
+    return stored.whole().permuted(first_order(rank)).reshaped(reader.output.type.shape) is None
 
 
 def _gains(reader: Node) -> bool:
