@@ -48,6 +48,7 @@ class Options:
     without: frozenset[str] = frozenset()  # optional passes to leave out
     planner: str = "push-down"
     rows: str = "auto"  # "off": calls never run row by row
+    winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     keep_inputs: bool = False
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
@@ -56,6 +57,8 @@ class Options:
 
     def resolved_target(self) -> Target:
         target = target_api.load(self.target)
+        if self.winograd is not None:
+            target = replace(target, options=tuple(sorted({**dict(target.options), "winograd": self.winograd}.items())))
         return replace(target, prefer=self.prefer) if self.prefer else target
 
 

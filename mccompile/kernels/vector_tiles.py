@@ -60,7 +60,7 @@ def best_lanes(channels: int, target: Target) -> int:
         narrow = 1.1 * max(lanes * 2 / widest, 1) / 2 if widest == 16 and lanes < widest else 1.0
         return -(-channels // lanes) * narrow
 
-    return min(candidates, key=lambda lanes: (effort(lanes), channels % lanes != 0, -lanes))
+    return min(candidates, key=lambda lanes: (effort(lanes), -(-channels // lanes) * lanes, -lanes))
 
 
 @dataclass(frozen=True)

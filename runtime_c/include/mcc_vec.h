@@ -308,16 +308,27 @@ MCC_VEC_ACROSS(8, 4);
 #if defined(__AVX512F__)
 MCC_VEC_TYPES(16);
 MCC_VEC_INLINE mcc_f32x16 mcc_set_f32x16(float x) { return (mcc_f32x16)_mm512_set1_ps(x); }
-/* The forms with a mask, all of it set: gcc's own headers warn of themselves in the plain ones when read as C++. */
+/* For C++ the forms with a mask, all of it set: there, gcc's own headers warn of themselves in the plain ones. */
+#if defined(__cplusplus)
 #define MCC_VEC_MAX_512(a, b) _mm512_maskz_max_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
 #define MCC_VEC_MIN_512(a, b) _mm512_maskz_min_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
 #define MCC_VEC_ROUND_512(x, how) _mm512_maskz_roundscale_ps((__mmask16)-1, (__m512)(x), (how) | _MM_FROUND_NO_EXC)
+#define MCC_VEC_SQRT_512(x) _mm512_maskz_sqrt_ps((__mmask16)-1, (__m512)(x))
+#else
+#define MCC_VEC_MAX_512(a, b) _mm512_max_ps((__m512)(a), (__m512)(b))
+#define MCC_VEC_MIN_512(a, b) _mm512_min_ps((__m512)(a), (__m512)(b))
+#define MCC_VEC_ROUND_512(x, how) _mm512_roundscale_ps((__m512)(x), (how) | _MM_FROUND_NO_EXC)
+#define MCC_VEC_SQRT_512(x) _mm512_sqrt_ps((__m512)(x))
+#endif
 MCC_VEC_X86_COMPARE(16, MCC_VEC_MAX_512, MCC_VEC_MIN_512);
-MCC_VEC_ONE_TO_ONE(16, sqrt, _mm512_maskz_sqrt_ps((__mmask16)-1, (__m512)x));
+MCC_VEC_ONE_TO_ONE(16, sqrt, MCC_VEC_SQRT_512(x));
+#pragma GCC diagnostic push /* without optimisation these are macros, whose casts gcc takes for ours */
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 MCC_VEC_ONE_TO_ONE(16, floor, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEG_INF));
 MCC_VEC_ONE_TO_ONE(16, ceil, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_POS_INF));
 MCC_VEC_ONE_TO_ONE(16, trunc, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_ZERO));
 MCC_VEC_ONE_TO_ONE(16, round_even, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEAREST_INT));
+#pragma GCC diagnostic pop
 MCC_VEC_INLINE mcc_f32x16 mcc_fma_f32x16(mcc_f32x16 a, mcc_f32x16 b, mcc_f32x16 c)
 {
     return (mcc_f32x16)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);

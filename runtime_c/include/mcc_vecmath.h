@@ -43,7 +43,11 @@ MCC_VEC_SCALE(8);
 #if defined(__AVX512F__)
 MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
 {
+#if defined(__cplusplus) /* see mcc_vec.h */
     return (mcc_f32x16)_mm512_maskz_scalef_ps((__mmask16)-1, (__m512)p, (__m512)n);
+#else
+    return (mcc_f32x16)_mm512_scalef_ps((__m512)p, (__m512)n);
+#endif
 }
 #endif
 

@@ -1,0 +1,62 @@
+"""Expressions become C over vectors, or are refused with a reason."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from mccompile.base.dtypes import f16, f32, i32
+from mccompile.expr.ir import Expr, apply, cast, index, literal, operand
+from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
+
+X, Y, ZERO = operand(0, f32), operand(1, f32), literal(0, f32)
+NEGATIVE = apply("less", X, ZERO)
+
+
+def c(expr: Expr) -> str:
+    return to_vector_statements(expr, ["x", "y"], 8)[1]
+
+
+def test_a_bound_that_is_a_number_takes_one_instruction_on_either_side() -> None:
+    assert c(apply("max", X, ZERO)) == "mcc_at_least_f32x8(x, mcc_set_f32x8(0.0f))"
+    assert c(apply("max", ZERO, X)) == "mcc_at_least_f32x8(x, mcc_set_f32x8(0.0f))"
+
+
+def test_a_bound_that_may_be_nan_takes_the_careful_one() -> None:
+    assert c(apply("max", X, Y)) == "mcc_max_f32x8(x, y)"
+    assert c(apply("min", X, literal(math.nan, f32))).startswith("mcc_min_f32x8(")
+
+
+def test_what_is_used_twice_is_computed_once() -> None:
+    twice = apply("exp", X)
+    lines, value = to_vector_statements(apply("mul", twice, twice), ["x"], 4)
+    assert (lines, value) == (["const mcc_f32x4 t0 = mcc_exp_f32x4(x);"], "(t0 * t0)")
+
+
+def test_masks_used_twice_have_the_type_of_masks() -> None:
+    both = apply("and", NEGATIVE, apply("not", NEGATIVE))
+    lines, _ = to_vector_statements(apply("select", both, X, Y), ["x", "y"], 4)
+    assert lines == ["const mcc_i32x4 t0 = (mcc_i32x4)(x < mcc_set_f32x4(0.0f));"]
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        operand(0, f16),
+        cast(operand(0, i32), f32),
+        cast(index(0), f32),
+        apply("sin", X),
+        NEGATIVE,
+        apply("select", apply("less", NEGATIVE, NEGATIVE), X, Y),
+        apply("select", apply("select", NEGATIVE, NEGATIVE, NEGATIVE), X, Y),
+    ],
+    ids=str,
+)
+def test_what_vectors_cannot_do_is_refused(expr: Expr) -> None:
+    assert refusal(expr)
+
+
+def test_the_header_of_functions_is_asked_for_where_it_is_needed() -> None:
+    assert uses_math(apply("add", X, apply("tanh", Y)))
+    assert not uses_math(apply("add", X, apply("sqrt", Y)))

@@ -1,0 +1,63 @@
+"""Vector kernels: warning-free C whatever the compiler, and tiles that the measurements in their module ask for."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mccompile.kernels.registry import Registry
+from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, best_tile
+from mccompile.targets import api as targets
+from tests.kernels.harness import STRICT, include_flags, trials, write_sources
+
+KERNELS = Registry.load()
+IDS = [id for id in KERNELS if id.endswith("__vec")]
+V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
+COMPILERS = {"gcc": ["-std=c99"], "clang": ["-std=c99"], "g++": ["-std=c++11", "-x", "c++"]}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("id", IDS)
+def test_no_warning(id: str, compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    write_sources(trials(KERNELS[id], V4), tmp_path)
+    flags = [*COMPILERS[compiler], *STRICT, "-march=x86-64-v4", "-fsyntax-only"]
+    command = [compiler, *flags, *include_flags(tmp_path), str(tmp_path / "kernels.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[:4000]) == (0, "")
+
+
+@pytest.mark.parametrize(("channels", "lanes"), [(1000, 16), (64, 16), (24, 8), (8, 8), (10, 16), (3, 4), (1, 4)])
+def test_vectors_are_as_wide_as_wastes_least(channels: int, lanes: int) -> None:
+    assert best_lanes(channels, V4) == lanes
+
+
+@pytest.mark.parametrize("target", [V3, V4])
+@pytest.mark.parametrize("points", [1, 2, 7, 49, 56, 3136])
+@pytest.mark.parametrize("channels", [1, 16, 24, 64, 1000])
+def test_tiles_fit_the_registers(target: targets.Target, points: int, channels: int) -> None:
+    size = best_tile(points, channels, 64, 256, target)
+    held = size.points * size.vectors + size.vectors + (size.lanes < 16)
+    assert held <= target.option("vector_registers", 0) or size.points * size.vectors == 1
+
+
+def test_points_that_lie_on_the_same_places_of_the_cache_are_few() -> None:
+    assert best_tile(196, 512, 1024, 4096, V4).points <= 8
+
+
+def test_groups_cover_every_channel_once_and_only_the_last_vector_is_short() -> None:
+    parts = Groups(TileSize(16, 7, 3), 16 * 7 + 5).parts()
+    assert parts == [(0, 96, 3, 16), (96, 128, 2, 5)]
+
+
+def test_winograd_can_be_switched_off_and_is_off_where_speed_does_not_come_first() -> None:
+    kernel = KERNELS["conv/f32_nhwc_winograd__vec"]
+    call = trials(kernel, V4)[0].function.call
+    assert not hasattr(kernel.match(call, V4), "reason")
+    for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 0)))):
+        assert "switched off" in str(kernel.match(call, other))

@@ -1,0 +1,131 @@
+"""Vectors of floats compute what scalars do, NaN, infinities and denormal numbers included, and mcc_vecmath.h is as
+accurate as it says; on every width of vector that this machine has."""
+
+from __future__ import annotations
+
+import math
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mccompile.base.discovery import data_folder
+from mccompile.targets import api as targets
+from mccompile.toolchain.build import Library, compile_shared, find_compiler, load
+
+HARNESS = Path(__file__).with_name("vec_harness.c")
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+UNARY = {"exp": 1.5, "expm1": 3.5, "log": 1.5, "log1p": 3.5, "tanh": 3.0, "erf": 3.0}  # ulp, as the header says
+EXACT: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round_even": np.rint,
+}
+SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
+SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
+
+
+def _variants() -> list[tuple[int, str]]:
+    """Lanes and the flags that make registers for them."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [(4, "")]
+    has = targets.load("native").isas
+    found = [(4, "-msse2")]
+    found += [(8, "-march=x86-64-v3"), (4, "-march=x86-64-v3")] if "avx2" in has else []
+    return found + ([(lanes, "-march=x86-64-v4") for lanes in (16, 8, 4)] if "avx512" in has else [])
+
+
+@pytest.fixture(scope="module", params=[(c, *v) for c in ("gcc", "clang") for v in _variants()], ids=str)
+def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, int]:
+    compiler, lanes, flag = request.param
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    out = tmp_path_factory.mktemp("vec") / "vec.so"
+    flags = [*STRICT, f"-DLANES={lanes}", *flag.split()]
+    compile_shared(find_compiler(compiler), [HARNESS], [data_folder("runtime_c") / "include"], out, flags)
+    cdef = [f"void t_{name}(const float *x, float *y, int n);" for name in (*UNARY, *EXACT)]
+    two = ("max", "min", "at_least", "at_most")
+    cdef += [f"void t_{name}(const float *x, const float *y, float *z, int n);" for name in two]
+    cdef += ["float t_sum(const float *x);", "float t_largest(const float *x);"]
+    return load(out, "\n".join([*cdef, "void t_part(const float *x, float *y);"])), lanes
+
+
+def _values() -> np.ndarray:
+    """Special numbers, and every size and sign; a multiple of 16 of them."""
+    spread = np.arange(0, 1 << 32, 65537 * 3, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = np.linspace(-6, 6, 20011, dtype=np.float32)
+    quiet = np.where(np.isnan(spread), np.float32(math.nan), spread)
+    values = np.concatenate([np.array(SPECIAL, np.float32), quiet, near])
+    return values[: len(values) // 16 * 16]
+
+
+def _apply(library: Library, name: str, *operands: np.ndarray) -> np.ndarray:
+    result = np.empty_like(operands[0])
+    pointers = [library.ffi.cast("float *", array.ctypes.data) for array in (*operands, result)]
+    getattr(library.functions, f"t_{name}")(*pointers, result.size)
+    return result
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_are_as_accurate_as_documented(vectors: tuple[Library, int], name: str) -> None:
+    x = _values()
+    got = _apply(vectors[0], name, x).astype(np.float64)
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        want = np.vectorize(math.erf)(wide) if name == "erf" else getattr(np, name)(wide)
+        rounded = want.astype(np.float32)
+        finite = np.isfinite(rounded)
+        ulp = np.spacing(np.maximum(np.abs(rounded[finite]), np.float32(1e-45))).astype(np.float64)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    assert np.max(np.abs(got[finite] - want[finite]) / ulp) < UNARY[name]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_rounding_and_roots_are_exact(vectors: tuple[Library, int], name: str) -> None:
+    x = _values()
+    with np.errstate(all="ignore"):
+        want = EXACT[name](x)
+    got = _apply(vectors[0], name, x)
+    np.testing.assert_array_equal(got, want)
+    numbers = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]), "sign of zero")
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_larger_and_smaller_propagate_nan(vectors: tuple[Library, int], name: str) -> None:
+    a, b = (grid.reshape(-1) for grid in np.meshgrid(np.resize(np.array(SPECIAL, np.float32), 32), _values()[:64]))
+    want = {"max": np.maximum, "min": np.minimum}[name](a, b)
+    np.testing.assert_array_equal(_apply(vectors[0], name, a, b), want)
+
+
+def test_bounds_keep_nan(vectors: tuple[Library, int]) -> None:
+    x = np.resize(np.array(SPECIAL, np.float32), 32)
+    low = np.full_like(x, -1)
+    np.testing.assert_array_equal(_apply(vectors[0], "at_least", x, low), np.maximum(x, low))
+    np.testing.assert_array_equal(_apply(vectors[0], "at_most", x, low), np.minimum(x, low))
+
+
+def test_sum_and_largest_see_every_lane(vectors: tuple[Library, int]) -> None:
+    library, lanes = vectors
+    for lane in range(lanes):
+        x = np.full(lanes, -3, np.float32)
+        x[lane] = 5
+        pointer = library.ffi.cast("float *", x.ctypes.data)
+        assert library.functions.t_sum(pointer) == 5 - 3 * (lanes - 1)
+        assert library.functions.t_largest(pointer) == 5
+        x[lane] = math.nan
+        assert math.isnan(library.functions.t_largest(pointer))
+
+
+def test_parts_touch_nothing_beyond(vectors: tuple[Library, int]) -> None:
+    library, lanes = vectors
+    x, y = np.arange(lanes, dtype=np.float32), np.full(lanes, 9, np.float32)
+    library.functions.t_part(*(library.ffi.cast("float *", array.ctypes.data) for array in (x, y)))
+    np.testing.assert_array_equal(y, [*(x[:-1] + 1), 9])
