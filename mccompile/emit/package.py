@@ -22,6 +22,7 @@ from .kernels import kernel_files
 from .model import model_files, runtime_version
 from .report import report
 
+VECTORS = ("mcc_vec.h", "mcc_vecmath.h")  # only of use, and only understood, where the kernels are for vectors
 MARK, LIST = "report.json", "files"  # a folder with that file was made by mccompile; the key lists what is in it
 
 
@@ -38,7 +39,10 @@ class Package:
 
 def package(plan: Plan, passes: Sequence[tuple[str, int, int]], version: str) -> Package:
     include = data_folder("runtime_c") / "include"
-    runtime = {f"runtime/{path.name}": path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
+    headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
+    if not any(header in VECTORS for function in plan.functions for header in function.kernel.headers(function.call)):
+        headers = {name: text for name, text in headers.items() if name not in VECTORS}
+    runtime = {f"runtime/{name}": text for name, text in headers.items()}
     needed = runtime_version(runtime["runtime/mcc.h"])
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan)
