@@ -72,6 +72,7 @@ def _context(
         "ready": identity[:4].hex().upper(),
         "body": "\n".join(_items(plan.items, "    ")),
         "swaps": any(swap.now for swap in swaps(plan.items)),
+        "may_fail": any(function.kernel.may_fail for function in plan.functions),
     }
 
 
@@ -198,8 +199,14 @@ def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
     arguments = ", ".join([*(_argument(a) for a in step.arguments), *more])
     return [
         f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
-        f"{indent}{step.function.name}({arguments});",
+        *_called(f"{step.function.name}({arguments})", step.function.kernel.may_fail, indent),
     ]
+
+
+def _called(call: str, may_fail: bool, indent: str) -> list[str]:
+    if not may_fail:
+        return [f"{indent}{call};"]
+    return [f"{indent}status = {call};", f"{indent}if (status != MCC_OK) return status;"]
 
 
 def _argument(argument: Argument) -> str:

@@ -21,6 +21,7 @@ from ..base.dtypes import DType
 from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_all
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
+from .declarations import declared_shapes
 from .findings import Findings
 from .nodes import NodeReader, Scope, names_made, normal_domain
 from .ordering import texts
@@ -71,7 +72,7 @@ def load_proto(
     findings = Findings()
     inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, findings)
     graph = Graph(model.graph.name or Path(name).stem)
-    scope = Scope(graph, opsets)
+    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims or {}))
     reader = NodeReader(name, folder, model.functions, findings)
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)

@@ -16,8 +16,9 @@ import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ..base.constant import Constant
+from ..base.dtypes import f32
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
+from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
@@ -25,6 +26,7 @@ from . import composed
 from .evaluate import constant_of
 from .findings import Findings, Misfit
 from .functions import attributes_of, body_of, defaults_of, resolved
+from .declarations import backwards, declared_shapes
 from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
 from .tensors import declared, dense_constant_of, tensor_constant
@@ -53,6 +55,7 @@ class Scope:
     prefix: str = ""  # before the names of values made here
     provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
     functions: tuple[FunctionKey, ...] = ()  # being written out, outermost first
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
 
     def find(self, name: str) -> Found | None:
         if not name:
@@ -160,6 +163,7 @@ class NodeReader:
         inner = Scope(
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )
+        inner.shapes = declared_shapes(graph, {})
         self.constants(graph, inner)
         for number, entry in enumerate(graph.input):
             if search_only:
@@ -254,7 +258,7 @@ class NodeReader:
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
         try:
-            facts = self._infer(draft, scope)
+            facts = self._infer(draft, [scope.shapes.get(result) for result in node.output], scope)
         except Invalid as invalid:
             raise Misfit(invalid.why, invalid.fix) from None
         if len(facts) < wanted:
@@ -269,10 +273,15 @@ class NodeReader:
         scope.graph.add(draft)
         return [value or Missing.ABSENT for value in draft.outputs]
 
-    def _infer(self, node: Node, scope: Scope) -> Sequence[Fact]:
+    def _infer(self, node: Node, shapes: Sequence[tuple[int, ...] | None], scope: Scope) -> Sequence[Fact]:
         """The type rule; what it needs to know and does not is computed, if it follows from constants."""
+
+        def site() -> Site:
+            # element types follow from the operator; only the shapes are taken from here
+            return replace(node.site(), results=tuple(TensorType(f32, s) if s is not None else None for s in shapes))
+
         try:
-            return node.op.infer(node.site())
+            return node.op.infer(site())
         except Unsupported:
             found = [
                 None if value is None or value.constant else constant_of(value, self._computed) for value in node.inputs
@@ -283,7 +292,7 @@ class NodeReader:
                 if constant is not None:
                     name = self._unique(f"{node.provenance[0]}/operand", scope, made_up=True)
                     node.inputs[position] = Value.of_constant(name, constant)
-            return node.op.infer(node.site())
+            return node.op.infer(site())
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""
@@ -298,7 +307,8 @@ class NodeReader:
         self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
         wanted = "then_branch" if chosen else "else_branch"
         graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
-        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/")
+        shapes = declared_shapes(graph, {})
+        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/", shapes=shapes)
         self.constants(graph, inner)
         self.nodes(graph.node, inner)
         if len(graph.output) < len(node.output):
@@ -425,9 +435,15 @@ class NodeReader:
         attributes = {**defaults, **{a.name: a for a in function.attribute_proto}}
         attributes |= {a.name: a for a in attributes_of(node, scope.attributes)}
         opsets = {**scope.opsets, **{normal_domain(o.domain): o.version for o in function.opset_import}}
+        shapes = {
+            formal: scope.shapes[actual]
+            for formal, actual in zip(function.output, node.output, strict=False)
+            if actual in scope.shapes
+        }
         inner = Scope(
             scope.graph, opsets, None, {}, attributes, f"{scope.origin(node)}/", provenance, (*scope.functions, key)
         )
+        inner.shapes = backwards(function.node, shapes)
         for position, formal in enumerate(function.input):
             actual = scope.find(node.input[position]) if position < len(node.input) else None
             inner.values[formal] = Missing.ABSENT if actual is None else actual

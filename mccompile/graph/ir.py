@@ -51,11 +51,16 @@ class Unsupported(Refused):
 
 @dataclass(frozen=True)
 class Site:
-    """Where an operator's type rule is asked: facts about its operands, the number of results, its regions."""
+    """Where an operator's type rule is asked: facts about its operands, the number of results, its regions.
+
+    `results` are the types that results are known to have otherwise: where a size follows from an operand that is
+    computed at run time, what the model declares is what it will be, and a run that makes it something else is refused.
+    """
 
     facts: tuple[Fact | None, ...]
     outputs: int
     regions: tuple[Graph, ...] = ()
+    results: tuple[TensorType | None, ...] = ()
 
     def has(self, index: int) -> bool:
         return index < len(self.facts) and self.facts[index] is not None
@@ -74,7 +79,26 @@ class Site:
 
     def value(self, index: int) -> np.ndarray | None:
         """Elements known at compile time, as an object array of ints or dimensions; None where they are not."""
-        return self.fact(index).value if self.has(index) else None
+        if not self.has(index):
+            return None
+        fact = self.fact(index)
+        if fact.value is None and 0 in fact.type.shape and fact.type.is_static:
+            return np.empty(fact.type.static_shape, dtype=object)  # there is nothing to be known
+        return fact.value
+
+    def is_known(self, *indices: int) -> bool:
+        """Are the elements of these operands, as far as they are present, known at compile time?"""
+        return all(not self.has(index) or self.value(index) is not None for index in indices)
+
+    def declared(self, index: int, what: str, why: str = "") -> tuple[int, ...]:
+        """The shape of result `index`, for operators that must be told it; `what` is the operand it follows from."""
+        type = self.results[index] if index < len(self.results) else None
+        if type is None or not type.is_static:
+            raise Unsupported(
+                f"{what} is computed at run time, and the model does not declare the shape of the result",
+                "make it a constant of the model, or declare the shape (value_info)",
+            )
+        return type.static_shape
 
     def known(self, index: int, what: str) -> list[Dim]:
         """The same as a flat list, for operands that must be known at compile time."""
@@ -183,7 +207,8 @@ class Node:
         return first
 
     def site(self) -> Site:
-        return Site(tuple(v.fact if v else None for v in self.inputs), len(self.outputs), self.regions)
+        facts = tuple(v.fact if v else None for v in self.inputs)
+        return Site(facts, len(self.outputs), self.regions, tuple(v.type if v else None for v in self.outputs))
 
     def __repr__(self) -> str:
         return f"{self.op.qualified_name}({', '.join(map(str, self.inputs))}) -> {', '.join(map(str, self.outputs))}"

@@ -11,6 +11,7 @@ from ..kinds.arg_reduce import ArgReduce
 from ..kinds.scan_axis import ScanAxis
 from ..program.ir import View
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, normal_axis
+from .at_run_time import Formula, chosen, either, equals, from_front, static_count
 from .elementwise import check_dtypes, wide
 
 
@@ -78,18 +79,33 @@ class Cumulative(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         check_dtypes(self.name, "numbers", [site.type(0)])
-        self.axis(site)
+        if site.is_known(1):
+            self.axis(site)
+        elif not site.shape(0) or static_count(site.type(1)) != 1:
+            raise Invalid(f"an axis {site.type(1)} says nothing of {site.type(0)}")
         return [Fact(site.type(0))]
 
     def lower(self, to: Lowering) -> None:
-        axis, x = self.axis(to.site), to.input(0)
+        if to.site.is_known(1):
+            to.set(0, self.along(to, self.axis(to.site)))
+            return
+        formula = Formula(to)
+        rank = len(to.input(0).shape)
+        axis = from_front(formula.element(1), rank)
+        conditions = [equals(axis, number) for number in range(rank)]
+        formula.require(either(conditions))
+        formula.check()
+        to.set(0, chosen(formula, conditions, [self.along(to, number) for number in range(rank)]))
+
+    def along(self, to: Lowering, axis: int) -> View:
+        x = to.input(0)
 
         def directed(view: View) -> View:
             size = view.shape[axis]
             return view.sliced(axis, size - 1, size, -1) if self.reverse else view
 
         kind = ScanAxis(axis, self.combine, wide(x.buffer.dtype), bool(self.exclusive))
-        to.set(0, directed(to.call(kind, [directed(x)], x.type)[0]))
+        return directed(to.call(kind, [directed(x)], x.type)[0])
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, ceil_div
+from ..base.dims import Dim, bounds, ceil_div, static
 from ..base.tensor import TensorType
 from ..kinds.concat import Concat as ConcatKind
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import must_equal
 from .shapes import FIX_DIMENSIONS, fact, sizes
 
 
@@ -75,7 +76,7 @@ class Split(Operator):
         axis = normal_axis(self.axis, x.rank)
         dim = x.shape[axis]
         if site.has(1):
-            found = sizes(site, 1, "the sizes of the parts")
+            found = sizes(site, 1, "the sizes of the parts") if site.is_known(1) else _declared_parts(site, axis)
             total: Dim = 0
             for size in found:
                 total = total + size
@@ -117,8 +118,17 @@ class Split(Operator):
 
     def lower(self, to: Lowering) -> None:
         axis, parts = self.parts(to.site)
+        if not to.site.is_known(1):
+            must_equal(to, 1, [static(size) for size in parts])
         start: Dim = 0
         for index, size in enumerate(parts):
             if to.wants(index):
                 to.set(index, to.input(0).sliced(axis, start, size))
             start = start + size
+
+
+def _declared_parts(site: Site, axis: int) -> tuple[Dim, ...]:
+    shapes = [site.declared(number, "the size of a part") for number in range(site.outputs)]
+    if any(len(shape) != site.type(0).rank for shape in shapes):
+        raise Invalid(f"the model declares parts of {site.type(0)} that have another rank")
+    return tuple(shape[axis] for shape in shapes)

@@ -11,11 +11,12 @@ import numpy as np
 
 from ..base.constant import Constant as ConstantTensor
 from ..base.dims import maximum, static
-from ..base.dtypes import DType, bool_, f32
+from ..base.dtypes import DType, bool_, f32, f64
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..graph.ir import constant_fact
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
+from .at_run_time import Formula, must_equal
 from .shapes import fact, fits, objects, scalar, sizes
 
 
@@ -90,6 +91,8 @@ class ConstantOfShape(Operator):
         return {"value": ConstantTensor.of(np.array([self.value]).astype(self.dtype.numpy))}, None
 
     def infer(self, site: Site) -> list[Fact]:
+        if not site.is_known(0):
+            return [Fact(TensorType(self.dtype, site.declared(0, "the shape")))]
         type = TensorType(self.dtype, sizes(site, 0, "the shape"))
         if not fits(type):
             return [Fact(type)]
@@ -98,6 +101,8 @@ class ConstantOfShape(Operator):
         return [fact(type, value)]
 
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(0):
+            must_equal(to, 0, to.type().static_shape)
         to.set(0, to.map(literal(self.value, self.dtype), [], to.type().shape))
 
 
@@ -118,6 +123,11 @@ class Range(Operator):
                 raise Invalid(f"start, limit and delta must be scalars of one type, not {', '.join(map(str, types))}")
         if self.stash_type != 1 and dtype.is_narrow_float:
             raise Unsupported(f"stash_type {self.stash_type}", "use stash_type 1 (float)")
+        if not _bounds_known(site):
+            declared = site.declared(0, "a bound")
+            if len(declared) != 1:
+                raise Invalid(f"a range is a vector, the model declares {declared}")
+            return [Fact(TensorType(dtype, declared))]
         if dtype.is_float:
             return [Fact(TensorType(dtype, (_float_count(site),)))]
         start, limit = scalar(site, 0, "the start"), scalar(site, 1, "the limit")
@@ -134,6 +144,8 @@ class Range(Operator):
         start, delta = (to.reshape(to.input(i), ()) for i in (0, 2))
         work = f32 if dtype.is_narrow_float else dtype
         first, step = (cast(operand(i, dtype), work) for i in range(2))
+        if not _bounds_known(to.site):
+            _check_count(to, to.type().static_shape[0])
         element = apply("add", first, apply("mul", cast(index(0), work), step))
         to.set(0, to.map(cast(element, dtype), [start, delta], to.type().shape))
 
@@ -146,3 +158,19 @@ def _float_count(site: Site) -> int:
     if not math.isfinite(ratio):
         raise Invalid(f"a range from {start} to {limit} by {delta} has no end")
     return max(math.ceil(ratio), 0)
+
+
+def _bounds_known(site: Site) -> bool:
+    if site.type(0).dtype.is_float:
+        return all(site.fact(i).constant is not None for i in range(3))
+    return site.is_known(0, 1, 2)
+
+
+def _check_count(to: Lowering, count: int) -> None:
+    """The bounds must lead to as many elements as the model declares; counted in float64, as ONNX does it."""
+    formula = Formula(to)
+    start, limit, delta = (cast(formula.raw(i), f64) for i in range(3))
+    found = apply("ceil", apply("div", apply("sub", limit, start), delta))
+    fits = apply("equal", found, literal(count, f64))
+    formula.require(fits if count else apply("less_equal", found, literal(0, f64)))
+    formula.check()

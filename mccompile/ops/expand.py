@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.dims import Dim, static
-from ..base.tensor import TensorType, broadcast
+from ..base.tensor import Shape, TensorType, broadcast
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
+from .at_run_time import Formula, either, equals, must_equal, static_count, static_shape
+from .elementwise import check_broadcast
 from .shapes import fact, fits, moved, sizes
 
 
@@ -20,6 +22,12 @@ class Expand(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
+        if not site.is_known(1):
+            declared = site.declared(0, "the shape")
+            if len(declared) != max(x.rank, static_count(site.type(1))):
+                raise Invalid(f"a shape of {site.type(1)} does not expand {x} to {declared}, which the model declares")
+            check_broadcast(x.shape, declared, "the operand")
+            return [Fact(TensorType(x.dtype, declared))]
         try:
             shape = broadcast(x.shape, sizes(site, 1, "the shape"))
         except ValueError as problem:
@@ -28,6 +36,14 @@ class Expand(Operator):
         return [moved(site, type, lambda value: np.broadcast_to(value, type.static_shape))]
 
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(1):
+            formula = Formula(to)
+            asked, before, after = formula.elements(1), to.input(0).shape, to.type().static_shape
+            for place in range(-1, -1 - len(asked), -1):
+                fits = equals(asked[place], after[place])
+                stays = -place <= len(before) and before[place] == after[place]
+                formula.require(either([fits, equals(asked[place], 1)]) if stays else fits)
+            formula.check()
         to.set(0, to.input(0).broadcast_to(to.type().shape))
 
 
@@ -37,8 +53,16 @@ class Tile(Operator):
     versions = (6, 13)
     fusion = INJECTIVE
 
+    def repeats(self, site: Site) -> Shape:
+        if site.is_known(1):
+            return sizes(site, 1, "the repeats")
+        before, declared = static_shape(site.type(0)), site.declared(0, "how often it is repeated")
+        if len(before) != len(declared) or any(a == 0 or b % a for a, b in zip(before, declared, strict=True)):
+            raise Invalid(f"{site.type(0)} is not repeated to {declared}, which the model declares")
+        return tuple(b // a for a, b in zip(before, declared, strict=True))
+
     def infer(self, site: Site) -> list[Fact]:
-        x, repeats = site.type(0), sizes(site, 1, "the repeats")
+        x, repeats = site.type(0), self.repeats(site)
         if len(repeats) != x.rank:
             raise Invalid(f"{len(repeats)} repeats for {x}")
         type = TensorType(x.dtype, tuple(dim * repeat for dim, repeat in zip(x.shape, repeats, strict=True)))
@@ -49,7 +73,9 @@ class Tile(Operator):
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
-        repeats = sizes(to.site, 1, "the repeats")
+        repeats = self.repeats(to.site)
+        if not to.site.is_known(1):
+            must_equal(to, 1, [static(repeat) for repeat in repeats])
         cut: list[Dim] = []
         full: list[Dim] = []
         for dim, repeat in zip(x.shape, repeats, strict=True):

@@ -9,6 +9,7 @@ from ..base.dtypes import DType, bool_, i64, of_onnx
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
+from .at_run_time import must_equal, static_count
 from .shapes import scalar
 
 
@@ -22,6 +23,11 @@ class OneHot(Operator):
     axis: int = -1
 
     def depth(self, site: Site) -> Dim:
+        if not _depth_known(site):
+            declared, axis = site.declared(0, "the depth"), normal_axis(self.axis, site.type(0).rank + 1)
+            if len(declared) != site.type(0).rank + 1 or static_count(site.type(1)) != 1:
+                raise Invalid(f"the model declares a result of shape {declared} for indices {site.type(0)}")
+            return declared[axis]
         if site.type(1).dtype.is_float:
             found = site.constant(1, "the depth").reshape(-1)
             if len(found) != 1 or found[0] != int(found[0]):
@@ -46,6 +52,8 @@ class OneHot(Operator):
         depth = type.shape[axis]
         if not isinstance(depth, int):
             raise Unsupported(f"the depth {depth} is known only at run time")
+        if not _depth_known(to.site):
+            must_equal(to, 1, [depth])
         found = cast(operand(0, places.buffer.dtype), i64)
         if places.buffer.dtype.kind != "uint":
             negative = apply("less", found, literal(0, i64))
@@ -55,6 +63,10 @@ class OneHot(Operator):
         element = apply("select", chosen, operand(2, type.dtype), operand(1, type.dtype))
         aligned = to.reshape(places, (*places.shape[:axis], 1, *places.shape[axis:]))
         to.set(0, to.map(element, [aligned, off, on], type.shape))
+
+
+def _depth_known(site: Site) -> bool:
+    return site.fact(1).constant is not None if site.type(1).dtype.is_float else site.is_known(1)
 
 
 @dataclass(frozen=True)

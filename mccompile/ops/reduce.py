@@ -14,11 +14,21 @@ import numpy as np
 
 from ..base.dims import Dim, maximum, minimum, product
 from ..base.dtypes import DType, bool_, f64
-from ..base.tensor import Shape, TensorType
+from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.reduce import Reduce
 from ..program.ir import View
-from .api import REDUCTION, Fact, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
+from .api import REDUCTION, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
+from .at_run_time import (
+    Formula,
+    axes_choices,
+    axes_mask,
+    chosen,
+    is_one_of,
+    must_name,
+    static_count,
+    static_shape,
+)
 from .elementwise import check_dtypes, wide
 from .known_elements import fitting
 
@@ -53,6 +63,16 @@ class Reduction(Operator):
             return normal_axes(axes, rank)
         return () if self.noop_with_empty_axes else tuple(range(rank))
 
+    def possible_axes(self, site: Site) -> list[tuple[int, ...]]:
+        """Where the axes are computed at run time, all that lead to the shape that is declared."""
+        shape = static_shape(site.type(0))
+        declared = site.declared(0, "the axes")
+        choices = axes_choices(len(shape), static_count(site.type(1)))
+        found = [axes for axes in choices if self.result_shape(shape, axes) == declared]
+        if not found:
+            raise Invalid(f"no axes reduce {site.type(0)} to {show_shape(declared)}, which the model declares")
+        return found
+
     def result_shape(self, shape: Shape, axes: tuple[int, ...]) -> Shape:
         if self.keepdims:
             return tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
@@ -64,6 +84,8 @@ class Reduction(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         check_dtypes(self.name, self.takes, [x])
+        if not site.is_known(1):
+            return [Fact(TensorType(x.dtype, self.result_shape(x.shape, self.possible_axes(site)[0])))]
         axes = self.axes(site)
         return [Fact(TensorType(x.dtype, self.result_shape(x.shape, axes)), self.known(site, axes))]
 
@@ -96,8 +118,23 @@ class Reduction(Operator):
         return {1: np.array(axes, np.int64) if site.has(1) else None}
 
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(1):
+            to.set(0, self.along_computed_axes(to))
+            return
         axes = self.axes(to.site)
         to.set(0, to.reshape(self.reduced(to, to.input(0), axes), to.type().shape))
+
+    def along_computed_axes(self, to: Lowering) -> View:
+        """One reduction for each set of axes that gives other elements, and the choice between them."""
+        x, possible = to.input(0), self.possible_axes(to.site)
+        must_name(to, 1, len(x.shape), possible)
+        different: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for axes in possible:
+            different.setdefault(tuple(axis for axis in axes if x.shape[axis] != 1), []).append(axes)
+        views = [to.reshape(self.reduced(to, x, same[0]), to.type().shape) for same in different.values()]
+        formula = Formula(to)
+        mask = axes_mask(formula, 1, len(x.shape))
+        return chosen(formula, [is_one_of(mask, same) for same in different.values()], views)
 
     def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
         dtype = x.buffer.dtype

@@ -8,7 +8,33 @@ from dataclasses import dataclass
 from ..base.dims import Dim, bounds, product
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
+from .at_run_time import Formula, axes_choices, either, equals, must_name, static_count, static_shape
 from .shapes import FIX_DIMENSIONS, moved, same_count, show
+
+
+class Axes(Operator):
+    """Operators whose operand 1 names axes of size 1."""
+
+    def declared_shape(self, site: Site) -> Shape:
+        """The shape, where the axes are computed at run time."""
+        before = static_shape(site.type(0))
+        declared = site.declared(0, "the axes")
+        if not self.choices(before, declared, static_count(site.type(1))):
+            raise Invalid(f"no axes make {show(before)} to {show(declared)}, which the model declares")
+        return declared
+
+    def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+        raise NotImplementedError
+
+    def check_axes(self, to: Lowering, rank: int) -> None:
+        """At run time the axes must be some that lead to the declared shape."""
+        if not to.site.is_known(1):
+            count = static_count(to.site.type(1))
+            must_name(to, 1, rank, self.choices(static_shape(to.site.type(0)), to.type().static_shape, count))
+
+
+def _without(shape: Sequence[Dim], axes: tuple[int, ...]) -> tuple[Dim, ...]:
+    return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
 class SameElements(Operator):
@@ -37,7 +63,25 @@ class Reshape(SameElements):
     def shape(self, site: Site) -> Shape:
         if len(site.shape(1)) != 1:
             raise Invalid(f"the shape (operand 1) is {site.type(1)}, not a vector")
+        if not site.is_known(1):
+            declared = site.declared(0, "the shape")
+            if site.shape(1) != (len(declared),):
+                raise Invalid(f"a shape of {site.type(1)} does not lead to {show(declared)}, which the model declares")
+            same_count(site.shape(0), declared)
+            return declared
         return reshaped(site.shape(0), site.known(1, "the shape"), bool(self.allowzero))
+
+    def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(1):
+            formula = Formula(to)
+            before = static_shape(to.site.type(0))
+            for axis, (asked, size) in enumerate(zip(formula.elements(1), to.type().static_shape, strict=True)):
+                fits = either([equals(asked, size), equals(asked, -1)])
+                if not self.allowzero and axis < len(before) and before[axis] == size:
+                    fits = either([fits, equals(asked, 0)])
+                formula.require(fits)
+            formula.check()
+        super().lower(to)
 
 
 def reshaped(shape: Shape, wanted: Sequence[Dim], allow_zero: bool = False) -> Shape:
@@ -94,7 +138,7 @@ class Flatten(SameElements):
 
 
 @dataclass(frozen=True)
-class Squeeze(SameElements):
+class Squeeze(Axes, SameElements):
     name = "Squeeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
 
@@ -110,6 +154,8 @@ class Squeeze(SameElements):
             if open_:
                 raise Unsupported(f"whether dimension {open_[0]} is 1 is known only at run time", FIX_DIMENSIONS)
             return tuple(dim for dim in shape if dim != 1)
+        if not site.is_known(1):
+            return self.declared_shape(site)
         axes = normal_axes(site.known_ints(1, "the axes"), len(shape))
         for axis in axes:
             low, high = bounds(shape[axis])
@@ -117,11 +163,19 @@ class Squeeze(SameElements):
                 raise Invalid(f"axis {axis} of {site.type(0)} is not 1")
             if shape[axis] != 1:
                 raise Unsupported(f"whether dimension {shape[axis]} is 1 is known only at run time", FIX_DIMENSIONS)
-        return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+        return _without(shape, axes)
+
+    def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+        sets = axes_choices(len(before), count)
+        return [axes for axes in sets if _without(before, axes) == after and all(before[axis] == 1 for axis in axes)]
+
+    def lower(self, to: Lowering) -> None:
+        self.check_axes(to, len(to.input(0).shape))
+        super().lower(to)
 
 
 @dataclass(frozen=True)
-class Unsqueeze(SameElements):
+class Unsqueeze(Axes, SameElements):
     name = "Unsqueeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
 
@@ -132,8 +186,18 @@ class Unsqueeze(SameElements):
 
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)
+        if not site.is_known(1):
+            return self.declared_shape(site)
         wanted = site.known_ints(1, "the axes")
         rank = len(shape) + len(wanted)
         axes = normal_axes(wanted, rank)
         dims = iter(shape)
         return tuple(1 if axis in axes else next(dims) for axis in range(rank))
+
+    def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+        sets = axes_choices(len(after), count)
+        return [axes for axes in sets if _without(after, axes) == before and all(after[axis] == 1 for axis in axes)]
+
+    def lower(self, to: Lowering) -> None:
+        self.check_axes(to, to.type().rank)
+        super().lower(to)

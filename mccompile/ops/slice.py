@@ -9,7 +9,20 @@ import numpy as np
 
 from ..base.dims import Dim, bounds, maximum, minimum
 from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, index
+from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import (
+    Formula,
+    both,
+    clamped,
+    equals,
+    from_front,
+    gathered,
+    number,
+    static_count,
+    static_shape,
+)
 from .shapes import FIX_DIMENSIONS, moved
 
 Cut = tuple[int, Dim, Dim, int]  # axis, first element, how many, step
@@ -46,6 +59,11 @@ class Slice(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
+        if not site.is_known(1, 2, 3, 4):
+            declared = site.declared(0, "a bound")
+            if len(declared) != x.rank or any(a > b for a, b in zip(declared, static_shape(x), strict=True)):
+                raise Invalid(f"{declared}, which the model declares, is no part of {x}")
+            return [Fact(TensorType(x.dtype, declared))]
         cuts = self.cuts(site)
         shape = list(x.shape)
         picks = [slice(None)] * x.rank
@@ -65,9 +83,58 @@ class Slice(Operator):
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
+        if not to.site.is_known(1, 2, 3, 4):
+            to.set(0, self.computed(to, x))
+            return
         for axis, first, count, step in self.cuts(to.site):
             x = x.sliced(axis, first, count, step)
         to.set(0, x)
+
+
+    def computed(self, to: Lowering, x: View) -> View:
+        """Where bounds, axes or steps are computed at run time."""
+        formula = Formula(to)
+        count = static_count(to.site.type(1))
+        given = [formula.elements(i) if to.has(i) else [] for i in range(1, 5)]
+        starts, ends, axes, steps = given
+        rank = len(x.shape)
+        if any(to.has(i) and static_count(to.site.type(i)) != count for i in range(1, 5)):
+            raise Invalid("starts, ends, axes and steps differ in number")
+        named = [from_front(axis, rank) for axis in axes] or [number(n) for n in range(count)]
+        for n, axis in enumerate(named):
+            formula.require(both([apply("less", axis, number(rank)), apply("greater_equal", axis, number(0))]))
+            formula.require(both([apply("not", apply("equal", axis, other)) for other in named[:n]]))
+        places: dict[int, View] = {}
+        for axis, (size, out) in enumerate(zip(x.type.static_shape, to.type().static_shape, strict=True)):
+            start, end, step = number(0), number(size), number(1)
+            for n, name in enumerate(named):
+                here = equals(name, axis)
+                start = apply("select", here, starts[n], start)
+                end = apply("select", here, ends[n], end)
+                step = apply("select", here, steps[n] if steps else number(1), step)
+            first, found = _counted(start, end, step, size)
+            formula.require(both([equals(found, out), apply("not", equals(step, 0))]))
+            if out:
+                at = apply("add", first, apply("mul", index(0), step))
+                places[axis] = formula.along(clamped(at, 0, max(size - 1, 0)), axis, to.type().shape)
+        formula.check()
+        if 0 in to.type().shape:
+            return to.constant(np.empty(to.type().static_shape, to.type().dtype.numpy))
+        return gathered(to, x, places, to.type().shape)
+
+
+def _counted(start: Expr, end: Expr, step: Expr, size: int) -> tuple[Expr, Expr]:
+    """The first element and how many, as `span` has it."""
+    forward = apply("greater", step, number(0))
+    start, end = from_front(start, size), from_front(end, size)
+    first = apply("select", forward, clamped(start, 0, size), clamped(start, 0, size - 1))
+    last = apply("select", forward, clamped(end, 0, size), clamped(end, -1, size - 1))
+    room = apply("select", forward, apply("sub", last, first), apply("sub", first, last))
+    stride = apply("abs", step)
+    whole = apply("div", apply("sub", apply("add", room, stride), number(1)), stride)
+    huge = apply("greater_equal", stride, number(max(size, 1)))  # the sum above would overflow
+    some = apply("select", huge, number(1), whole)
+    return first, apply("select", apply("greater", room, number(0)), some, number(0))
 
 
 def span(start: Dim, end: Dim, step: int, size: Dim) -> tuple[Dim, Dim]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import bounds
+from ..base.dims import bounds, static
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from ..kinds.top_k import TopK as TopKKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import must_equal
 from .shapes import FIX_DIMENSIONS, scalar
 
 
@@ -35,7 +36,7 @@ class TopK(Operator):
         if not x.rank:
             raise Invalid("a scalar has no axis to choose along")
         axis = normal_axis(self.axis, x.rank)
-        k = scalar(site, 1, "k")
+        k = scalar(site, 1, "k") if site.is_known(1) else _declared_k(site, axis)
         if bounds(k)[1] < 0 or bounds(x.shape[axis] - k)[1] < 0:
             raise Invalid(f"k is {k}, the axis has {x.shape[axis]} elements")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
@@ -43,6 +44,8 @@ class TopK(Operator):
 
     def lower(self, to: Lowering) -> None:
         facts = self.infer(to.site)
+        if not to.site.is_known(1):
+            must_equal(to, 1, [static(facts[0].type.shape[normal_axis(self.axis, facts[0].type.rank)])])
         x, types = to.input(0), [fact.type for fact in facts]
         axis = normal_axis(self.axis, len(x.shape))
         if types[0].count == 0:
@@ -55,3 +58,10 @@ class TopK(Operator):
         for number, view in enumerate(results):
             if to.wants(number):
                 to.set(number, view)
+
+
+def _declared_k(site: Site, axis: int) -> int:
+    declared = site.declared(0, "k") if site.results and site.results[0] else site.declared(1, "k")
+    if len(declared) != site.type(0).rank:
+        raise Invalid(f"the model declares a result of shape {declared} for {site.type(0)}")
+    return declared[axis]

@@ -1,0 +1,53 @@
+"""What a file declares of the shapes of its values, for operators whose results follow from data.
+
+Invariant: only what is said in numbers counts. A shape that an operator can tell itself is never taken from here; one
+that it cannot is checked at run time, so a declaration that turns out wrong gives a status and not a wrong result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onnx import GraphProto, NodeProto, ValueInfoProto
+
+# result 0 has the shape of operand 0
+_SAME_SHAPE = frozenset({
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip",
+    "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Neg", "Not",
+    "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
+    "Tan", "Tanh", "ThresholdedRelu",
+})  # fmt: skip
+Shapes = dict[str, tuple[int, ...]]
+
+
+def declared_shapes(graph: GraphProto, sizes: Mapping[str, tuple[int, int]]) -> Shapes:
+    """Shapes by name; `sizes` says how large named dimensions are."""
+    found: Shapes = {}
+    for entry in (*graph.value_info, *graph.output):
+        shape = _shape(entry, sizes)
+        if shape is not None:
+            found[entry.name] = shape
+    return backwards(graph.node, found)
+
+
+def backwards(nodes: Iterable[NodeProto], known: Shapes) -> Shapes:
+    """The shapes, and those of values that others are made from element by element."""
+    found = dict(known)
+    for node in reversed(list(nodes)):
+        if node.op_type in _SAME_SHAPE and node.domain in ("", "ai.onnx") and node.input and node.output:
+            shape = found.get(node.output[0])
+            if shape is not None and node.input[0]:
+                found.setdefault(node.input[0], shape)
+    return found
+
+
+def _shape(entry: ValueInfoProto, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, ...] | None:
+    if entry.type.WhichOneof("value") != "tensor_type" or not entry.type.tensor_type.HasField("shape"):
+        return None
+    shape = []
+    for dim in entry.type.tensor_type.shape.dim:
+        low, high = sizes.get(dim.dim_param, (-1, 0)) if dim.HasField("dim_param") else (dim.dim_value, dim.dim_value)
+        if low != high or low < 0 or not (dim.HasField("dim_param") or dim.HasField("dim_value")):
+            return None
+        shape.append(low)
+    return tuple(shape)
