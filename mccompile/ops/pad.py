@@ -7,12 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, bounds
-from ..base.tensor import TensorType
+from ..base.dims import Dim, bounds, static
+from ..base.dtypes import bool_
+from ..base.tensor import Shape, TensorType
+from ..expr.ir import Expr, apply, index, operand
 from ..kinds.pad import MODES
 from ..kinds.pad import Pad as PadKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import (
+    Formula,
+    both,
+    clamped,
+    equals,
+    from_front,
+    gathered,
+    must_equal,
+    number,
+    static_count,
+    static_shape,
+)
 from .shapes import FIX_DIMENSIONS, sizes
 
 
@@ -52,6 +66,13 @@ class Pad(Operator):
             raise Invalid(f"mode {self.mode!r} is not {', '.join(MODES)}")
         if site.has(2) and (site.type(2).dtype is not x.dtype or site.type(2).shape not in ((), (1,))):
             raise Invalid(f"the constant value is {site.type(2)}, not a scalar {x.dtype}")
+        if not site.is_known(1, 3):
+            declared = site.declared(0, "a pad")
+            if len(declared) != len(static_shape(x)):
+                raise Invalid(f"{x} is not padded to {declared}, which the model declares")
+            if self.mode != "constant" and 0 in x.shape and 0 not in declared:
+                raise Invalid(f"{x} has no elements to be padded with")
+            return [Fact(TensorType(x.dtype, declared))]
         before, after = self.pads(site)
         shape: list[Dim] = []
         for axis, dim in enumerate(x.shape):
@@ -72,9 +93,67 @@ class Pad(Operator):
         return {1: np.array(pads, np.int64), 2: None, 3: np.arange(len(order)) if site.has(3) else None}
 
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(1, 3):
+            to.set(0, self.computed(to, to.input(0)))
+            return
         before, after = self.pads(to.site)
         value = to.reshape(to.input(2), ()) if to.has(2) and self.mode == "constant" else None
         to.set(0, padded(to, to.input(0), before, after, self.mode, value))
+
+
+    def computed(self, to: Lowering, x: View) -> View:
+        """Where pads or axes are computed at run time: every element from where it comes, if it comes from x."""
+        formula, rank, dtype = Formula(to), len(x.shape), x.buffer.dtype
+        pads = formula.elements(1)
+        named = [from_front(axis, rank) for axis in formula.elements(3)] if to.has(3) else [*map(number, range(rank))]
+        if len(pads) != 2 * len(named):
+            raise Invalid(f"{len(pads)} pads for {len(named)} axes")
+        for n, axis in enumerate(named):
+            formula.require(both([apply("less", axis, number(rank)), apply("greater_equal", axis, number(0))]))
+            formula.require(both([apply("not", apply("equal", axis, other)) for other in named[:n]]))
+        shape = to.type().static_shape
+        places, inside = {}, []
+        for axis, (size, out) in enumerate(zip(x.type.static_shape, shape, strict=True)):
+            before, after = number(0), number(0)
+            for n, name in enumerate(named):
+                before = apply("select", equals(name, axis), pads[n], before)
+                after = apply("select", equals(name, axis), pads[n + len(named)], after)
+            formula.require(equals(apply("add", apply("add", before, after), number(size)), out))
+            kept = apply("add", number(size), apply("min", before, number(0)))
+            kept = apply("add", kept, apply("min", after, number(0)))
+            formula.require(apply("greater_equal", kept, number(0)))
+            place = apply("sub", index(0), before)
+            inside.append(formula.along(_is_inside(place, before, after, size), axis, shape))
+            places[axis] = formula.along(clamped(_source(place, self.mode, size), 0, max(size - 1, 0)), axis, shape)
+        formula.check()
+        value = to.reshape(to.input(2), ()) if to.has(2) else to.constant(np.zeros((), dtype.numpy))
+        if x.type.count == 0 or 0 in shape:
+            return to.map(operand(0, dtype), [value], shape)
+        found = gathered(to, x, places, shape)
+        if self.mode != "constant":
+            return found
+        ins = [found, value, *inside]
+        kept = both([operand(n + 2, bool_) for n in range(rank)])
+        return to.map(apply("select", kept, operand(0, dtype), operand(1, dtype)), ins, shape)
+
+
+def _is_inside(place: Expr, before: Expr, after: Expr, size: int) -> Expr:
+    """Is a place one of x, and not cut off?"""
+    low = apply("max", number(0), apply("neg", before))
+    high = apply("add", number(size), apply("min", after, number(0)))
+    return both([apply("greater_equal", place, number(0)), apply("less", place, number(size)),
+                 apply("greater_equal", place, low), apply("less", place, high)])  # fmt: skip
+
+
+def _source(place: Expr, mode: str, size: int) -> Expr:
+    """Where the element at a place beside x comes from."""
+    if mode == "wrap":
+        return apply("mod", place, number(max(size, 1)))
+    if mode == "reflect":
+        period = number(max(2 * (size - 1), 1))
+        turned = apply("mod", place, period)
+        return apply("min", turned, apply("sub", number(2 * (size - 1)), turned))
+    return place
 
 
 def padded(
@@ -101,8 +180,8 @@ class CenterCropPad(Operator):
 
     def pads(self, site: Site) -> tuple[list[int], list[int]]:
         x = site.type(0)
-        wanted = sizes(site, 1, "the shape")
         axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
+        wanted = sizes(site, 1, "the shape") if site.is_known(1) else self.declared_sizes(site, axes)
         if len(axes) != len(wanted) or len(set(axes)) != len(axes):
             raise Invalid(f"{len(wanted)} sizes for axes {axes}")
         before, after = [0] * x.rank, [0] * x.rank
@@ -121,5 +200,15 @@ class CenterCropPad(Operator):
         shape = tuple(dim + low + high for dim, low, high in zip(x.shape, before, after, strict=True))
         return [Fact(TensorType(x.dtype, shape))]
 
+    def declared_sizes(self, site: Site, axes: list[int]) -> Shape:
+        declared = site.declared(0, "the shape")
+        if len(declared) != site.type(0).rank or static_count(site.type(1)) != len(axes):
+            raise Invalid(f"{site.type(0)} does not become {declared}, which the model declares")
+        return tuple(declared[axis] for axis in axes)
+
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(1):
+            rank = len(to.input(0).shape)
+            axes = [normal_axis(axis, rank) for axis in (range(rank) if self.axes is None else self.axes)]
+            must_equal(to, 1, [static(size) for size in self.declared_sizes(to.site, axes)])
         to.set(0, padded(to, to.input(0), *self.pads(to.site)))

@@ -18,7 +18,19 @@ from ..kinds.gather import Gather as GatherKind
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import Formula, equals, static_count, static_shape
 from .pad import padded
+from .resize_computed import (
+    ComputedAxis,
+    Interpolation,
+    check_rounded,
+    check_scales,
+    common_scale,
+    extrapolated,
+    resized_nearest,
+    resized_weighted,
+    scales_given,
+)
 from .resize_tables import Axis, coordinates, inside, nearest, taps
 from .shapes import FIX_DIMENSIONS, sizes
 
@@ -135,6 +147,12 @@ class Resize(Operator):
             raise Invalid(f"mode {self.mode!r} is not nearest, linear or cubic")
         if self.antialias and self.mode == "nearest":
             raise Invalid("antialias is defined for linear and cubic only")
+        if self.is_computed(site):
+            declared = site.declared(0, "a scale, a size or the region")
+            sizes_before = static_shape(x)
+            if len(declared) != x.rank or any(a == 0 and b for a, b in zip(sizes_before, declared, strict=True)):
+                raise Invalid(f"{x} is not resized to {declared}, which the model declares")
+            return [Fact(TensorType(x.dtype, declared))]
         shape = list(x.shape)
         for axis in self.resized(site):
             if axis is not None:
@@ -143,12 +161,71 @@ class Resize(Operator):
                 nearest(np.zeros(0), axis, self.nearest_mode)
         return [Fact(TensorType(x.dtype, tuple(shape)))]
 
+    # -- where scales, sizes or the region are computed at run time
+
+    def is_computed(self, site: Site) -> bool:
+        if self.coordinate_transformation_mode == "tf_crop_and_resize" and site.fact(1).constant is None:
+            return True
+        if site.has(2) and site.shape(2) != (0,):
+            return site.fact(2).constant is None
+        return not site.is_known(3)
+
+    def computed(self, to: Lowering, x: View) -> View:
+        formula, site = Formula(to), to.site
+        rank, before, after = len(x.shape), x.type.static_shape, to.type().static_shape
+        named = [normal_axis(axis, rank) for axis in (range(rank) if self.axes is None else self.axes)]
+        by_scales = site.has(2) and site.shape(2) != (0,)
+        if static_count(site.type(2 if by_scales else 3)) != len(named) or len(set(named)) != len(named):
+            raise Invalid(f"scales or sizes do not fit axes {named}")
+        crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
+        if crop and static_count(site.type(1)) != 2 * len(named):
+            raise Invalid(f"roi {site.type(1)} does not fit {len(named)} axes")
+        sizes_before = [before[axis] for axis in named]
+        if by_scales:
+            scales = scales_given(formula, 2, sizes_before)
+        elif self.keep_aspect_ratio_policy == "stretch":
+            scales = [literal(float(np.float32(after[a]) / np.float32(max(before[a], 1))), f32) for a in named]
+            for n, axis in enumerate(named):
+                formula.require(equals(formula.element(3, n), after[axis]))
+        else:
+            scales = [common_scale(formula, 3, sizes_before, self.keep_aspect_ratio_policy)] * len(named)
+        axes = []
+        for n, (axis, scale) in enumerate(zip(named, scales, strict=True)):
+            ends = (cast(formula.raw(1, n + part * len(named)), f32) for part in range(2)) if crop else _WHOLE
+            axes.append(ComputedAxis(axis, before[axis], after[axis], scale, *ends))
+        if by_scales:
+            check_scales(formula, axes)
+        elif self.keep_aspect_ratio_policy != "stretch":
+            check_rounded(formula, axes)
+        formula.check()
+        if any(before[axis] != after[axis] for axis in range(rank) if axis not in named):
+            raise Invalid(f"only axes {named} of {x.type} are resized")
+        moving = [axis for axis in axes if crop or not axis.size == axis.out == 1]
+        if not moving:
+            return x
+        mode = self.coordinate_transformation_mode
+        if self.mode == "nearest":
+            result = resized_nearest(formula, x, moving, mode, self.nearest_mode)
+        else:
+            how = Interpolation(
+                self.mode, mode, self.cubic_coeff_a, bool(self.exclude_outside), bool(self.antialias)
+            )
+            accumulator = _accumulator(x.buffer.dtype)
+            result = resized_weighted(formula, x, moving, how, accumulator, _rounded(accumulator, x.buffer.dtype))
+        if crop:
+            value = literal(_element(self.extrapolation_value, x.buffer.dtype), x.buffer.dtype)
+            result = extrapolated(formula, result, moving, mode, value)
+        return result
+
     # -- what computes it
 
     def lower(self, to: Lowering) -> None:
         x, type = to.input(0), to.type()
         if type.count == 0:
             to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
+            return
+        if self.is_computed(to.site):
+            to.set(0, self.computed(to, x))
             return
         axes = [axis for axis in self.resized(to.site) if axis is not None]
         places = {axis.axis: coordinates(self.coordinate_transformation_mode, axis) for axis in axes}
@@ -195,7 +272,7 @@ class Resize(Operator):
 
     def weighted(self, to: Lowering, x: View, axes: list[Axis], places: dict[int, np.ndarray]) -> View:
         dtype = x.buffer.dtype
-        accumulator = f64 if dtype is f64 or (not dtype.is_float and dtype.bits >= 32) else f32
+        accumulator = _accumulator(dtype)
         ins = [x]
         counts = []
         shape = list(x.shape)
@@ -217,6 +294,13 @@ class Resize(Operator):
             return x
         kind = ResizeKind(tuple(a.axis for a in axes), tuple(counts), accumulator, _rounded(accumulator, dtype))
         return to.call(kind, ins, TensorType(dtype, tuple(shape)))[0]
+
+
+_WHOLE = (literal(0, f32), literal(1, f32))
+
+
+def _accumulator(dtype: DType) -> DType:
+    return f64 if dtype is f64 or (not dtype.is_float and dtype.bits >= 32) else f32
 
 
 def _known(dim: Dim) -> int:

@@ -1,0 +1,206 @@
+"""Resizing by scales, sizes or a region that are computed at run time: the tables of resize_tables.py as expressions.
+
+Invariant: the same formulas in the same precision as there, so it makes no difference where the numbers come from. The
+shape of the result is what the model declares, and is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from ..base.dims import static
+from ..base.dtypes import DType, f32, f64, i32, i64
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, index, literal, operand
+from ..kinds.reduce import Reduce
+from ..kinds.resize import Resize as ResizeKind
+from ..program.ir import View
+from .api import Lowering
+from .at_run_time import Formula, either, gathered
+
+
+@dataclass(frozen=True)
+class ComputedAxis:
+    """One resized axis: sizes are known, the rest are scalar expressions in f32."""
+
+    axis: int
+    size: int
+    out: int
+    scale: Expr
+    start: Expr
+    end: Expr
+
+
+def _f(value: float) -> Expr:
+    return literal(value, f32)
+
+
+def _op(name: str, *args: Expr) -> Expr:
+    return apply(name, *args)
+
+
+def scales_given(formula: Formula, operand_: int, sizes: list[int]) -> list[Expr]:
+    return [cast(formula.raw(operand_, n), f32) for n in range(len(sizes))]
+
+
+def check_scales(formula: Formula, axes: list[ComputedAxis]) -> None:
+    for axis in axes:
+        made = _op("floor", _op("mul", _f(axis.size), axis.scale))
+        formula.require(_op("equal", made, _f(axis.out)))
+        formula.require(_op("greater", axis.scale, _f(0)))
+
+
+def common_scale(formula: Formula, operand_: int, sizes: list[int], policy: str) -> Expr:
+    """The one scale of all axes that keeps the aspect ratio."""
+    asked = [
+        _op("div", cast(formula.element(operand_, n), f32), _f(max(size, 1))) for n, size in enumerate(sizes)
+    ]
+    return reduce(lambda a, b: _op("min" if policy == "not_larger" else "max", a, b), asked)
+
+
+def check_rounded(formula: Formula, axes: list[ComputedAxis]) -> None:
+    for axis in axes:
+        made = _op("floor", _op("add", _op("mul", _f(axis.size), axis.scale), _f(0.5)))
+        formula.require(_op("equal", made, _f(axis.out)))
+
+
+def coordinate(mode: str, axis: ComputedAxis) -> Expr:
+    """The place on the axis of x, for the element of the result at index(0)."""
+    x, scale, size, out = cast(index(0), f32), axis.scale, _f(axis.size), _f(axis.out)
+    centre = _op("div", _op("add", x, _f(0.5)), scale)
+    half = _op("sub", centre, _f(0.5))
+    match mode:
+        case "half_pixel_symmetric":
+            adjustment = _op("div", out, _op("mul", scale, size))
+            return _op("add", _op("mul", _op("div", size, _f(2)), _op("sub", _f(1), adjustment)), half)
+        case "pytorch_half_pixel":
+            return half if axis.out > 1 else _f(0)
+        case "asymmetric":
+            return _op("div", x, scale)
+        case "tf_half_pixel_for_nn":
+            return centre
+        case "align_corners":
+            if axis.out == 1:
+                return _f(0)
+            asked = _op("mul", scale, size)
+            whole = _op("less", _op("abs", _op("sub", asked, out)), _op("mul", out, _f(1e-4)))
+            reach = _op("sub", _op("select", whole, out, asked), _f(1))
+            return _op("div", _op("mul", x, _f(axis.size - 1)), reach)
+        case "tf_crop_and_resize":
+            last = _f(axis.size - 1)
+            if axis.out == 1:
+                return _op("mul", _op("mul", _f(0.5), _op("add", axis.start, axis.end)), last)
+            step = _op("div", _op("mul", _op("mul", x, _op("sub", axis.end, axis.start)), last), _f(axis.out - 1))
+            return _op("add", _op("mul", axis.start, last), step)
+    return half
+
+
+def nearest_place(place: Expr, axis: ComputedAxis, mode: str) -> Expr:
+    """The element next to a coordinate."""
+    exact = cast(place, f64)
+    half = literal(0.5, f64)
+    match mode:
+        case "round_prefer_floor":
+            found = _op("ceil", _op("sub", exact, half))
+        case "round_prefer_ceil":
+            found = _op("floor", _op("add", exact, half))
+        case "floor":
+            found = _op("floor", exact)
+        case "ceil":
+            found = _op("ceil", exact)
+        case _:  # "simple"
+            found = _op("select", _op("less", axis.scale, _f(1)), _op("ceil", exact), _op("floor", exact))
+    inside = _op("min", _op("max", found, literal(0, f64)), literal(axis.size - 1, f64))
+    return cast(inside, i64)
+
+
+def resized_nearest(formula: Formula, x: View, axes: list[ComputedAxis], coordinates: str, mode: str) -> View:
+    shape = tuple({axis.axis: axis.out for axis in axes}.get(n, dim) for n, dim in enumerate(x.shape))
+    places = {
+        axis.axis: formula.along(nearest_place(coordinate(coordinates, axis), axis, mode), axis.axis, shape)
+        for axis in axes
+    }
+    return gathered(formula.to, x, places, shape)
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    mode: str  # linear or cubic
+    coordinates: str
+    coefficient: float
+    exclude_outside: bool
+    antialias: bool
+
+
+def resized_weighted(
+    formula: Formula,
+    x: View,
+    axes: list[ComputedAxis],
+    how: Interpolation,
+    accumulator: DType,
+    epilogue: Expr | None,
+) -> View:
+    to, dtype = formula.to, x.buffer.dtype
+    shape = tuple({axis.axis: axis.out for axis in axes}.get(n, dim) for n, dim in enumerate(x.shape))
+    ins, counts = [x], []
+    for axis in axes:
+        positions, weights = _taps(formula, axis, how, accumulator)
+        ins += [positions, weights]
+        counts.append(static(positions.shape[1]))
+    kind = ResizeKind(tuple(axis.axis for axis in axes), tuple(counts), accumulator, epilogue)
+    return to.call(kind, ins, TensorType(dtype, shape))[0]
+
+
+def _taps(formula: Formula, axis: ComputedAxis, how: Interpolation, accumulator: DType) -> tuple[View, View]:
+    """Positions i32[out, taps] and weights."""
+    reach = 2 if how.mode == "cubic" else 1
+    one = literal(1, f64)
+    stretch, most = one, 1.0
+    if how.antialias:
+        stretch = _op("max", one, _op("div", one, cast(axis.scale, f64)))
+        most = max(1.0, axis.size / axis.out)  # no scale that leads to this size is smaller
+    count = int(-(-2 * reach * most // 1)) + (1 if how.antialias else 0)
+    place = cast(coordinate(how.coordinates, axis), f64)
+    first = _op("add", _op("floor", _op("sub", place, _op("mul", literal(reach, f64), stretch))), one)
+    at = _op("add", first, cast(index(1), f64))
+    distance = _op("div", _op("abs", _op("sub", at, place)), stretch)
+    zero, last = literal(0, f64), literal(axis.size - 1, f64)
+    weight = _cubic(distance, how.coefficient) if how.mode == "cubic" else _op("max", _op("sub", one, distance), zero)
+    if how.exclude_outside:
+        weight = _op("select", either([_op("less", at, zero), _op("greater", at, last)]), zero, weight)
+    shape = (axis.out, count)
+    positions = formula.map(cast(_op("max", _op("min", at, last), zero), i32), shape)
+    weights = formula.map(weight, shape)
+    if how.exclude_outside or how.antialias:
+        kind = Reduce((1,), "add", f64, operand(0, f64))
+        total = formula.to.call(kind, [weights], TensorType(f64, (axis.out, 1)))[0]
+        safe = _op("select", _op("equal", operand(1, f64), zero), one, operand(1, f64))
+        weights = formula.to.map(_op("div", operand(0, f64), safe), [weights, total], shape)
+    return positions, formula.to.cast(weights, accumulator)
+
+
+def _cubic(distance: Expr, a: float) -> Expr:
+    def d(value: float) -> Expr:
+        return literal(value, f64)
+
+    inner = _op("sub", _op("mul", d(a + 2), distance), d(a + 3))
+    near = _op("add", _op("mul", _op("mul", inner, distance), distance), d(1))
+    far = _op("sub", _op("mul", _op("add", _op("mul", _op("sub", _op("mul", d(a), distance), d(5 * a)), distance),
+                                   d(8 * a)), distance), d(4 * a))  # fmt: skip
+    beyond = _op("select", _op("less", distance, d(2)), far, d(0))
+    return _op("select", _op("less_equal", distance, d(1)), near, beyond)
+
+
+def extrapolated(formula: Formula, view: View, axes: list[ComputedAxis], coordinates: str, value: Expr) -> View:
+    """Elements whose place lies outside of x, replaced."""
+    to, shape = formula.to, view.shape
+    flags = []
+    for axis in axes:
+        place = coordinate(coordinates, axis)
+        outside = either([_op("less", place, _f(0)), _op("greater", place, _f(axis.size - 1))])
+        flags.append(formula.along(outside, axis.axis, shape))
+    condition = either([operand(n + 1, flag.buffer.dtype) for n, flag in enumerate(flags)])
+    return to.map(_op("select", condition, value, operand(0, view.buffer.dtype)), [view, *flags], shape)
+
+
