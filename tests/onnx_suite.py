@@ -146,7 +146,8 @@ def _outcome(name: str, pipe: Connection, process: ForkProcess) -> Outcome:
 
 
 def _child(test: Callable[[], None], pipe: Connection) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with tempfile.TemporaryFile() as nobody_reads:
+        os.dup2(nobody_reads.fileno(), 1)
     pipe.send(_run(test))
     pipe.close()
 

@@ -28,7 +28,7 @@ from .ordering import texts
 from .signature import similar
 from .tensors import declared
 
-OLDEST_OPSET = 7
+OLDEST_OPSET = 1
 DimRanges = Mapping[str, tuple[int, int]]  # free dimension -> lowest and highest size
 InputShapes = Mapping[str, Sequence[int | str]]  # input -> sizes and names of free dimensions
 

@@ -245,6 +245,14 @@ class NodeReader:
         def constant(array: np.ndarray) -> Value:
             return Value.of_constant(self._unique(f"{name}/constant", scope, made_up=True), Constant.of(array))
 
+        def add(op: Operator, inputs: list[Value]) -> Value:
+            before = Node(op, inputs, [None], (name,))
+            (fact,) = op.infer(before.site())
+            value = Value(self._unique(f"{name}/operand", scope, made_up=True), fact)
+            before.outputs = [value]
+            scope.graph.add(before)
+            return value
+
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
@@ -255,6 +263,7 @@ class NodeReader:
                 attributes["value"] = attributes.pop("sparse_value")
             return [Value.of_constant(self._unique(node.output[0], scope), constant_value(attributes))]
         onnx_node.regions = regions
+        onnx_node.add = add
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
         try:

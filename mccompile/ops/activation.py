@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..base.dtypes import f32, f64
 from ..base.tensor import Shape
 from ..expr.ir import Expr, apply, cast, literal
-from .api import Invalid
+from .api import Invalid, OnnxNode, Operator, make
 from .elementwise import Activation, Binary, Unary, check_broadcast, widened
 
 
@@ -215,8 +217,18 @@ class PRelu(Binary):
     """The slope broadcasts to x, never x to the slope."""
 
     name = "PRelu"
-    versions = (7, 9, 16)
+    versions = (1, 6, 7, 9, 16)
     takes = "numbers"
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        """Below opset 7 a slope of more than one element is one per channel."""
+        node.attributes.pop("consumed_inputs", None)
+        x, slope = node.inputs[0], node.inputs[1]
+        if node.version < 7 and x is not None and slope is not None and slope.type.count != 1 and x.type.rank > 2:
+            axes = node.constant(np.arange(1, x.type.rank - 1))
+            node.inputs[1] = node.made("Unsqueeze", [slope, axes])
+        return make(cls, node)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         check_broadcast(shapes[1], shapes[0], "the slope")

@@ -37,6 +37,13 @@ class OnnxNode:
     outputs: int
     constant: Callable[[np.ndarray], Value]  # makes a constant value to use as an input
     regions: tuple[Graph, ...] = ()
+    add: Callable[[Operator, list[Value]], Value] | None = None  # puts another node before this one
+
+    def made(self, name: str, inputs: list[Value]) -> Value:
+        """The result of an operator that has to run before this one."""
+        if self.add is None:
+            raise Unsupported(f"{name} would have to run before it")
+        return self.add(resolve("", name)(), inputs)
 
     def attribute_to_input(self, name: str, position: int, dtype: type | np.dtype[Any] | None = np.int64) -> None:
         """What used to be an attribute and is an operand now."""

@@ -15,28 +15,28 @@ from .elementwise import Binary, BinaryFunction, check_count, check_dtypes, wide
 @dataclass(frozen=True)
 class Add(BinaryFunction):
     name = "Add"
-    versions = (7, 13, 14)
+    versions = (1, 6, 7, 13, 14)
     function = "add"
 
 
 @dataclass(frozen=True)
 class Sub(BinaryFunction):
     name = "Sub"
-    versions = (7, 13, 14)
+    versions = (1, 6, 7, 13, 14)
     function = "sub"
 
 
 @dataclass(frozen=True)
 class Mul(BinaryFunction):
     name = "Mul"
-    versions = (7, 13, 14)
+    versions = (1, 6, 7, 13, 14)
     function = "mul"
 
 
 @dataclass(frozen=True)
 class Div(BinaryFunction):
     name = "Div"
-    versions = (7, 13, 14)
+    versions = (1, 6, 7, 13, 14)
     function = "div"
 
 
@@ -67,7 +67,7 @@ class BitwiseXor(BinaryFunction):
 @dataclass(frozen=True)
 class And(BinaryFunction):
     name = "And"
-    versions = (7,)
+    versions = (1, 7)
     function = "and"
     takes = "bools"
 
@@ -75,7 +75,7 @@ class And(BinaryFunction):
 @dataclass(frozen=True)
 class Or(BinaryFunction):
     name = "Or"
-    versions = (7,)
+    versions = (1, 7)
     function = "or"
     takes = "bools"
 
@@ -83,7 +83,7 @@ class Or(BinaryFunction):
 @dataclass(frozen=True)
 class Xor(BinaryFunction):
     name = "Xor"
-    versions = (7,)
+    versions = (1, 7)
     function = "xor"
     takes = "bools"
 
@@ -134,7 +134,7 @@ class Pow(Binary):
     """The result has the type of the base."""
 
     name = "Pow"
-    versions = (7, 12, 13, 15)
+    versions = (1, 7, 12, 13, 15)
     takes = "numbers"
 
     def check(self, types: Sequence[TensorType]) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from ..base.dtypes import DType, f32
 from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, operand
-from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .known_elements import known_result
 
 _TAKES: dict[str, tuple[str, ...]] = {
@@ -93,7 +95,13 @@ class Activation(Unary):
 
 
 class Binary(Elementwise):
-    """Two operands of one type."""
+    """Two operands of one type. Below opset 7 they broadcast only where an attribute says so, from an axis on."""
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 7:
+            _align(node)
+        return make(cls, node)
 
     def expr(self, a: Expr, b: Expr) -> Expr:
         raise NotImplementedError
@@ -114,6 +122,25 @@ class BinaryFunction(Binary):
 
     def expr(self, a: Expr, b: Expr) -> Expr:
         return apply(self.function, a, b)
+
+
+def _align(node: OnnxNode) -> None:
+    """Operand 1 of an old node, with axes of size 1 behind its own where newer nodes would align it otherwise."""
+    node.attributes.pop("consumed_inputs", None)
+    broadcast, axis = node.attributes.pop("broadcast", 0), node.attributes.pop("axis", None)
+    a, b = node.inputs[0], node.inputs[1]
+    if a is None or b is None:
+        raise Invalid("an operand is missing")
+    if not broadcast:
+        if a.type.shape != b.type.shape:
+            raise Invalid(f"operands {a.type} and {b.type} differ, and it does not say that they broadcast")
+        return
+    behind = a.type.rank - b.type.rank - normal_axis(axis, a.type.rank) if axis is not None else 0
+    if behind < 0:
+        raise Invalid(f"{b.type} does not fit into {a.type} from axis {axis} on")
+    if behind:
+        axes = node.constant(np.arange(b.type.rank, b.type.rank + behind))
+        node.inputs[1] = node.made("Unsqueeze", [b, axes])
 
 
 def widened(x: Expr) -> Expr:

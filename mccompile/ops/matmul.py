@@ -10,7 +10,7 @@ from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gemm import Gemm as GemmKind
 from ..program.ir import View
-from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site
+from .api import ANCHOR, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 
 NUMBERS = (f16, bf16, f32, f64, i32, i64, u32, u64)
 
@@ -58,12 +58,18 @@ class MatMulInteger(Operator):
 @dataclass(frozen=True)
 class Gemm(Operator):
     name = "Gemm"
-    versions = (7, 9, 11, 13)
+    versions = (1, 6, 7, 9, 11, 13)
     fusion = ANCHOR
     alpha: float = 1.0
     beta: float = 1.0
     transA: int = 0
     transB: int = 0
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 7:
+            node.attributes.pop("broadcast", 0)  # whether it had to be asked for
+        return make(cls, node)
 
     def infer(self, site: Site) -> list[Fact]:
         dtype = _one_type(site, NUMBERS)

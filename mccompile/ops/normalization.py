@@ -19,9 +19,11 @@ from .api import (
     Fact,
     Invalid,
     Lowering,
+    OnnxNode,
     Operator,
     Site,
     Unsupported,
+    make,
     normal_axes,
     normal_axis,
     same_type,
@@ -253,12 +255,21 @@ class BatchNormalization(Operator):
     7 and 8) the parameters have an element for every place as well."""
 
     name = "BatchNormalization"
-    versions = (7, 9, 14, 15)
+    versions = (1, 6, 7, 9, 14, 15)
     channels_last = True
     epsilon: float = 1e-5
     momentum: float = 0.9
     training_mode: int = 0
     spatial: int = 1
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 7:
+            node.attributes.pop("consumed_inputs", None)
+            node.attributes["training_mode"] = 0 if node.attributes.pop("is_test", 0) else 1
+            if node.outputs == 1:  # nobody asks for new statistics: a network that was trained
+                node.attributes["training_mode"] = 0
+        return make(cls, node)
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         attributes: dict[str, Any] = {"epsilon": self.epsilon, "momentum": self.momentum}

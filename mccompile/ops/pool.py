@@ -14,6 +14,7 @@ from ..kinds.pool import Pool as PoolKind
 from ..kinds.roi_max_pool import RoiMaxPool
 from ..kinds.unpool import Unpool
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .at_run_time import must_equal
 from .window import Window, window_sizes
 
 FLOATS = (f16, bf16, f32, f64)
@@ -189,7 +190,10 @@ class MaxUnpool(Operator):
             for axis, size in enumerate(x.static_shape[2:])
         ]
         inner = (*x.static_shape[:2], *space)
-        shape = tuple(site.known_ints(2, "output_shape")) if site.has(2) else inner
+        if site.has(2) and not site.is_known(2):
+            shape = site.declared(0, "output_shape")
+        else:
+            shape = tuple(site.known_ints(2, "output_shape")) if site.has(2) else inner
         if min(inner) < 0 or len(shape) != x.rank or shape[:2] != inner[:2]:
             raise Invalid(f"output_shape {show_shape(shape)} does not fit x {x}")
         if any(have < want for have, want in zip(shape, inner, strict=True)):
@@ -200,6 +204,8 @@ class MaxUnpool(Operator):
         return [Fact(TensorType(site.type(0).dtype, self.shapes(site)[1]))]
 
     def lower(self, to: Lowering) -> None:
+        if not to.site.is_known(2):
+            must_equal(to, 2, to.type().static_shape)
         to.set(0, to.call(Unpool(*self.shapes(to.site)), [to.input(0), to.input(1)], to.type())[0])
 
 

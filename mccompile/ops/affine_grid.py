@@ -1,0 +1,69 @@
+"""AffineGrid: where each element of a picture comes from, as coordinates from -1 to 1, for GridSample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.dtypes import f64
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, index, literal, operand
+from .api import Fact, Invalid, Lowering, Operator, Site
+from .at_run_time import Formula, equals, static_count
+from .elementwise import check_dtypes
+from .shapes import sizes
+
+
+@dataclass(frozen=True)
+class AffineGrid(Operator):
+    name = "AffineGrid"
+    versions = (20,)
+    align_corners: int = 0
+
+    def space(self, site: Site) -> tuple[int, ...]:
+        theta = site.type(0)
+        check_dtypes(self.name, "floats", [theta])
+        count = static_count(site.type(1))
+        if theta.rank != 3 or theta.shape[1:] != (count - 2, count - 1) or count not in (4, 5):
+            raise Invalid(f"theta {theta} does not fit a size of {count} numbers")
+        if not site.is_known(1):
+            declared = site.declared(0, "the size")
+            if len(declared) != count or declared[0] != theta.shape[0] or declared[-1] != count - 2:
+                raise Invalid(f"a grid for {theta} is not {declared}, which the model declares")
+            return declared[1:-1]
+        found = site.known_ints(1, "the size")
+        if found[0] != theta.shape[0]:
+            raise Invalid(f"the size {list(sizes(site, 1, 'the size'))} is not about {theta.shape[0]} pictures")
+        return tuple(found[2:])
+
+    def infer(self, site: Site) -> list[Fact]:
+        theta, space = site.type(0), self.space(site)
+        return [Fact(TensorType(theta.dtype, (theta.shape[0], *space, len(space))))]
+
+    def lower(self, to: Lowering) -> None:
+        theta, space, type = to.input(0), self.space(to.site), to.type()
+        rank = len(space)
+        if not to.site.is_known(1):
+            formula = Formula(to)
+            for n, size in ((0, type.static_shape[0]), *((n + 2, size) for n, size in enumerate(space))):
+                formula.require(equals(formula.element(1, n), size))
+            formula.check()
+        # theta[n, d, column] at element (n, ..space.., d) of the result; x, the last axis of space, comes first
+        ins = []
+        total: Expr | None = None
+        for column in range(rank + 1):
+            part = to.reshape(theta.sliced(2, column, 1), (type.shape[0], *(1 for _ in space), rank))
+            ins.append(part.broadcast_to(type.shape))
+            factor = cast(operand(column, theta.buffer.dtype), f64)
+            if column < rank:
+                factor = apply("mul", factor, self.place(rank - column, space[rank - 1 - column]))
+            total = factor if total is None else apply("add", total, factor)
+        assert total is not None
+        to.set(0, to.map(cast(total, type.dtype), ins, type.shape))
+
+    def place(self, axis: int, size: int) -> Expr:
+        """From -1 to 1 along an axis of the result: between the corners, or between the centres of what is there."""
+        at = cast(index(axis), f64)
+        if self.align_corners:
+            step = 2 / (size - 1) if size > 1 else 0.0
+            return apply("add", apply("mul", at, literal(step, f64)), literal(-1, f64))
+        return apply("add", apply("mul", at, literal(2 / size, f64)), literal(1 / size - 1, f64))
