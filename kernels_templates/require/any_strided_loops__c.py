@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import static
+from mccompile.base.dtypes import bool_
+from mccompile.base.tensor import TensorType
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
 from mccompile.kernels.loops import nest
 from mccompile.kinds.require import Require
@@ -17,7 +19,8 @@ class RequireTrue(Kernel):
     may_fail = True
 
     def cases(self) -> Sequence[Case]:
-        return []  # it has no result; tests/ops/test_at_run_time.py has runs that end
+        # no result to compare; tests/ops/test_at_run_time.py has runs that end
+        return [Case("flags", Require(), (TensorType(bool_, (2, 3)),), (), permute={0: (1, 0)})]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call)

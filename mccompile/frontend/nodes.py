@@ -23,10 +23,10 @@ from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
 from . import composed
+from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
 from .findings import Findings, Misfit
 from .functions import attributes_of, body_of, defaults_of, resolved
-from .declarations import backwards, declared_shapes
 from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
 from .tensors import declared, dense_constant_of, tensor_constant

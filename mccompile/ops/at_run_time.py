@@ -1,8 +1,8 @@
 """Operands that say sizes, axes or positions and are computed at run time.
 
-The shape of the result is what the model declares; how elements move follows from expressions over the elements of those
-operands. Invariant: a run whose operands mean another shape, or nothing at all, ends with a status before its results
-count; until then no position that they lead to lies outside of its tensor, because gathers clamp.
+The shape of the result is what the model declares; how elements move follows from expressions over the elements of
+those operands. Invariant: a run whose operands mean another shape, or nothing at all, ends with a status before its
+results count; until then no position that they lead to lies outside of its tensor, because gathers clamp.
 """
 
 from __future__ import annotations

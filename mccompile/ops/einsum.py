@@ -1,7 +1,7 @@
 """Einsum: products of operands, summed over the labels that the result does not have.
 
-Labels become axes: a diagonal (a label used twice in one operand) is a view whose strides add up, and what remains is one
-reduction over the product of all operands. Two operands that share a contracted label are a matrix product.
+Labels become axes: a diagonal (a label used twice in one operand) is a view whose strides add up, and what remains is
+one reduction over the product of all operands. Two operands that share a contracted label are a matrix product.
 """
 
 from __future__ import annotations

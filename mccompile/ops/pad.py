@@ -56,8 +56,8 @@ class Pad(Operator):
         if len(set(normal)) != len(normal):
             raise Invalid(f"an axis is named twice in {axes}")
         before, after = [0] * rank, [0] * rank
-        for number, axis in enumerate(normal):
-            before[axis], after[axis] = pads[number], pads[number + len(axes)]
+        for place, axis in enumerate(normal):
+            before[axis], after[axis] = pads[place], pads[place + len(axes)]
         return before, after
 
     def infer(self, site: Site) -> list[Fact]:
@@ -70,7 +70,8 @@ class Pad(Operator):
             declared = site.declared(0, "a pad")
             if len(declared) != len(static_shape(x)):
                 raise Invalid(f"{x} is not padded to {declared}, which the model declares")
-            if self.mode != "constant" and 0 in x.shape and 0 not in declared:
+            nothing = 0 in x.shape and 0 not in declared
+            if self.mode != "constant" and nothing:
                 raise Invalid(f"{x} has no elements to be padded with")
             return [Fact(TensorType(x.dtype, declared))]
         before, after = self.pads(site)
@@ -108,23 +109,26 @@ class Pad(Operator):
         named = [from_front(axis, rank) for axis in formula.elements(3)] if to.has(3) else [*map(number, range(rank))]
         if len(pads) != 2 * len(named):
             raise Invalid(f"{len(pads)} pads for {len(named)} axes")
-        for n, axis in enumerate(named):
-            formula.require(both([apply("less", axis, number(rank)), apply("greater_equal", axis, number(0))]))
-            formula.require(both([apply("not", apply("equal", axis, other)) for other in named[:n]]))
+        for n, name in enumerate(named):
+            formula.require(both([apply("less", name, number(rank)), apply("greater_equal", name, number(0))]))
+            formula.require(both([apply("not", apply("equal", name, other)) for other in named[:n]]))
         shape = to.type().static_shape
-        places, inside = {}, []
+        places: dict[int, View] = {}
+        inside: list[View] = []
         for axis, (size, out) in enumerate(zip(x.type.static_shape, shape, strict=True)):
             before, after = number(0), number(0)
             for n, name in enumerate(named):
                 before = apply("select", equals(name, axis), pads[n], before)
                 after = apply("select", equals(name, axis), pads[n + len(named)], after)
             formula.require(equals(apply("add", apply("add", before, after), number(size)), out))
-            kept = apply("add", number(size), apply("min", before, number(0)))
-            kept = apply("add", kept, apply("min", after, number(0)))
+            cut = apply("max", apply("neg", before), number(0))
+            kept = apply("sub", apply("add", number(size), apply("min", after, number(0))), cut)
             formula.require(apply("greater_equal", kept, number(0)))
-            place = apply("sub", index(0), before)
-            inside.append(formula.along(_is_inside(place, before, after, size), axis, shape))
-            places[axis] = formula.along(clamped(_source(place, self.mode, size), 0, max(size - 1, 0)), axis, shape)
+            place = apply("sub", index(0), apply("max", before, number(0)))
+            is_inside = both([apply("greater_equal", place, number(0)), apply("less", place, kept)])
+            inside.append(formula.along(is_inside, axis, shape))
+            source = apply("add", cut, _source(place, self.mode, kept))
+            places[axis] = formula.along(clamped(source, 0, max(size - 1, 0)), axis, shape)
         formula.check()
         value = to.reshape(to.input(2), ()) if to.has(2) else to.constant(np.zeros((), dtype.numpy))
         if x.type.count == 0 or 0 in shape:
@@ -133,27 +137,20 @@ class Pad(Operator):
         if self.mode != "constant":
             return found
         ins = [found, value, *inside]
-        kept = both([operand(n + 2, bool_) for n in range(rank)])
-        return to.map(apply("select", kept, operand(0, dtype), operand(1, dtype)), ins, shape)
+        all_inside = both([operand(n + 2, bool_) for n in range(rank)])
+        return to.map(apply("select", all_inside, operand(0, dtype), operand(1, dtype)), ins, shape)
 
 
-def _is_inside(place: Expr, before: Expr, after: Expr, size: int) -> Expr:
-    """Is a place one of x, and not cut off?"""
-    low = apply("max", number(0), apply("neg", before))
-    high = apply("add", number(size), apply("min", after, number(0)))
-    return both([apply("greater_equal", place, number(0)), apply("less", place, number(size)),
-                 apply("greater_equal", place, low), apply("less", place, high)])  # fmt: skip
-
-
-def _source(place: Expr, mode: str, size: int) -> Expr:
-    """Where the element at a place beside x comes from."""
+def _source(place: Expr, mode: str, size: Expr) -> Expr:
+    """Which of `size` elements lies at a place that may be beside them."""
+    last = apply("sub", size, number(1))
     if mode == "wrap":
-        return apply("mod", place, number(max(size, 1)))
+        return apply("mod", place, apply("max", size, number(1)))
     if mode == "reflect":
-        period = number(max(2 * (size - 1), 1))
-        turned = apply("mod", place, period)
-        return apply("min", turned, apply("sub", number(2 * (size - 1)), turned))
-    return place
+        twice = apply("mul", number(2), last)
+        turned = apply("mod", place, apply("max", twice, number(1)))
+        return apply("min", turned, apply("sub", twice, turned))
+    return apply("max", apply("min", place, last), number(0))
 
 
 def padded(

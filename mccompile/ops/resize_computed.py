@@ -16,7 +16,6 @@ from ..expr.ir import Expr, apply, cast, index, literal, operand
 from ..kinds.reduce import Reduce
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
-from .api import Lowering
 from .at_run_time import Formula, either, gathered
 
 

@@ -101,9 +101,9 @@ class Slice(Operator):
         if any(to.has(i) and static_count(to.site.type(i)) != count for i in range(1, 5)):
             raise Invalid("starts, ends, axes and steps differ in number")
         named = [from_front(axis, rank) for axis in axes] or [number(n) for n in range(count)]
-        for n, axis in enumerate(named):
-            formula.require(both([apply("less", axis, number(rank)), apply("greater_equal", axis, number(0))]))
-            formula.require(both([apply("not", apply("equal", axis, other)) for other in named[:n]]))
+        for n, name in enumerate(named):
+            formula.require(both([apply("less", name, number(rank)), apply("greater_equal", name, number(0))]))
+            formula.require(both([apply("not", apply("equal", name, other)) for other in named[:n]]))
         places: dict[int, View] = {}
         for axis, (size, out) in enumerate(zip(x.type.static_shape, to.type().static_shape, strict=True)):
             start, end, step = number(0), number(size), number(1)
