@@ -16,10 +16,10 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint golden zoo size bench wheel clean
+.PHONY: help demo test lint golden zoo onnx-suite size bench wheel clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
 	$(PY) examples/digits/demo.py
@@ -37,6 +37,9 @@ golden: $(TESTS) ## rewrite the expected C of tests/golden, to be reviewed with 
 zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder)
 	@test -n "$(ZOO)" || { echo "make zoo: say where the models are: make zoo ZOO=path/to/models" >&2; exit 2; }
 	$(PY) tests/zoo.py --zoo $(ZOO)
+
+onnx-suite: $(TESTS) ## run ONNX's own backend tests (ARGS="--only conv")
+	$(PY) tests/onnx_suite.py --jobs $(JOBS) $(ARGS)
 
 size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 	$(PY) -m benchmarks.size

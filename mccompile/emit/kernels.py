@@ -21,8 +21,7 @@ def signature(function: Function) -> str:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
     if function.call.rows is not None:
         parameters += ["mcc_index begin", "mcc_index end"]
-    result = "mcc_status" if function.kernel.may_fail else "void"
-    return f"{result} {function.name}({', '.join(parameters) or 'void'})"
+    return f"void {function.name}({', '.join(parameters) or 'void'})"
 
 
 def pointer(dtype: DType, name: str, may_overlap: bool) -> str:

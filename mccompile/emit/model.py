@@ -72,7 +72,6 @@ def _context(
         "ready": identity[:4].hex().upper(),
         "body": "\n".join(_items(plan.items, "    ")),
         "swaps": any(swap.now for swap in swaps(plan.items)),
-        "may_fail": any(function.kernel.may_fail for function in plan.functions),
     }
 
 
@@ -147,7 +146,7 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines += [*_repeat(item, indent), ""]
         elif isinstance(item, Halt):
             lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
-            lines.append(f"{indent}return MCC_ERR_BRANCH;")
+            lines.append(f"{indent}return MCC_ERR_{item.status};")
         elif isinstance(item, RowRegion):
             lines += [*row_region(item, indent, _step), ""]
         else:
@@ -199,14 +198,8 @@ def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
     arguments = ", ".join([*(_argument(a) for a in step.arguments), *more])
     return [
         f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
-        *_called(f"{step.function.name}({arguments})", step.function.kernel.may_fail, indent),
+        f"{indent}{step.function.name}({arguments});",
     ]
-
-
-def _called(call: str, may_fail: bool, indent: str) -> list[str]:
-    if not may_fail:
-        return [f"{indent}{call};"]
-    return [f"{indent}status = {call};", f"{indent}if (status != MCC_OK) return status;"]
 
 
 def _argument(argument: Argument) -> str:

@@ -103,7 +103,6 @@ class Case:
 class Kernel:
     kind: ClassVar[type[Kind]]
     isa: ClassVar[str] = "c"
-    may_fail: ClassVar[bool] = False  # its function gives an mcc_status, and ends the run unless that is MCC_OK
     stem: str = ""  # set by the registry
     template: Path
 

@@ -16,8 +16,7 @@ from ..base.dtypes import bool_, i64
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Operand, apply, cast, literal, operand, operands_used, rebuild
 from ..kinds.gather import Gather
-from ..kinds.require import Require
-from ..program.ir import View
+from ..program.ir import If, Stop, View
 from .api import Invalid, Lowering, Unsupported
 
 MOST_CHOICES = 24  # of axes that are computed side by side
@@ -58,7 +57,10 @@ class Formula:
     def check(self) -> None:
         """Writes the calls for all that is required."""
         if self.conditions:
-            self.to.call(Require(), [self.map(both(self.conditions), ())])
+            wrong = self.map(apply("not", both(self.conditions)), ())
+            why = "what is computed here is not what the model declares"
+            provenance = self.to.provenance
+            self.to.body.append(If(wrong, [Stop(why, provenance, "SIZE")], [], provenance))
         self.conditions = []
 
     def map(self, expr: Expr, shape: Shape) -> View:

@@ -121,7 +121,7 @@ class _Planner:
         if isinstance(item, Loop):
             return self.loop(item)
         if isinstance(item, Stop):
-            return Halt(item.why, item.provenance)
+            return Halt(item.why, item.provenance, item.status)
         if isinstance(item, Rows):
             stages = (Stage(self.step(stage.call), stage.height, stage.step, stage.pulls) for stage in item.stages)
             return RowRegion(tuple(stages), item.provenance)

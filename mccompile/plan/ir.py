@@ -107,6 +107,7 @@ class Halt:
 
     why: str
     provenance: Provenance
+    status: str  # MCC_ERR_<status>
 
 
 @dataclass(frozen=True)

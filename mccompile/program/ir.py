@@ -235,10 +235,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class Stop:
-    """The run ends here with an error: the model cannot do what comes now."""
+    """The run ends here with the status MCC_ERR_<status>: the model cannot do what comes now."""
 
     why: str
     provenance: Provenance = ()
+    status: str = "BRANCH"
 
 
 @dataclass(frozen=True)

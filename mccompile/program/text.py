@@ -111,7 +111,7 @@ def _body(body: list[Item], indent: str) -> list[str]:
             lines.append(f"{indent}}}")
             continue
         if isinstance(item, Stop):
-            lines.append(f"{indent}stop {json.dumps(item.why)}{_from(item.provenance)}")
+            lines.append(f"{indent}stop {item.status} {json.dumps(item.why)}{_from(item.provenance)}")
             continue
         if isinstance(item, Rows):
             over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
@@ -313,7 +313,8 @@ class _ProgramReader:
         if reader.take("loop"):
             return self._loop()
         if reader.take("stop"):
-            return Stop(reader.string(), self._from())
+            status, why = reader.word(), reader.string()
+            return Stop(why, self._from(), status)
         if reader.take("rows"):
             return self._rows()
         return self._call()
