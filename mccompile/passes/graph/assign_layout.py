@@ -88,7 +88,12 @@ class _Layout:
         op = _moves(node, rank)
         if op is None or not isinstance(node.op, Operator) or not any(_is_back(v, rank) for v in node.present_inputs):
             return
-        spoken = node.op.reordered_operands(node.site(), last_order(rank))
+        try:
+            spoken = node.op.reordered_operands(node.site(), last_order(rank))
+        except Refused:  # an operand that speaks of axes is computed at run time
+            return
+        if not all(_is_told(node, position) for position in spoken):
+            return
         inputs: list[Value | None] = []
         for position, value in enumerate(node.inputs):
             if value is None or position in spoken:
@@ -158,6 +163,13 @@ def last_order(rank: int) -> tuple[int, ...]:
 def first_order(rank: int) -> tuple[int, ...]:
     """Batch, channels, space: what undoes `last_order`."""
     return (0, rank - 1, *range(1, rank - 1))
+
+
+
+def _is_told(node: Node, position: int) -> bool:
+    """Is an operand absent, or known at compile time?"""
+    value = node.inputs[position] if position < len(node.inputs) else None
+    return value is None or value.constant is not None or value.fact.value is not None
 
 
 def _is_back(value: Value, rank: int) -> bool:
