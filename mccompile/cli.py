@@ -322,7 +322,8 @@ def analyze(model: Path, options: Options) -> None:
     from .emit.summary import analysis
 
     package = compile_model(model, options)
-    click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"])))
+    report = json.loads(package.files["report.json"])
+    click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"]), report))
 
 
 @commands.command()

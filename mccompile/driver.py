@@ -18,13 +18,14 @@ from .base.names import c_identifier
 from .emit.package import Package, package
 from .frontend.load import load
 from .graph import text as graph_text
-from .graph.ir import Graph, all_nodes
+from .graph.ir import Graph
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS
 from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
 from .passes.lower import lower
+from .passes.moves_left import moves_left
 from .passes.plan_memory import plan_memory
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from .program import text as program_text
@@ -74,16 +75,16 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     context = manager.context
     _observe(graph, options.observe)
     graph_passes, program_passes = chosen(options.optimize, options.without)
-    manager.finished(GRAPH, graph, "load", sum(1 for _ in all_nodes(graph)))
+    manager.finished(GRAPH, graph, "load")
     manager.run(GRAPH, graph, graph_passes)
-    nodes = sum(1 for _ in all_nodes(graph))
+    size = GRAPH.size(graph)
     program = lower(graph)
-    manager.finished(PROGRAM, program, "lower", nodes)
+    manager.finished(PROGRAM, program, "lower", size)
     manager.run(PROGRAM, program, program_passes)
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
-    return package(plan, [(r.name, r.nodes_before, r.nodes_after) for r in manager.records], __version__)
+    return package(plan, manager.records, moves_left(program, context), __version__)
 
 
 # Files called after these would stand in the way of a header of C or of the runtime, or of main.c.
@@ -146,9 +147,9 @@ def run_passes(
         if isinstance(ir, Graph) and name in graph_passes:
             manager.run(GRAPH, ir, [graph_passes[name]])
         elif isinstance(ir, Graph) and name == "lower":
-            nodes = GRAPH.count(ir)
+            size = GRAPH.size(ir)
             ir = lower(ir)
-            manager.finished(PROGRAM, ir, "lower", nodes)
+            manager.finished(PROGRAM, ir, "lower", size)
         elif isinstance(ir, Program) and name in program_passes:
             manager.run(PROGRAM, ir, [program_passes[name]])
         else:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from ..base.discovery import data_folder
 from ..base.errors import Problem, WrongUse
+from ..passes.api import Record
+from ..passes.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
 from .kernels import kernel_files
@@ -37,7 +39,7 @@ class Package:
         _write_folder(folder, self.files)
 
 
-def package(plan: Plan, passes: Sequence[tuple[str, int, int]], version: str) -> Package:
+def package(plan: Plan, passes: Sequence[Record], moves: Sequence[Move], version: str) -> Package:
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
     if not any(header in VECTORS for function in plan.functions for header in function.kernel.headers(function.call)):
@@ -59,7 +61,7 @@ def package(plan: Plan, passes: Sequence[tuple[str, int, int]], version: str) ->
     }
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
-    return Package(plan, {**files, MARK: report(plan, weights_bytes, passes, version, listed).encode()})
+    return Package(plan, {**files, MARK: report(plan, weights_bytes, passes, moves, version, listed).encode()})
 
 
 def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

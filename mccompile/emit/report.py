@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..passes.api import Record
+from ..passes.moves_left import Move
 from ..plan.ir import Plan, Tensor, max_bytes
 
 
 def report(
-    plan: Plan, weights_bytes: int, passes: Sequence[tuple[str, int, int]], version: str, files: Sequence[str]
+    plan: Plan, weights_bytes: int, passes: Sequence[Record], moves: Sequence[Move], version: str, files: Sequence[str]
 ) -> str:
     contents: dict[str, Any] = {
         "mccompile": version,
@@ -36,7 +38,8 @@ def report(
             }
             for step in plan.steps()
         ],
-        "passes": [{"name": name, "nodes_before": before, "nodes_after": after} for name, before, after in passes],
+        "passes": [_pass(record) for record in passes],
+        "moves": [{"name": " + ".join(m.provenance), "bytes": m.bytes, "reason": m.reason} for m in moves],
         "at_peak": list(plan.at_peak),
         "buffers": [
             {"name": life.name, "start": life.start, "end": life.end, "low": life.low, "high": life.high}
@@ -46,6 +49,19 @@ def report(
         "files": list(files),
     }
     return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"
+
+
+def _pass(record: Record) -> dict[str, Any]:
+    before, after = record.before, record.after
+    return {
+        "name": record.name,
+        "nodes_before": before.nodes,
+        "nodes_after": after.nodes,
+        "moves_before": before.moves,
+        "moves_after": after.moves,
+        "bytes_before": before.bytes,
+        "bytes_after": after.bytes,
+    }
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:

@@ -3,7 +3,8 @@ analyze`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..base.provenance import show
 from ..plan.ir import Life, Plan
@@ -26,12 +27,41 @@ def summary(plan: Plan, weights_bytes: int) -> str:
     )
 
 
-def analysis(plan: Plan, weights_bytes: int) -> str:
-    """Everything there is to say of it."""
+def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:
+    """Everything there is to say of it; `report` is what report.json holds."""
     parts = [summary(plan, weights_bytes), "", *_tensors(plan), "", *_steps(plan), "", *_memory_map(plan)]
     if plan.at_peak:
         parts += ["", f"the largest live set is {', '.join(plan.at_peak)}"]
+    parts += ["", *_passes(report), "", *_groups(plan), "", *_moves(report)]
     return "\n".join(parts)
+
+
+def _passes(report: Mapping[str, Any]) -> list[str]:
+    """What each pass did to the number of nodes, of moves among them, and to the bytes between nodes."""
+    columns = ("nodes", "moves", "bytes")
+    rows = [
+        [step["name"], *(_change(step[f"{column}_before"], step[f"{column}_after"]) for column in columns)]
+        for step in report["passes"]
+    ]
+    return table(["pass", "nodes", "transposes, copies", "bytes between nodes"], rows, frozenset({0}))
+
+
+def _change(before: int, after: int) -> str:
+    return str(after) if before == after else f"{before} -> {after}"
+
+
+def _groups(plan: Plan) -> list[str]:
+    """Nodes that became one step."""
+    fused = [(number, step) for number, step in enumerate(plan.steps()) if len(step.provenance) > 1]
+    lines = [f"{len(fused)} steps do the work of several nodes"]
+    return lines + [f"  step {number}: {' + '.join(step.provenance)}" for number, step in fused]
+
+
+def _moves(report: Mapping[str, Any]) -> list[str]:
+    """Transposes and copies that cost time."""
+    moves = report["moves"]
+    lines = [f"{len(moves) or 'no'} transposes or copies are left"]
+    return lines + [f"  {move['name']}: {move['bytes']} bytes; {move['reason']}" for move in moves]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset()) -> list[str]:

@@ -1,12 +1,13 @@
 """What a pass is, and how passes are run.
 
 A pass changes one IR in place. Invariant: the IR is verified after every pass, and every pass leaves a record of what
-it did to the number of nodes; `--print-after` and `--dump` see exactly what the next pass sees.
+it did to the size of the IR; `--print-after` and `--dump` see exactly what the next pass sees.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..graph import text as graph_text
 from ..graph import verify as graph_verify
 from ..graph.ir import Graph, all_nodes
 from ..kernels.registry import Registry
+from ..kinds.map import Map
 from ..program import text as program_text
 from ..program import verify as program_verify
 from ..program.ir import Program
@@ -50,12 +52,35 @@ ProgramPass = Pass[Program]
 
 
 @dataclass(frozen=True)
+class Size:
+    """What passes make smaller: the number of nodes (or calls), those among them that only move elements (transposes,
+    copies), and the bytes of all tensors between nodes."""
+
+    nodes: int
+    moves: int
+    bytes: int
+
+
+def _size_of_graph(graph: Graph) -> Size:
+    nodes = list(all_nodes(graph))
+    made = sum(value.type.max_bytes for node in nodes for value in node.present_outputs)
+    return Size(len(nodes), sum(node.op.name in ("Transpose", "TransposeInMemory") for node in nodes), made)
+
+
+def _size_of_program(program: Program) -> Size:
+    calls = list(program.calls())
+    copies = sum(isinstance(call.kind, Map) and call.kind.is_copy for call in calls)
+    made = {view.buffer: None for call in calls for view in call.outs}
+    return Size(len(calls), copies, sum(buffer.type.max_bytes for buffer in made))
+
+
+@dataclass(frozen=True)
 class Stage(Generic[IR]):
     """How one of the IRs is checked, counted and shown."""
 
     name: str
     verify: Callable[[IR, str], None]
-    count: Callable[[IR], int]
+    size: Callable[[IR], Size]
     show: Callable[[IR], str]
     constants: Callable[[IR], Mapping[str, Constant]] = lambda _: {}
     dot: Callable[[IR], str] | None = None
@@ -64,7 +89,7 @@ class Stage(Generic[IR]):
 GRAPH: Stage[Graph] = Stage(
     "graph",
     graph_verify.verify,
-    lambda graph: sum(1 for _ in all_nodes(graph)),
+    _size_of_graph,
     graph_text.show,
     graph_text.constants_of,
     graph_dot.dot,
@@ -72,7 +97,7 @@ GRAPH: Stage[Graph] = Stage(
 PROGRAM: Stage[Program] = Stage(
     "program",
     program_verify.verify,
-    lambda program: sum(1 for _ in program.calls()),
+    _size_of_program,
     program_text.show,
     program_text.constants_of,
 )
@@ -83,8 +108,9 @@ class Record:
     """One line of the report: what a pass did."""
 
     name: str
-    nodes_before: int
-    nodes_after: int
+    before: Size
+    after: Size
+    seconds: float = 0.0
 
 
 @dataclass
@@ -100,14 +126,15 @@ class PassManager:
 
     def run(self, stage: Stage[IR], ir: IR, passes: Iterable[Pass[IR]]) -> None:
         for step in passes:
-            before = stage.count(ir)
+            before, start = stage.size(ir), time.perf_counter()
             step.run(ir, self.context)
-            self.finished(stage, ir, step.name, before)
+            self.finished(stage, ir, step.name, before, time.perf_counter() - start)
 
-    def finished(self, stage: Stage[IR], ir: IR, name: str, nodes_before: int) -> None:
+    def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
         """What follows every pass; called directly for loading and for steps that make one IR out of another."""
         stage.verify(ir, name)
-        self.records.append(Record(name, nodes_before, stage.count(ir)))
+        after = stage.size(ir)
+        self.records.append(Record(name, before or after, after, seconds))
         if name in self.print_after or "all" in self.print_after:
             self.out(f"# after {name}\n{stage.show(ir)}")
         if self.dump is not None:
