@@ -126,6 +126,9 @@ _MODEL_OPTIONS = [
         "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
     ),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
+    click.option(
+        "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
+    ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
         "--kernels",
@@ -159,6 +162,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             rows=values.pop("rows"),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
             keep_inputs=values.pop("keep_inputs"),
+            io_layout=values.pop("io_layout"),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),
             print_after=frozenset(values.pop("print_after")),

@@ -24,6 +24,7 @@ from .memory.planners import PLANNERS
 from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
+from .passes.graph.turn_io import turn_io
 from .passes.lower import lower
 from .passes.moves_left import moves_left
 from .passes.plan_memory import plan_memory
@@ -51,6 +52,7 @@ class Options:
     rows: str = "auto"  # "off": calls never run row by row
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     keep_inputs: bool = False
+    io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     print_after: frozenset[str] = frozenset()
@@ -74,6 +76,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager = pass_manager(options)
     context = manager.context
     _observe(graph, options.observe)
+    if options.io_layout == "nhwc":
+        turn_io(graph)
     graph_passes, program_passes = chosen(options.optimize, options.without)
     manager.finished(GRAPH, graph, "load")
     manager.run(GRAPH, graph, graph_passes)
@@ -208,6 +212,8 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(
             Problem(f"there is no planner {options.planner!r}", "", f"the planners are {', '.join(PLANNERS)}")
         )
+    if options.io_layout not in ("onnx", "nhwc"):
+        raise WrongUse(Problem(f"there is no layout {options.io_layout!r}", "--io-layout", "it can be onnx or nhwc"))
     if options.prefer not in ("", "ram", "time", "flash"):
         raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
     if options.rows not in ("off", "auto"):

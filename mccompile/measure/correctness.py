@@ -8,7 +8,7 @@ and where that makes the difference go away (they cannot be fused then), one at 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from ..emit.package import Package
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
+from ..passes.graph.turn_io import turned
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
 from ..toolchain.run import POISON, Model
@@ -97,6 +98,7 @@ def check(
     graph = load(path, options.dims, options.shapes)
     sets = input_sets(graph, data, seed, runs)
     names = [value.name for value in graph.outputs]
+    orders = turned(graph) if options.io_layout == "nhwc" else {}
     package = compile_graph(graph, options, options.name or path.stem)
     model = build(package, options.resolved_target(), cc)
     oracle: Oracle | None = None
@@ -107,7 +109,7 @@ def check(
         else:
             oracle = oracle or Oracle(path)
             wanted, reference = oracle.run(data_set.inputs), oracle.name
-        got = run_twice(model, data_set.inputs)
+        got = _turned(run_twice(model, _turned(data_set.inputs, orders)), orders, back=True)
         compared = tuple(tolerance.compare(name, got[name], wanted[name]) for name in names if name in wanted)
         done.append(Run(data_set.name, reference, compared))
     wrong = next((data_set for run, data_set in zip(done, sets, strict=True) if not run.ok), None)
@@ -116,6 +118,17 @@ def check(
         with suppress(MccError):  # the difference is reported also where its origin cannot be found
             first = first_difference(path, options, wrong, tolerance, cc)
     return Verdict(package, tuple(done), first)
+
+
+def _turned(
+    arrays: Mapping[str, np.ndarray], orders: Mapping[str, tuple[int, ...]], back: bool = False
+) -> dict[str, np.ndarray]:
+    """Arrays in the order of axes that a compiled model has, or back in that of ONNX."""
+    found = dict(arrays)
+    for name in arrays.keys() & orders.keys():
+        order = np.argsort(orders[name]).tolist() if back else orders[name]
+        found[name] = np.ascontiguousarray(arrays[name].transpose(order))
+    return found
 
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
@@ -157,7 +170,7 @@ def first_difference(
     wanted = Oracle(path, names).run(data_set.inputs)
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        package = compile(path, replace(options, observe=tuple(observed)))
+        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx"))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
 
