@@ -242,7 +242,7 @@ def check(
     cc: str | None,
     options: Options,
 ) -> int:
-    """Build a model for this machine, run it, and compare with the reference."""
+    """Build a model, run it (emulated where its target needs that), and compare with the reference."""
     from .measure import correctness
 
     verdict = correctness.check(model, options, data, seed, runs, correctness.Tolerance(rtol, atol), cc)

@@ -33,6 +33,7 @@ from mccompile.measure.correctness import build
 from mccompile.ops.api import resolve
 from mccompile.passes.constants_file import read_constants
 from mccompile.program import text as program_text
+from mccompile.toolchain.emulate import Emulated
 from mccompile.toolchain.run import Model
 
 TOLERANCE = 1e-4  # of the largest element of an output
@@ -129,7 +130,11 @@ def _precision(graph: Graph) -> float:
 
 
 def _compare(
-    model: Model, results: Mapping[str, np.ndarray], data_set: DataSet, moved: Mapping[str, Any], precision: float
+    model: Model | Emulated,
+    results: Mapping[str, np.ndarray],
+    data_set: DataSet,
+    moved: Mapping[str, Any],
+    precision: float,
 ) -> tuple[float, list[str]]:
     """The largest relative difference of floats, and what is wrong."""
     worst, problems = 0.0, []
@@ -149,7 +154,7 @@ def _compare(
     return worst, problems
 
 
-def _poisoned(model: Model, data_set: DataSet, expected: Mapping[str, np.ndarray]) -> list[str]:
+def _poisoned(model: Model | Emulated, data_set: DataSet, expected: Mapping[str, np.ndarray]) -> list[str]:
     problems = []
     for poison in POISONS:
         results = model.run(data_set.inputs, poison=poison)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.errors import CheckFailed, MccError, Problem, WrongUse, raise_all
+from ..base.errors import CheckFailed, MccError, Problem, raise_all
 from ..check.compare import ATOL, RTOL, Comparison, compare
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..check.oracle import Oracle
@@ -27,6 +27,7 @@ from ..graph.ir import Graph
 from ..passes.graph.turn_io import turned
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
+from ..toolchain.emulate import Emulated
 from ..toolchain.run import POISON, Model
 
 
@@ -138,20 +139,23 @@ def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[Da
     return list(random_sets(graph, seed, runs))
 
 
-def build(package: Package, target: Target, cc: str | None = None) -> Model:
-    """The package built for this machine. What has only portable kernels runs here whatever its target is."""
-    portable = all(function.kernel.isa == "c" for function in package.plan.functions)
-    if not portable and target.run:
-        fix = "check it with --target native; its own code needs its own machine"
-        raise WrongUse(Problem(f"code for {target.name} does not run on this machine", "--target", "", fix))
+def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
+    """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-        package.write(Path(scratch, "out"))
-        return Model.build(Path(scratch, "out"), cc, DEFAULT_FLAGS if portable else target.cflags)
+        folder = Path(scratch, "out")
+        package.write(folder)
+        if target.run:
+            return Emulated.build(folder, target, cc)
+        portable = all(function.kernel.isa == "c" for function in package.plan.functions)
+        return Model.build(folder, cc, DEFAULT_FLAGS if portable else target.cflags)
 
 
-def run_twice(model: Model, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run_twice(model: Model | Emulated, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Outputs of a run on poisoned memory, which a second run on the memory that the first one left must give again."""
-    first, second = model.run(inputs, poison=POISON), model.run(inputs)
+    if isinstance(model, Emulated):
+        first, second = model.run_twice(inputs)
+    else:
+        first, second = model.run(inputs, poison=POISON), model.run(inputs)
     changed = [name for name in first if first[name].tobytes() != second[name].tobytes()]
     fix = "please report it: a run depends on what lay in the memory before"
     raise_all(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -81,7 +82,7 @@ class Model:
     def build(cls, folder: Path, cc: str | None = None, flags: Sequence[str] = DEFAULT_FLAGS) -> Model:
         """Compile the C files of an output folder of mccompile, load them, and initialise the model."""
         report = read_report(folder)
-        raise_all(WrongUse, _strings(report))
+        refuse_strings(report)
         # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
         left_out = {"main.c", f"{report.prefix}_weights.c"}
         sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
@@ -106,7 +107,7 @@ class Model:
 
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. With `poison` (a byte) the arena is first filled with it and the model initialised anew."""
-        self._check_inputs(inputs)
+        check_inputs(self.report, inputs)
         if poison is not None:
             self._init(poison)
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
@@ -120,6 +121,24 @@ class Model:
             pointer = self._tensor_pointer(tensor, c.mcc_host_output(model, index))
             results[tensor.name] = from_bytes(bytes(ffi.buffer(pointer, tensor.nbytes)), tensor.dtype, tensor.shape)
         return results
+
+    def time(self, inputs: Mapping[str, np.ndarray], runs: int) -> list[float]:
+        """Seconds that each of so many runs takes. Inputs are written before each, outside of what is timed."""
+        check_inputs(self.report, inputs)
+        ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
+        contents = [
+            (self._tensor_pointer(tensor, c.mcc_host_input(model, index)), to_bytes(inputs[tensor.name], tensor.dtype))
+            for index, tensor in enumerate(self.report.inputs)
+        ]
+        seconds = []
+        for _ in range(runs):
+            for pointer, content in contents:
+                ffi.memmove(pointer, content, len(content))
+            start = time.perf_counter()
+            status = c.mcc_host_run(model)
+            seconds.append(time.perf_counter() - start)
+            self._check_status("run", status)
+        return seconds
 
     def _init(self, poison: int) -> None:
         self._arena.bytes[:] = poison
@@ -141,31 +160,6 @@ class Model:
             raise CheckFailed(Problem(f"{self.report.prefix} gives no address for {tensor.name}"))
         return pointer
 
-    def _check_inputs(self, inputs: Mapping[str, np.ndarray]) -> None:
-        expected = {tensor.name: tensor for tensor in self.report.inputs}
-        problems = [
-            Problem(
-                f"there is no input {name!r}",
-                where=self.report.prefix,
-                why=f"the inputs are {', '.join(expected) or 'none'}",
-                fix="remove it or correct its name",
-            )
-            for name in inputs
-            if name not in expected
-        ]
-        for name, tensor in expected.items():
-            given = inputs.get(name)
-            if given is None:
-                problems.append(
-                    Problem(f"input {name!r} is missing", where=self.report.prefix, fix=f"give it as {tensor}")
-                )
-            elif given.shape != tensor.shape or given.dtype != tensor.dtype.numpy:
-                shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
-                problems.append(
-                    Problem(f"input {name!r} does not fit", where=self.report.prefix, why=shown, fix=f"give {tensor}")
-                )
-        raise_all(WrongUse, problems)
-
     def _check_status(self, function: str, status: int) -> None:
         if status != 0:
             text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
@@ -185,6 +179,31 @@ class Model:
         if not np.array_equal(self._weights.bytes, self._weights_file):
             problems.append(Problem(f"{self.report.prefix}_run changed its weights", fix="please report it"))
         raise_all(CheckFailed, problems)
+
+
+def check_inputs(report: Report, inputs: Mapping[str, np.ndarray]) -> None:
+    """Refuses names, shapes and element types that are not the model's."""
+    expected = {tensor.name: tensor for tensor in report.inputs}
+    problems = [
+        Problem(
+            f"there is no input {name!r}",
+            where=report.prefix,
+            why=f"the inputs are {', '.join(expected) or 'none'}",
+            fix="remove it or correct its name",
+        )
+        for name in inputs
+        if name not in expected
+    ]
+    for name, tensor in expected.items():
+        given = inputs.get(name)
+        if given is None:
+            problems.append(Problem(f"input {name!r} is missing", where=report.prefix, fix=f"give it as {tensor}"))
+        elif given.shape != tensor.shape or given.dtype != tensor.dtype.numpy:
+            shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
+            problems.append(
+                Problem(f"input {name!r} does not fit", where=report.prefix, why=shown, fix=f"give {tensor}")
+            )
+    raise_all(WrongUse, problems)
 
 
 class _Guarded:
@@ -268,17 +287,12 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
     return tensor
 
 
-def _strings(report: Report) -> list[Problem]:
-    return [
-        Problem(
-            f"tensor {tensor.name!r} holds strings",
-            where=report.prefix,
-            why="strings cannot be passed between numpy and a compiled model",
-            fix="build the program in the output folder and run that",
-        )
-        for tensor in (*report.inputs, *report.outputs)
-        if tensor.dtype.kind == "string"
-    ]
+def refuse_strings(report: Report) -> None:
+    """They cannot be passed between numpy and a compiled model."""
+    fix = "build the program in the output folder and run that"
+    why = "strings cannot be passed between numpy and a compiled model"
+    strings = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.dtype.kind == "string"]
+    raise_all(WrongUse, [Problem(f"tensor {t.name!r} holds strings", report.prefix, why, fix) for t in strings])
 
 
 def _host_model_header(report: Report) -> str:

@@ -1,0 +1,247 @@
+"""Builds a compiled model for its target and runs it there: under QEMU, which a target's `run` command names.
+
+Programs for Linux run under its user mode; programs for bare metal are linked with start-up code and linker script for
+one of the boards of boards.py, and talk by semihosting. Invariant: what is not installed is named together with the
+packages that bring it; nothing is skipped. The program (board/run_model.c) treats the model as firmware would, and
+worse: no better alignment than promised, poisoned memory, guards around it, checksums of the weights before and after.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mccompile.base.errors import CheckFailed, Problem, WrongUse
+from mccompile.targets.api import Target
+
+from .boards import BOARDS, STACK_BYTES, Board, linker_script
+from .image import address, read_map
+from .run import Report, check_inputs, from_bytes, read_report, refuse_strings, to_bytes
+
+_FOLDER = Path(__file__).with_name("board")
+_MAGIC = 0x4D434352
+_HEAD = struct.Struct("<8I")
+_UNKNOWN = 0xFFFFFFFF
+_STAGES = {
+    1: "reading inputs failed",
+    2: "init failed",
+    3: "run failed",
+    4: "a run wrote outside of the arena",
+    5: "a run changed the weights",
+}
+_SECONDS = 600  # an emulated core is some 50 times slower than the host
+# Debian's packages.
+_PACKAGES = {
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
+    "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
+    "clang-19": "clang-19 lld-19 libc6-dev-riscv64-cross",
+    "qemu-system-arm": "qemu-system-arm",
+    "qemu-system-riscv32": "qemu-system-misc",
+    "qemu-aarch64": "qemu-user",
+    "qemu-arm": "qemu-user",
+    "qemu-riscv64": "qemu-user",
+    "gcc": "gcc",
+}
+
+
+@dataclass(frozen=True)
+class Count:
+    """What init and one run cost."""
+
+    init_instructions: int
+    run_instructions: int
+    init_stack: int | None  # bytes below the caller; None where it is not known
+    run_stack: int | None
+    struct_bytes: int
+
+
+class Emulated:
+    """A compiled model as a program for its target; its files last as long as it does."""
+
+    def __init__(
+        self,
+        report: Report,
+        scratch: tempfile.TemporaryDirectory[str],
+        program: Path,
+        command: Sequence[str],
+        sections: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        self._scratch = scratch
+        self.report = report
+        self.program = program
+        self.sections = sections  # bytes by source of the code ("kernels", "model", "weights", "libraries", ...)
+        self._command = tuple(command)
+
+    @classmethod
+    def build(cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = ()) -> Emulated:
+        """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
+        report = read_report(folder)
+        refuse_strings(report)
+        command = shlex.split(target.run)
+        compiler = shlex.split(cc) if cc else [target.compiler]
+        require([compiler[0], command[0]], target.name)
+        made = tempfile.TemporaryDirectory(prefix="mccompile-")
+        scratch = Path(made.name)
+        (scratch / "mcc_host_model.h").write_text(_model_header(report), encoding="utf-8")
+        sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
+        machine = command[command.index("-M") + 1] if "-M" in command else ""
+        board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
+        includes = [f"-I{path}" for path in (scratch, _FOLDER, folder, folder / "runtime")]
+        objects = []
+        for source in [*sources, *board_sources]:
+            objects.append(scratch / f"{source.stem}.o")
+            options = [*target.cflags, *flags, *includes, "-ffunction-sections", "-fdata-sections"]
+            _call([*compiler, *options, "-c", str(source), "-o", str(objects[-1])], source.name)
+        linked = _Linking(compiler, [*target.cflags, *flags], objects, f"{report.prefix}_weights.o", scratch)
+        if not machine:
+            program = linked.run(["-static", "-no-pie"])
+        else:
+            program, used = linked.bare(machine, target)
+            command[command.index("-M") + 1] = used
+        sections = read_map(scratch / "program.map", report.prefix)
+        return cls(report, made, program, command, sections)
+
+    def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
+        """Outputs by name. The program always poisons its memory with a byte of its own."""
+        return self.run_twice(inputs)[0]
+
+    def run_twice(self, inputs: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Outputs of a run on poisoned memory, and of a second one on what the first one left."""
+        first, second, _ = self._execute(inputs, ())
+        return first, second
+
+    def count(self, inputs: Mapping[str, np.ndarray], host_cc: str = "gcc") -> Count:
+        """Exact numbers of instructions, and the stack that was used."""
+        require([host_cc], "counting")
+        plugin = self.program.with_name("count.so")
+        _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
+        begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
+        counts = self.program.with_name("counts.txt")
+        chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}"
+        _, _, head = self._execute(inputs, ("-plugin", chosen))
+        init, run, again = (int(line) for line in counts.read_text(encoding="utf-8").split())
+        if run != again:
+            raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
+        used = [None if stack == _UNKNOWN else stack for stack in head[3:5]]
+        return Count(init, run, used[0], used[1], head[5])
+
+    def _execute(
+        self, inputs: Mapping[str, np.ndarray], options: Sequence[str]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], tuple[int, ...]]:
+        check_inputs(self.report, inputs)
+        contents = b"".join(to_bytes(inputs[tensor.name], tensor.dtype) for tensor in self.report.inputs)
+        with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+            Path(scratch, "inputs.bin").write_bytes(contents)
+            command = [self._command[0], *options, *self._command[1:], str(self.program.resolve())]
+            try:
+                done = subprocess.run(command, cwd=scratch, capture_output=True, timeout=_SECONDS, check=False)
+            except subprocess.TimeoutExpired:
+                raise self._failed(f"it did not end within {_SECONDS} s", command) from None
+            results = Path(scratch, "results.bin")
+            written = results.read_bytes() if results.is_file() else b""
+        said = (done.stderr + done.stdout).decode(errors="replace").strip()
+        if done.returncode != 0 or len(written) < _HEAD.size:
+            raise self._failed(f"exit code {done.returncode}" + (f": {said}" if said else ""), command)
+        head = _HEAD.unpack(written[-_HEAD.size :])
+        if head[0] != _MAGIC:
+            raise self._failed("its results are not whole", command)
+        if head[1] != 0:
+            raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
+        if any(STACK_BYTES <= used < _UNKNOWN for used in head[3:5]):
+            raise self._failed(f"it needs more than {STACK_BYTES} bytes of stack", command)
+        size = (len(written) - _HEAD.size) // 2
+        return self._outputs(written[:size]), self._outputs(written[size : 2 * size]), head
+
+    def _outputs(self, contents: bytes) -> dict[str, np.ndarray]:
+        results, start = {}, 0
+        for tensor in self.report.outputs:
+            results[tensor.name] = from_bytes(contents[start : start + tensor.nbytes], tensor.dtype, tensor.shape)
+            start += tensor.nbytes
+        return results
+
+    def _failed(self, why: str, command: Sequence[str]) -> CheckFailed:
+        return CheckFailed(Problem(f"{self.report.prefix} failed under emulation", shlex.join(command), why))
+
+
+@dataclass(frozen=True)
+class _Linking:
+    compiler: Sequence[str]
+    flags: Sequence[str]
+    objects: Sequence[Path]
+    weights: str
+    scratch: Path
+
+    def run(self, options: Sequence[str]) -> Path:
+        program = self.scratch / "program.elf"
+        more = ["-Wl,--gc-sections", f"-Wl,-Map={self.scratch / 'program.map'}"]
+        _call(
+            [*self.compiler, *self.flags, *options, *map(str, self.objects), *more, "-o", str(program), "-lm"],
+            program.name,
+        )
+        return program
+
+    def bare(self, machine: str, target: Target) -> tuple[Path, str]:
+        """The program, and the machine it was linked for."""
+        board = BOARDS.get(machine)
+        if board is None:
+            why = f"the machines that programs are linked for are {', '.join(BOARDS)}"
+            raise WrongUse(Problem(f"no linker script for machine {machine!r}", f"target {target.name}, key run", why))
+        try:
+            return self._for(board), board.machine
+        except WrongUse as error:
+            if not board.larger or not re.search(r"will not fit in region|overflowed by", str(error)):
+                raise
+        board = BOARDS[board.larger]
+        return self._for(board), board.machine
+
+    def _for(self, board: Board) -> Path:
+        script = self.scratch / "board.ld"
+        script.write_text(linker_script(board, self.weights), encoding="utf-8")
+        return self.run(["-nostartfiles", f"-T{script}"])
+
+
+def require(commands: Sequence[str], what: str) -> None:
+    """Refuses, with the packages to install, where a command is missing."""
+    absent = [command for command in commands if shutil.which(command) is None]
+    packages = " ".join(_PACKAGES.get(command, "") for command in absent).strip()
+    fix = f"Debian: apt-get install --no-install-recommends {packages}" if packages else "install it"
+    if absent:
+        raise WrongUse(Problem(f"{', '.join(absent)} not found", what, "it is not on the PATH", fix))
+
+
+def _call(command: Sequence[str], what: str) -> None:
+    done = subprocess.run(list(command), capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:40])
+        fix = "check compiler and flags; if they are right, generated code is wrong: please report it"
+        raise WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
+
+
+def _model_header(report: Report) -> str:
+    """What board/run_model.c knows of the model."""
+    lists = []
+    for word, tensors in (("INPUTS", report.inputs), ("OUTPUTS", report.outputs)):
+        each = " ".join(f"MCC_HOST_EACH({tensor.symbol}, {tensor.nbytes}u)" for tensor in tensors)
+        lists.append(f"#define MCC_HOST_{word}(MCC_HOST_EACH) {each}")
+    return "\n".join(
+        [
+            f'#include "{report.prefix}.h"',
+            f"#define MCC_HOST_PREFIX {report.prefix}",
+            f"#define MCC_HOST_ARENA_BYTES {report.prefix.upper()}_ARENA_BYTES",
+            f"#define MCC_HOST_ARENA_ALIGN {report.prefix.upper()}_ARENA_ALIGN",
+            *lists,
+            "",
+        ]
+    )

@@ -1,0 +1,62 @@
+"""What a linked program consists of: sizes from the linker's map, addresses from the symbol table of its ELF file.
+
+Invariant: only what the linker kept counts.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+from mccompile.base.errors import CheckFailed, Problem
+
+
+def read_map(path: Path, prefix: str) -> dict[str, dict[str, int]]:
+    """Bytes that the linker kept, by where they come from and by section, from its map."""
+    text = path.read_text(encoding="utf-8").partition("Linker script and memory map")[2]
+    found: dict[str, dict[str, int]] = {}
+    pattern = r"^ \.(text|rodata|srodata|data|sdata|bss|sbss)(?:\.\S*)?\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*)$"
+    for section, size, file in re.findall(pattern, text, re.MULTILINE):
+        bytes = int(size, 16)
+        if bytes:
+            sections = found.setdefault(_source(file.strip(), prefix), {})
+            name = section.removeprefix("s") if section.startswith("s") else section
+            sections[name] = sections.get(name, 0) + bytes
+    return found
+
+
+def _source(file: str, prefix: str) -> str:
+    name = Path(file).name
+    known = {f"{prefix}.o": "model", f"{prefix}_kernels.o": "kernels", f"{prefix}_weights.o": "weights"}
+    if name in known:
+        return known[name]
+    return "libraries" if ".a(" in file else "program"
+
+
+def address(program: Path, symbol: str) -> int:
+    """Where a symbol of a program stands, from its ELF symbol table."""
+    contents = program.read_bytes()
+    wide = contents[4] == 2
+    sections_at = struct.unpack_from("<Q" if wide else "<I", contents, 40 if wide else 32)[0]
+    size, count = struct.unpack_from("<HH", contents, 58 if wide else 46)
+    sections = [_section(contents, sections_at + size * number, wide) for number in range(count)]
+    for kind, offset, length, link in sections:
+        if kind != 2:  # SHT_SYMTAB
+            continue
+        names = sections[link][1]
+        for start in range(offset, offset + length, 24 if wide else 16):
+            name = struct.unpack_from("<I", contents, start)[0]
+            value = struct.unpack_from("<Q" if wide else "<I", contents, start + (8 if wide else 4))[0]
+            end = contents.index(b"\0", names + name)
+            if contents[names + name : end] == symbol.encode():
+                return int(value) & ~1 if contents[18] == 40 else int(value)  # the lowest bit says Thumb
+    raise CheckFailed(Problem(f"the program has no symbol {symbol}", str(program)))
+
+
+def _section(contents: bytes, start: int, wide: bool) -> tuple[int, int, int, int]:
+    """Kind, offset, length and link of an entry of the section table."""
+    kind = struct.unpack_from("<I", contents, start + 4)[0]
+    if wide:
+        return kind, *struct.unpack_from("<QQI", contents, start + 24)
+    return kind, *struct.unpack_from("<III", contents, start + 16)

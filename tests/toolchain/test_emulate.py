@@ -1,0 +1,57 @@
+"""What can be said without a cross-compiler: what is missing is named, boards and maps are read right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.errors import WrongUse
+from mccompile.targets import api
+from mccompile.toolchain.boards import BOARDS, linker_script
+from mccompile.toolchain.emulate import require
+from mccompile.toolchain.image import read_map
+
+
+def test_what_is_missing_is_named_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(WrongUse) as caught:
+        require(["arm-none-eabi-gcc", "qemu-system-arm"], "cortex-m4")
+    assert "arm-none-eabi-gcc, qemu-system-arm not found" in str(caught.value)
+    assert "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm" in str(caught.value)
+
+
+def test_every_bare_metal_target_has_a_board() -> None:
+    machines = {words[words.index("-M") + 1] for name in api.names() if "-M" in (words := api.load(name).run.split())}
+    assert machines and machines <= BOARDS.keys()
+
+
+def test_memories_of_a_board_do_not_overlap() -> None:
+    for board in BOARDS.values():
+        regions = sorted({board.vectors, board.code, board.data, board.weights}, key=lambda region: region.origin)
+        ends = [region.origin + region.bytes for region in regions]
+        assert all(end <= region.origin for end, region in zip(ends, regions[1:], strict=False)), board.machine
+
+
+def test_weights_share_the_flash_where_there_is_no_other() -> None:
+    assert "> WEIGHTS" not in linker_script(BOARDS["microbit"], "kws_weights.o")
+    assert "*kws_weights.o(.rodata" in linker_script(BOARDS["mps2-an386"], "kws_weights.o")
+
+
+def test_a_map_is_summed_by_source_and_section(tmp_path: Path) -> None:
+    path = tmp_path / "program.map"
+    path.write_text(
+        "Discarded input sections\n .text.gone    0x0        0x100 /s/kws_kernels.o\n"
+        "Linker script and memory map\n"
+        " .text.kws_conv\n                0x00000400       0x20 /s/kws_kernels.o\n"
+        " .text.kws_run  0x00000420       0x10 /s/kws.o\n"
+        " .rodata.x      0x00000430        0x8 /s/kws_kernels.o\n"
+        " .text.memcpy   0x00000440        0x6 /usr/lib/libc.a(libc_memcpy.o)\n"
+        " .bss.memory    0x20000000       0x40 /s/run_model.o\n"
+    )
+    assert read_map(path, "kws") == {
+        "kernels": {"text": 0x20, "rodata": 8},
+        "model": {"text": 0x10},
+        "libraries": {"text": 6},
+        "program": {"bss": 0x40},
+    }
