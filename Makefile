@@ -44,8 +44,9 @@ onnx-suite: $(TESTS) ## run ONNX's own backend tests (ARGS="--only conv")
 size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 	$(PY) -m benchmarks.size
 
-bench: $(TESTS) ## time the project's own models against onnxruntime
+bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS="a.onnx b.onnx" against all peers
 	$(PY) -m benchmarks.bench
+	$(if $(MODELS),$(PY) -m benchmarks.networks $(MODELS))
 
 wheel: $(TESTS) ## build the wheel into dist/
 	$(PY) -m build --wheel

@@ -1,7 +1,8 @@
-"""conv in vectors along output channels: tiles of positions x vectors, for results that lie channels-last.
+"""conv in vectors along output channels: tiles of positions x vectors.
 
-The input may lie channels-last or planar. Positions at the left and right edge of the image get tiles of their own in
-which the impossible products do not occur; above and below, the taps inside the image are worked out once per row.
+Operands and result may lie channels-last or planar; results are stored fastest channels-last. Positions at the left and
+right edge of the image get tiles of their own in which the impossible products do not occur; above and below, the taps
+inside the image are worked out once per row.
 """
 
 from __future__ import annotations
@@ -93,6 +94,10 @@ class ChannelsLastTile(Kernel):
             _case("long_sum", pointwise, (1, 1100, 3, 7), (18, 1100, 1, 1)),
             _case("empty_batch", plain, (0, 3, 6, 6), (4, 3, 3, 3)),
         ]
+        cases += [
+            replace(_case("planar_result", plain, (1, 5, 6, 17), (19, 5, 3, 3)), permute_outs={}),
+            replace(_case("planar_pixel", pointwise, (1, 5, 1, 1), (19, 5, 1, 1)), permute_outs={}),
+        ]
         shape = (1, 19, 6, 17)
         for name, repeated in [
             ("bias", (0, 2, 3)),
@@ -119,8 +124,6 @@ class ChannelsLastTile(Kernel):
             return No("only for one group")
         if w.buffer.constant is None:
             return No("the weights are not constant")
-        if y.strides[1] != 1 and y.shape[1] != 1:
-            return No("the result does not lie channels-last")
         if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
             return No("an operand of the epilogue does not lie channels-last")
         if 0 in (*x.shape[1:], *y.shape[1:]):
@@ -140,6 +143,8 @@ class ChannelsLastTile(Kernel):
         cycles = rows * row_cycles(size, point_axis.out, layout.channels, layout.depth, target)
         bodies = len(layout.cover(size)) * len(Groups(size, layout.channels).parts())
         padding = Groups(size, layout.channels).padded - layout.channels
+        if call.outs[0].strides[1] != 1:
+            cycles += static(call.outs[0].type.count)  # stored one by one
         return Cost(cycles / 3e9, code=bodies * size.points * size.vectors * 20, blob=padding * layout.depth * 4)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
@@ -258,7 +263,7 @@ class _Layout:
         counters = [*(f"p{number}" for number in range(len(self.rows))), point]
 
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
-            lane = min(static(view.strides[1]), 1) if view.shape[1] != 1 else 1 if name == "y" else 0
+            lane = static(view.strides[1]) if view.shape[1] != 1 else 1 if name == "y" else 0
             channel = "o" if lane and view.shape[1] != 1 else "0"
             return Reference(name, self.place(view, counters, steps, channel), steps[-1], lane)
 

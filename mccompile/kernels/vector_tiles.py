@@ -157,7 +157,8 @@ class Groups:
 @dataclass(frozen=True)
 class Reference:
     """An operand of the epilogue, or the result: pointer, C of the index of point 0 in vector 0, and the steps to the
-    next point and lane (0 or 1). Points may be those of several rows of `width` points, `row` apart."""
+    next point and lane (0 or 1; the result may have any). Points may be those of several rows of `width` points, `row`
+    apart."""
 
     pointer: str
     index: str
@@ -256,19 +257,25 @@ def epilogue_statements(
                 load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
             )
         lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
-        step = y.offset(point) + vector * lanes
+        step = y.offset(point) + vector * lanes * y.lane
         place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
+        if y.lane != 1:
+            count = last if vector == vectors - 1 else lanes
+            value = f"mcc_store_{of}(lanes, {value});"
+            one = f"({place})[lane * {y.lane}] = lanes[lane];"
+            loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"
+            return ["{", *lines, f"float lanes[{lanes}];", value, loop, "}"]
         part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
         store = f"mcc_store{part}{value});"
         return ["{", *lines, store, "}"] if lines else [store]
 
-    if expr is None or not uses_math(expr) or points == 1:
+    if points == 1 or (y.lane == 1 and (expr is None or not uses_math(expr))):
         for point in range(points):
             for vector in range(vectors):
                 stores += finished(f"a{point}_{vector}", y, extras, point, vector)
         return tuple(hoisted), tuple(stores)
 
-    # Long expressions are written once and run in a loop over the points, whose sums wait in memory.
+    # What is long is written once and run in a loop over the points, whose sums wait in memory.
     stores.append(f"mcc_{of} sums[{points * vectors}];")
     for point in range(points):
         stores += [f"sums[{point * vectors + vector}] = a{point}_{vector};" for vector in range(vectors)]
