@@ -34,7 +34,7 @@ from mccompile.kernels.tiles import (
     packed_row,
     term_c,
 )
-from mccompile.kernels.windows import Axis, axes, ring_c
+from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
 from mccompile.kinds.conv import Conv
 
 Named = tuple[tuple[str, str], ...]  # C names and their values
@@ -199,6 +199,10 @@ class _Printer:
         if not self.lanes_are_groups:
             outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
         origins = [f"at{i}" for i in range(len(self.axes))]
+        steps = [axis.x for axis in self.axes]
+        if self.in_ring(0):  # the row is added where its tap is known: here, if there is only one
+            one = self.axes[0].kernel == 1 and self.axes[0].always_inside
+            origins[0], steps[0] = ("x_row[0]", 1) if one else ("0", 0)
         needs_single = point_axis.out != end - first or bool((end - first) % wide.points)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
@@ -210,9 +214,7 @@ class _Printer:
             "sum_type": kind.accumulator.compute_c,
             "sum_name": kind.accumulator.name,
             "exact": not kind.accumulator.is_float,
-            "x_at": self.place(
-                self.x, self.group_in, origins, [0 if self.in_ring(n) else a.x for n, a in enumerate(self.axes)]
-            ),
+            "x_at": self.place(self.x, self.group_in, origins, steps),
             "w_at": self.w_at,
         }
 
@@ -226,7 +228,10 @@ class _Printer:
         run = Range(f"p{number}", axis.out)
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
-            "ring": axis.ring(number, self.x.lines) if self.in_ring(number) else [],
+            "ring": [
+                *(axis.ring(number, self.x.lines) if self.in_ring(number) else []),
+                *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
+            ],
             "counter": f"p{number}",
             "out": str(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
@@ -253,6 +258,8 @@ class _Printer:
                 loop = Range(f"k{number}", axis.kernel)
             else:
                 loop = Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
+            if self.in_ring(number):
+                loop = replace(loop, then=f"const mcc_index x_line = x_at + x_row[k{number}];")
             found.append((abs(axis.x) * axis.dilation, loop))
         found.sort(key=lambda item: -item[0])
         return [loop for _, loop in found if loop.extent != 1 or loop.end]
@@ -262,11 +269,11 @@ class _Printer:
         around, inside = cut_sum(self.sum_loops(clamped), kind.accumulator)
         used = [loop.counter for loop in self.sum_loops(clamped)]
         counters = [name if name in used else "0" for name in ("c", *(f"k{i}" for i in range(len(self.axes))))]
-        x_strides = [
-            static(self.x.strides[1]),
-            *(1 if self.in_ring(n) else a.x * a.dilation for n, a in enumerate(self.axes)),
-        ]
-        taps = [f"x_row[{counter}]" if self.in_ring(n) else counter for n, counter in enumerate(counters[1:])]
+        x_strides = [static(self.x.strides[1]), *(a.x * a.dilation for a in self.axes)]
+        x_at = "x_at"
+        if self.in_ring(0):
+            x_strides[1] = 0
+            x_at = "x_line" if "k0" in used else x_at
         w_strides = [self.w_input, *(a.w for a in self.axes)]
         zeros, loads, products = self.products(tile)
         lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
@@ -276,7 +283,7 @@ class _Printer:
             tuple(lanes),
             around,
             inside,
-            index_c([1, *x_strides], ["x_at", counters[0], *taps]),
+            index_c([1, *x_strides], [x_at, *counters]),
             index_c([1, *w_strides], ["w_at", *counters]),
             zeros,
             loads,
@@ -322,7 +329,7 @@ class _Printer:
 
         def at(view: Any, steps: Sequence[int]) -> str:
             channel = static(view.strides[1])
-            places = [ring_c(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
+            places = [ring_row(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
             counters = [self.channel()[1], *places, lane, point]
             return self.place(view, self.group_out, counters, [channel, *steps, channel, steps[-1]])
 

@@ -24,7 +24,7 @@ from mccompile.kernels.api import (
     supports_types,
 )
 from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.windows import ring_c
+from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.map import Map
 
 
@@ -84,7 +84,7 @@ class StridedLoops(Kernel):
         def at(number: int, view: View) -> str:
             if call.rows is None:
                 return loops.index(number)
-            return index_c([static(view.strides[call.rows]), 1], [ring_c("row", view.lines), loops.index(number)])
+            return index_c([static(view.strides[call.rows]), 1], [ring_row("row", view.lines), loops.index(number)])
 
         loads = [load_c(v.buffer.dtype, ins[i], at(i + 1, v)) for i, v in enumerate(call.ins)]
         lines, value = to_statements(expr, loads, places)
@@ -92,6 +92,7 @@ class StridedLoops(Kernel):
             "loops": loops.loops,
             "lines": lines,
             "by_rows": call.rows is not None,
+            "rings": ring_rows("row", [out, *call.ins]),
             "store": store_c(out.buffer.dtype, outs[0], at(0, out), value),
         }
 

@@ -18,7 +18,7 @@ from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kernels.loops import index_c, nest
 from mccompile.kernels.tiles import LONG, term_c
-from mccompile.kernels.windows import ring_c
+from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.pool import Pool
 
 
@@ -84,7 +84,7 @@ class Global(Kernel):
         loops = nest([1, 1, 1, *inner.type.static_shape[3:]], [inner], prefix="p")
         batch, channel, row = (static(stride) for stride in x.strides[:3])
         x_at = [
-            index_c([batch, channel, row], ["n" if x.shape[0] != 1 else "0", "c", ring_c("row", x.lines)]),
+            index_c([batch, channel, row], ["n" if x.shape[0] != 1 else "0", "c", ring_row("row", x.lines)]),
             loops.index(0),
         ]
         loads = [term_c(x.buffer.dtype, "x", index_c([1, 1], x_at, lane * channel), sum_type) for lane in range(lanes)]
@@ -103,6 +103,7 @@ class Global(Kernel):
         values = [load_c(v.buffer.dtype, name, at(v)) for v, name in zip(extras, names[1:], strict=True)]
         lines, value = to_statements(kind.epilogue or operand(0, sum_type), ["total", *values], local="v")
         return {
+            "rings": ring_rows("row", [x]),
             "batches": static(x.shape[0]),
             "first": "0" if call.rows is None else "begin",
             "end": str(x.shape[2]) if call.rows is None else "end",

@@ -18,7 +18,7 @@ from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
-from mccompile.kernels.windows import Axis, axes, ring_c
+from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
 from mccompile.kinds.pool import Pool
 
 
@@ -164,7 +164,10 @@ class _Printer:
         run = Range(f"p{number}", axis.out)
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
-            "ring": axis.ring(number, self.x.lines) if self.in_ring(number) else [],
+            "ring": [
+                *(axis.ring(number, self.x.lines) if self.in_ring(number) else []),
+                *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
+            ],
             "counter": f"p{number}",
             "out": str(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
@@ -184,6 +187,9 @@ class _Printer:
                 loops.append(Range(f"k{number}", axis.kernel))
             else:
                 loops.append(Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}"))
+            if self.in_ring(number):
+                then = f"const mcc_index x_line = x_at + x_row[k{number}];"
+                loops[-1] = replace(loops[-1], then=then)
         around, inside = ((), tuple(loops)) if kind.algorithm == "max" else cut_sum(loops, kind.accumulator)
         loads = []
         for lane in range(tile.lanes):
@@ -195,9 +201,9 @@ class _Printer:
                     (f"x{tile.result(lane, point)}", term_c(self.x.buffer.dtype, "x", index, kind.accumulator))
                 )
         lines, store = self.epilogue(tile, clamped)
-        steps = [1 if self.in_ring(n) else a.x * a.dilation for n, a in enumerate(self.axes)]
-        taps = [f"x_row[k{n}]" if self.in_ring(n) else f"k{n}" for n in range(len(self.axes))]
-        x_in = index_c([1, *steps], ["x_at", *taps])
+        steps = [0 if self.in_ring(n) else a.x * a.dilation for n, a in enumerate(self.axes)]
+        taps = [f"k{n}" for n in range(len(self.axes))]
+        x_in = index_c([1, *steps], ["x_line" if self.in_ring(0) else "x_at", *taps])
         return Body(tile, around, inside, x_in, tuple(loads), tuple(lines), store)
 
     def epilogue(self, tile: Tile, clamped: bool) -> tuple[list[str], str]:
@@ -207,7 +213,7 @@ class _Printer:
         point = "0" if tile.points == 1 else "point"
 
         def at(view: View, steps: Sequence[int]) -> str:
-            places = [ring_c(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
+            places = [ring_row(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
             counters = [*places, point]
             return self.at(view, [*steps, steps[self.point]], counters, lane)
 

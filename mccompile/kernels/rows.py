@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ..base.dims import static
 from ..program.ir import Call, View
 from .loops import index_c
-from .windows import ring_c
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ def row_by_row(call: Call, out_names: Sequence[str], in_names: Sequence[str]) ->
                 continue
             cut.append(view.sliced(axis, 0, 1))
             found.append(f"{name}_row")
-            at = index_c([static(view.strides[axis])], [ring_c("row", view.lines)])
+            line = f"(row % {view.lines})" if view.lines else "row"
+            at = index_c([static(view.strides[axis])], [line])
             pointers.append(f"{const}{view.buffer.dtype.storage_c} *{name}_row = {name} + {at};")
         return tuple(cut), tuple(found)
 

@@ -34,12 +34,14 @@ class Range:
     begin: str = "0"
     end: str = ""
     step: int = 1
+    then: str = ""  # what comes first inside of it
 
     @property
     def header(self) -> str:
         end = self.end or str(self.extent)
         move = f"++{self.counter}" if self.step == 1 else f"{self.counter} += {self.step}"
-        return f"for (mcc_index {self.counter} = {self.begin}; {self.counter} < {end}; {move}) {{"
+        loop = f"for (mcc_index {self.counter} = {self.begin}; {self.counter} < {end}; {move}) {{"
+        return f"{loop}\n{self.then}" if self.then else loop
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,8 @@ def cut_sum(loops: Sequence[Range], dtype: DType) -> tuple[tuple[Range, ...], tu
             end = f"{start} + {piece}"
             if loop.extent % piece:
                 end = f"({end} < {loop.extent} ? {end} : {loop.extent})"
-            around = replace(loop, counter=start, step=piece)
-            inside = Range(loop.counter, piece, start, end)
+            around = replace(loop, counter=start, step=piece, then="")
+            inside = Range(loop.counter, piece, start, end, then=loop.then)
             return (*loops[:position], around), (inside, *loops[position + 1 :])
         if terms >= PIECE // 8:
             return tuple(loops[: position + 1]), tuple(loops[position + 1 :])

@@ -69,9 +69,15 @@ class Axis:
         ]
 
 
-def ring_c(position: str, lines: int) -> str:
-    """C for the row of a ring (of no lines: of a whole tensor) that holds a row of the tensor."""
-    return f"({position} % {lines})" if lines else position
+def ring_rows(position: str, views: Sequence[View]) -> list[str]:
+    """C that names, for each ring among the views, the line that holds a row."""
+    sizes = sorted({view.lines for view in views if view.lines})
+    return [f"const mcc_index {ring_row(position, lines)} = {position} % {lines};" for lines in sizes]
+
+
+def ring_row(position: str, lines: int) -> str:
+    """The name of that line; of a whole tensor the row itself."""
+    return f"{position}_in_{lines}" if lines else position
 
 
 def axes(
