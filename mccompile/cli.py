@@ -289,6 +289,23 @@ def _number(value: float) -> float | str:
 
 
 @commands.command()
+@_model
+@_quietly_json
+@click.option("--seed", default=0, show_default=True, help="Of the random input.")
+@click.option("--cc", help="The C compiler; default: the target's.")
+@_model_options
+def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
+    """Count what a model costs on its target: instructions, flash, RAM and stack, under emulation."""
+    from .measure.cost import cost
+
+    figures = cost(model, options, cc, seed)
+    if as_json:
+        click.echo(json.dumps(figures.as_dict(), indent=1))
+    else:
+        click.echo(figures.show())
+
+
+@commands.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--passes", default="", metavar="A,B", help="Passes to run, in this order; `lower` goes from graph to program."

@@ -145,7 +145,7 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
         folder = Path(scratch, "out")
         package.write(folder)
         if target.run:
-            return Emulated.build(folder, target, cc)
+            return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == "flash" else ())
         portable = all(function.kernel.isa == "c" for function in package.plan.functions)
         return Model.build(folder, cc, DEFAULT_FLAGS if portable else target.cflags)
 

@@ -26,6 +26,7 @@ class Board:
     data: Region
     weights: Region
     larger: str = ""  # machine for what does not fit here
+    options: tuple[str, ...] = ("--specs=nano.specs",)  # for linking: which C library
 
 
 _MPS2 = (Region(0, 0x400), Region(0x400, 4 * _MIB - 0x400), Region(0x20000000, 4 * _MIB))
@@ -44,7 +45,7 @@ BOARDS = {
         Board("mps2-an500", *_MPS2, Region(0x60000000, 16 * _MIB)),
         Board("mps2-an505", *_AN505, Region(0x80000000, 16 * _MIB)),
         Board("mps3-an547", *_AN547, Region(0x60000000, 64 * _MIB)),
-        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB)),
+        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB), options=()),
     )
 }
 

@@ -209,7 +209,7 @@ class _Linking:
     def _for(self, board: Board) -> Path:
         script = self.scratch / "board.ld"
         script.write_text(linker_script(board, self.weights), encoding="utf-8")
-        return self.run(["-nostartfiles", f"-T{script}"])
+        return self.run([*board.options, "-nostartfiles", f"-T{script}"])
 
 
 def require(commands: Sequence[str], what: str) -> None:

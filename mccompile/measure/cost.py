@@ -1,0 +1,118 @@
+"""What a model costs on its target: instructions, flash by section, RAM and stack.
+
+Invariant: all figures are exact, and the same on every host. They come from an emulator that counts, from the linker's
+map, and from a painted stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import Problem, WrongUse
+from ..driver import Options, compile_graph
+from ..emit.package import Package
+from ..frontend.load import load
+from ..toolchain.emulate import Emulated
+from .correctness import build, input_sets
+
+_CODE = ("kernels", "model", "libraries")
+_OWN = ("kernels", "model")
+
+
+@dataclass(frozen=True)
+class Cost:
+    package: Package
+    init_instructions: int
+    run_instructions: int
+    sections: Mapping[str, Mapping[str, int]]  # bytes by "kernels", "model", "weights", "libraries" and by section
+    struct_bytes: int
+    init_stack: int | None  # bytes below the caller; None where the target has an operating system
+    run_stack: int | None
+
+    @property
+    def code_bytes(self) -> int:
+        """Flash besides the weights: code and tables of the model, and of what it uses of the compiler's libraries."""
+        return sum(size for source in _CODE for name, size in self.sections.get(source, {}).items() if name != "bss")
+
+    @property
+    def own_code_bytes(self) -> int:
+        return sum(size for source in _OWN for name, size in self.sections.get(source, {}).items() if name != "bss")
+
+    @property
+    def weights_bytes(self) -> int:
+        return len(self.package.files[f"{self.package.plan.prefix}.mcb"])
+
+    @property
+    def macs(self) -> int:
+        return sum(step.macs for step in self.package.plan.steps())
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.package.plan.name,
+            "target": self.package.plan.target,
+            "macs": self.macs,
+            "run_instructions": self.run_instructions,
+            "init_instructions": self.init_instructions,
+            "code_bytes": self.code_bytes,
+            "own_code_bytes": self.own_code_bytes,
+            "weights_bytes": self.weights_bytes,
+            "flash": {source: dict(sizes) for source, sizes in self.sections.items()},
+            "arena_bytes": self.package.plan.arena_bytes,
+            "struct_bytes": self.struct_bytes,
+            "run_stack_bytes": self.run_stack,
+            "init_stack_bytes": self.init_stack,
+        }
+
+    def show(self) -> str:
+        """For the terminal."""
+        plan = self.package.plan
+        per_mac = f"{self.run_instructions / self.macs:.2f} per multiply-accumulate" if self.macs else "no macs"
+        lines = [
+            f"{plan.name} on {plan.target}",
+            f"run      {self.run_instructions} instructions ({per_mac})",
+            f"init     {self.init_instructions} instructions",
+            f"code     {self.code_bytes} bytes",
+        ]
+        for source, sizes in self.sections.items():
+            if source != "weights":
+                parts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+                lines.append(f"           {source}: {parts}")
+        stack = "stack not measured" if self.run_stack is None else f"stack {self.run_stack}"
+        return "\n".join(
+            [
+                *lines,
+                f"weights  {self.weights_bytes} bytes",
+                f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
+            ]
+        )
+
+
+def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Cost:
+    """Builds and runs a model under emulation. Its input is random; only control flow in the model depends on it."""
+    target = options.resolved_target()
+    if not target.run:
+        fix = "name one of a core, such as --target cortex-m4 (`mccompile targets`)"
+        why = "instructions are counted by it"
+        raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
+    graph = load(path, options.dims, options.shapes)
+    chosen = input_sets(graph, None, seed, 1)[0].inputs
+    package = compile_graph(graph, options, options.name or path.stem)
+    model = build(package, target, cc)
+    assert isinstance(model, Emulated)  # as the target names an emulator
+    inputs = {t.name: chosen[t.name].reshape(t.shape) for t in model.report.inputs}  # whatever their layout is
+    count = model.count(inputs)
+    sections = {source: sizes for source, sizes in model.sections.items() if source != "program"}
+    if count.run_stack is None:  # the libraries are an operating system's, whole
+        sections.pop("libraries", None)
+    return Cost(
+        package,
+        count.init_instructions,
+        count.run_instructions,
+        sections,
+        count.struct_bytes,
+        count.init_stack,
+        count.run_stack,
+    )
