@@ -110,8 +110,8 @@ class Joiner:
             return False
         start = static(part.offset) * bits // 8
         if _in_one_piece(part) and start % max(buffer.storage.align, 1) == 0:
-            if len(writers) > 1:
-                return False
+            if len(writers) > 1 or not covers_in_any_order(view):
+                return False  # what the result does not show of the buffer would lie over other parts
             if any(
                 have != want for dim, have, want in zip(part.shape, view.strides, part.strides, strict=True) if dim != 1
             ):
