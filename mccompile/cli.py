@@ -87,6 +87,15 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
     raise click.BadParameter(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
 
 
+def _budget(text: str) -> tuple[str, int]:
+    what, _, size = text.partition("=")
+    unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
+    digits = size[:-1] if unit > 1 else size
+    if what in ("ram", "flash") and digits.isdecimal():
+        return what, int(digits) * unit
+    raise click.BadParameter(f"{text!r} is not ram=SIZE or flash=SIZE")
+
+
 def _shape(text: str) -> tuple[str, tuple[int | str, ...]]:
     name, equals, sizes = text.rpartition("=")
     if not equals or not name:
@@ -125,6 +134,7 @@ _MODEL_OPTIONS = [
         help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
         "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
     ),
+    click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -160,6 +170,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             without=frozenset(values.pop("without")),
             planner=values.pop("planner"),
             rows=values.pop("rows"),
+            budget=dict(_budget(text) for text in values.pop("budget")),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
             keep_inputs=values.pop("keep_inputs"),
             io_layout=values.pop("io_layout"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import __version__
 from .base.constant import Constant
-from .base.errors import BadFile, Problem, WrongUse, raise_all
+from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
 from .emit.package import Package, package
 from .frontend.load import load
@@ -50,6 +50,7 @@ class Options:
     without: frozenset[str] = frozenset()  # optional passes to leave out
     planner: str = "push-down"
     rows: str = "auto"  # "off": calls never run row by row
+    budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     keep_inputs: bool = False
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
@@ -68,7 +69,35 @@ class Options:
 def compile(model: Path, options: Options = Options()) -> Package:
     """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder."""
     graph = load(model, options.dims, options.shapes)
-    return compile_graph(graph, options, options.name or model.stem)
+    package = compile_graph(graph, options, options.name or model.stem)
+    raise_all(CheckFailed, _over_budget(model, package, options))
+    return package
+
+
+def _over_budget(model: Path, package: Package, options: Options) -> list[Problem]:
+    plan, problems = package.plan, []
+    for what, used in (("ram", plan.arena_bytes), ("flash", len(package.files[f"{plan.prefix}.mcb"]))):
+        limit = options.budget.get(what, used)
+        if used <= limit:
+            continue
+        lives = [life for life in plan.lives if life.name in plan.at_peak]
+        sizes = ", ".join(f"{life.name} {life.high - life.low}" for life in lives)
+        why = f"at its peak it holds {sizes} bytes" if what == "ram" else "so large are the weights"
+        fix = _what_fits(model, options, limit) if what == "ram" else ""
+        problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
+    return problems
+
+
+def _what_fits(model: Path, options: Options, limit: int) -> str:
+    """The first other choice of options that stays within a budget of RAM."""
+    frugal = replace(options, budget={}, prefer="ram", rows="auto", planner="push-down", winograd=0)
+    for words, tried in (
+        ("--prefer ram --rows auto", frugal),
+        ("--prefer ram --rows auto and inputs that may be overwritten", replace(frugal, keep_inputs=False)),
+    ):
+        if replace(options, budget={}) != tried and (bytes := compile(model, tried).plan.arena_bytes) <= limit:
+            return f"with {words} it takes {bytes} bytes"
+    return "give it more, or make the model's largest tensors smaller"
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:

@@ -46,6 +46,17 @@ def test_compiles_without_naming_the_command(conv: Path, tmp_path: Path, capsys:
     assert f"macs     {4 * 2 * 9 * 36 + 4 * 4 * 9 * 36}" in said
 
 
+def test_a_budget_is_kept_or_names_the_tensors_at_the_peak(
+    conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    succeeds(capsys, conv, "-o", tmp_path / "out", "--budget", "ram=64K", "--budget", "flash=1M")
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    said = fails(capsys, 1, conv, "-o", tmp_path / "none", "--budget", "ram=100")
+    assert "over the budget" in said and all(name in said for name in report["at_peak"])
+    assert not (tmp_path / "none").exists()
+    assert "ram=SIZE" in fails(capsys, 2, conv, "-o", tmp_path / "none", "--budget", "ram=much")
+
+
 def test_options_may_come_first(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     succeeds(capsys, "-o", tmp_path / "out", "--name", "kws", conv)
     assert (tmp_path / "out" / "kws.h").is_file()

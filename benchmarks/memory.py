@@ -1,0 +1,83 @@
+"""What the planners and the row-wise execution reach over a folder of models: `python -m benchmarks.memory ZOO`.
+
+Prints the table of docs/memory.md in Markdown; `--write` puts it there. Bytes of the arena for target generic: the
+sum of all buffers; each planner on the same blocks; the lower bound (no planner can do with less); then with chains of calls
+run row by row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from mccompile.base.errors import MccError
+from mccompile.driver import Options, pass_manager
+from mccompile.frontend.load import load
+from mccompile.memory.interval import Block, lower_bound, naive_size
+from mccompile.memory.planners import PLANNERS
+from mccompile.passes.api import GRAPH, PROGRAM
+from mccompile.passes.lives import alone, blocks_of, lives_of
+from mccompile.passes.lower import lower
+from mccompile.pipeline import chosen
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "memory.md"
+START, END = "<!-- made by benchmarks/memory.py -->\n", "<!-- end -->\n"
+
+
+def blocks(model: Path, rows: str) -> tuple[list[Block], int]:
+    """What has to be placed, and the bytes without any sharing."""
+    options = Options(rows=rows)
+    manager = pass_manager(options)
+    target = manager.context.target
+    graph = load(model)
+    graph_passes, program_passes = chosen(True)
+    manager.run(GRAPH, graph, graph_passes)
+    program = lower(graph)
+    manager.run(PROGRAM, program, program_passes)
+    lives = lives_of(program)
+    return blocks_of(lives, target.align)[0], naive_size([alone(buffer, target.align) for buffer in lives])
+
+
+def line(folder: Path) -> list[int]:
+    plain, naive = blocks(folder / "model.onnx", "off")
+    by_rows, _ = blocks(folder / "model.onnx", "auto")
+    planned = [planner(plain).size for planner in PLANNERS.values()]
+    return [naive, *planned, lower_bound(plain), PLANNERS["push-down"](by_rows).size]
+
+
+def table(zoo: Path) -> str:
+    head = ["model", "without sharing", *PLANNERS, "lower bound", "by rows"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+    found: list[list[int]] = []
+    for folder in sorted(path.parent for path in zoo.glob("*/model.onnx")):
+        try:
+            figures = line(folder)
+        except MccError:
+            continue
+        found.append(figures)
+        lines.append(f"| {folder.name} | {' | '.join(f'{figure:,}' for figure in figures)} |")
+    bound = len(head) - 3
+    means = [
+        math.exp(sum(math.log(max(row[column], 1) / max(row[bound], 1)) for row in found) / len(found))
+        for column in range(len(head) - 1)
+    ]
+    lines.append(f"| *geometric mean over the bound* | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("zoo", type=Path, help="a folder with a folder per model")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/memory.md")
+    arguments = parser.parse_args()
+    made = table(arguments.zoo)
+    print(made)
+    if arguments.write:
+        before, _, rest = DOCS.read_text(encoding="utf-8").partition(START)
+        after = rest.partition(END)[2]
+        DOCS.write_text(before + START + made + END + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
