@@ -35,6 +35,7 @@ from mccompile.kernels.vector_tiles import (
 from mccompile.kernels.windows import Axis, axes
 from mccompile.kinds.conv import Conv
 
+NARROW = 8  # columns: an image of so many is taken in one tile
 MOST_PRODUCTS = 5000  # written out in one function
 
 
@@ -169,8 +170,9 @@ class Depthwise(Kernel):
 def _best_tile(
     rows: int, columns: int, row_stride: int, column_stride: int, kernel: tuple[int, int], registers: int
 ) -> tuple[int, int]:
-    """Rows and columns of results per tile: as few loads of x per result as registers allow."""
-    room = registers - 2
+    """Rows and columns of results per tile: as few loads of x per result as registers allow. Compilers keep inputs that
+    several results need in registers as well: room for them is what makes tiles fast, and their code small."""
+    room = registers * 9 // 16
 
     def effort(tile: tuple[int, int]) -> float:
         high, wide = tile
@@ -217,7 +219,8 @@ class _Layout:
         rows, columns = self.rows, self.columns
         kernel = (rows.kernel, columns.kernel)
         registers = target.option("vector_registers", 16)
-        return (lanes, *_best_tile(rows.out, columns.out, rows.stride, columns.stride, kernel, registers))
+        first, end = _middle(columns)
+        return (lanes, *_best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers))
 
     def row_runs(self, high: int) -> list[Run]:
         """Rows inside the image in tiles; those at its edges one by one, or in tiles if they are many."""
@@ -233,7 +236,7 @@ class _Layout:
 
     def products(self, high: int, wide: int) -> int:
         """How many are written out."""
-        columns = sum(run.count for run in _cover(self.columns, wide))
+        columns = sum(run.count for run in _across(self.columns, wide))
         height = sum(1 if run.bounded else run.count * self.rows.kernel for run in self.row_runs(high))
         return columns * height * self.columns.kernel
 
@@ -256,7 +259,7 @@ class _Layout:
             lines.append(f"const mcc_index first0 = {self.rows.first_tap('at0')};")
             lines.append(f"const mcc_index end0 = {self.rows.end_tap('at0')};")
             taps = Range("k0", self.rows.kernel, "first0", "end0").header
-        columns = tuple(self.column(run, position, across) for across in _cover(self.columns, wide))
+        columns = tuple(self.column(run, position, across) for across in _across(self.columns, wide))
         return Row(header, tuple(lines), taps, columns)
 
     def column(self, down: Run, row: str, across: Run) -> Column:
@@ -327,6 +330,25 @@ def _inside(axis: Axis, run: Run, point: int, tap: int) -> bool:
     if not run.edge or run.bounded:
         return True
     return 0 <= (run.first + point) * axis.stride - axis.pad + tap * axis.dilation < axis.size
+
+
+def _middle(axis: Axis) -> tuple[int, int]:
+    """The columns that are worth wide tiles: all of a narrow image; of a wide one those whose windows lie inside."""
+    first, end = axis.interior
+    return (first, end) if axis.out > NARROW and end - first >= NARROW else (0, axis.out)
+
+
+def _across(axis: Axis, size: int) -> list[Run]:
+    """Columns at the edges of a wide image are tiles of their own: they need other code, and little of it."""
+    first, end = _middle(axis)
+    if (first, end) == (0, axis.out):
+        return _cover(axis, size)
+    whole = (end - first) // size
+    runs = [Run(0, first, 1, True)] if first else []
+    runs += [Run(first, size, whole, False)] if whole else []
+    rest = end - first - whole * size
+    runs += [Run(end - rest, rest, 1, False)] if rest else []
+    return [*runs, Run(end, axis.out - end, 1, True)] if end < axis.out else runs
 
 
 def _cover(axis: Axis, size: int) -> list[Run]:
