@@ -106,9 +106,11 @@ def cast(argument: Expr, dtype: DType, saturate: bool = True) -> Expr:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """All nodes, arguments first."""
-    for arg in expr.args:
-        yield from walk(arg)
-    yield expr
+    found, waiting = [], [expr]
+    while waiting:
+        found.append(waiting.pop())
+        waiting.extend(found[-1].args)
+    return reversed(found)
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
+from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
 from mccompile.graph.ir import Fact, Graph, Node, Value
 from mccompile.ops.api import resolve
-from mccompile.passes.api import GRAPH, Context, PassManager
+from mccompile.passes.api import GRAPH, PROGRAM, Context, PassManager, ProgramPass
+from mccompile.passes.lower import lower
+from mccompile.passes.program.fuse import fuse
 from mccompile.pipeline import GRAPH_PASSES
 
 NODES = 20_000
@@ -58,7 +62,38 @@ def star() -> Graph:
 def test_twenty_thousand_nodes(context: Context, graph: object, left: int) -> None:
     assert callable(graph)
     net = graph()
-    start = time.monotonic()
+    start = time.process_time()
     PassManager(context).run(GRAPH, net, GRAPH_PASSES)
-    assert time.monotonic() - start < 30
+    assert time.process_time() - start < 30
     assert abs(len(net) - left) <= 2
+
+
+def picture_chain() -> Graph:
+    """Convolutions, activations and sums, all channels-last in the end, and some of them read twice."""
+    fact = Fact(TensorType(f32, (1, 2, 4, 4)))
+    weights = Value.of_constant("w", Constant.of(np.ones((2, 2, 1, 1), np.float32)))
+    value = Value("x", fact)
+    graph = Graph("pictures", [value])
+    before = value
+    for number in range(NODES // 4):
+        for name in ("Conv", "Relu", "Exp", "Add"):
+            ins = {"Conv": [value, weights], "Add": [value, before]}.get(name, [value])
+            result = Value(f"{name}{number}", fact)
+            graph.add(Node(resolve("", name)(), ins, [result], (f"{name}{number}",)))
+            value = result
+        before = value
+    graph.outputs.append(value)
+    return graph
+
+
+@pytest.mark.parametrize("graph", [lambda: chain(["Exp", "Tanh"]), picture_chain], ids=["elementwise", "pictures"])
+def test_twenty_thousand_nodes_become_a_fused_program(context: Context, graph: object) -> None:
+    assert callable(graph)
+    net = graph()
+    start = time.process_time()
+    manager = PassManager(context)
+    manager.run(GRAPH, net, GRAPH_PASSES)
+    program = lower(net)
+    manager.run(PROGRAM, program, [ProgramPass("fuse", fuse)])
+    assert time.process_time() - start < 60
+    assert len(list(program.calls())) <= NODES // 4 + 1
