@@ -40,9 +40,9 @@ class _Access:
 
 
 def write_in_place(program: Program, registry: Registry, target: Target, keep_inputs: bool) -> None:
-    times = {id(item): time for time, item in enumerate(walk(program.body))}
+    times = {id(item): 2 * time for time, item in enumerate(walk(program.body))}  # odd times are between two items
     accesses: dict[Buffer, list[_Access]] = {}
-    end = len(times)
+    end = 2 * len(times)
     parts = {b for b in program.buffers() if b.overlap and b.overlap.part}
 
     def note(view: View, time: int) -> None:
@@ -63,7 +63,7 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
     _hold(spans, accesses)
     partners = {carry.next: (carry.now, span) for span in spans for carry in span.loop.carries}
     for item in walk(program.body):
-        if isinstance(item, Rows):
+        if isinstance(item, Rows) and item.stages[-1].call.outs[0].buffer not in partners:
             _bind_region(item, registry, target, times[id(item)], accesses, parts)
         if not isinstance(item, Call) or not item.kernel:
             continue
@@ -81,17 +81,19 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
 
 
 def _hold(spans: list[Span], accesses: dict[Buffer, list[_Access]]) -> None:
-    """What lasts longer than a trip must keep its bytes in all of them: noted as accesses at both ends of the loop."""
+    """What lasts longer than a trip must keep its bytes in all of them: noted as accesses just before and after the
+    loop."""
     for span in spans:
+        start, end = 2 * span.start, 2 * span.end
         carried = {root(buffer)[0] for carry in span.loop.carries for buffer in (carry.now, carry.next)}
         for base, known in accesses.items():
-            inside = [a for a in known if span.start <= a.time <= span.end]
-            before = base.role == INPUT or any(a.time < span.start for a in known)
-            after = any(a.time > span.end for a in known)
+            inside = [a for a in known if start <= a.time <= end]
+            before = base.role == INPUT or any(a.time < start for a in known)
+            after = any(a.time > end for a in known)
             if inside and (before or base in carried):
-                known.append(_Access(span.end, 0, base.max_bytes, held=True))
+                known.append(_Access(end + 1, 0, base.max_bytes, held=True))
             if inside and (after or base in carried):
-                known.append(_Access(span.start, 0, base.max_bytes, held=True))
+                known.append(_Access(start - 1, 0, base.max_bytes, held=True))
 
 
 def _bind_region(
@@ -127,7 +129,8 @@ def _bind_next(
     """What a loop hands to its next trip, over what it was handed, if nobody reads that after this call. It can lie
     over nothing else: the two change places."""
     base, shift = root(partner)
-    later = [a for a in accesses[base] if now < a.time <= span.end and not a.held]
+    later = [a for a in accesses[base] if now < a.time <= 2 * span.end and not a.held]
+    elsewhere = [a for a in accesses[out.buffer] if a.time != now and not a.held]
     for index, view in enumerate(call.ins):
         if (
             view.buffer is partner
@@ -135,8 +138,8 @@ def _bind_next(
             and _whole_in_any_order(view)
             and _whole_in_any_order(out)
             and not later
+            and not elsewhere
             and not any(p.overlap and p.overlap.base is out.buffer for p in parts)
-            and sum(a.time == now for a in accesses[out.buffer]) == len([a for a in accesses[out.buffer] if not a.held])
             and _others_agree(call, result, index, needs, base, (shift, shift + out.buffer.max_bytes))
         ):
             out.buffer.overlap = Overlap(partner)

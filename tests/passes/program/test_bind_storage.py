@@ -158,3 +158,65 @@ def test_both_branches_keep_what_the_other_reads() -> None:
 """)
         == {}
     )
+
+
+def test_an_operand_of_a_concat_that_is_not_shown_whole_lies_elsewhere() -> None:
+    found = overlaps(f"""program "p" {{
+  input "x" %x: f32[4]
+  buffer %a: f32[6]
+  buffer %c: f32[8]
+  call Map(expr=@neg(x0.f32)) (%x[6 by 0 at 0]) -> (%a) {MAP}
+  call Concat(axis=0) (%x, %a[4 by 1 at 1]) -> (%c) {CONCAT}
+  output "c" %c
+}}
+""")
+    assert "a" not in found
+
+
+LOOP = """program "p" {{
+  input "x" %x: f32[4]
+  buffer %now: f32[4]
+  buffer %inside: f32[4]
+  buffer %next: f32[4]
+  buffer %last: f32[4]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%now) {map}
+  loop trip to 2 trips 3 carry %now, %next, %last {{
+    call Map(expr=@abs(x0.f32)) (%now) -> (%inside) {map}
+    call Map(expr=@add(x0.f32, x1.f32)) (%inside, {other}) -> (%next) {map}
+  }}
+  output "y" %last
+}}
+"""
+
+
+def test_a_loop_takes_turns_with_two_buffers_if_the_old_value_is_needed_to_the_end() -> None:
+    found = overlaps(LOOP.format(map=MAP, other="%inside"))
+    assert found == {"now": "over x at 0", "last": "over next at 0"}
+
+
+def test_a_loop_needs_one_buffer_where_the_new_value_is_written_over_the_old() -> None:
+    found = overlaps(LOOP.format(map=MAP, other="%now"))
+    assert found == {"now": "over x at 0", "next": "over now at 0", "last": "over next at 0"}
+
+
+def test_what_a_loop_reads_in_every_trip_is_not_written_over_in_one() -> None:
+    text = LOOP.format(map=MAP, other="%x").replace("(%x) -> (%now)", "(%x[4 by 1 at 0]) -> (%now)")
+    assert "now" not in overlaps(text)
+
+
+def test_what_the_last_call_of_a_loop_reads_is_needed_in_the_next_trip() -> None:
+    found = overlaps(f"""program "p" {{
+  input "x" %x: f32[4]
+  buffer %now: f32[4]
+  buffer %next: f32[4]
+  buffer %last: f32[4]
+  buffer %t: f32[4]
+  call Map(expr=@f32(0.0)) () -> (%now) {MAP}
+  loop trip to 2 trips 3 carry %now, %next, %last {{
+    call Map(expr=@add(x0.f32, x1.f32)) (%now, %x) -> (%next) {MAP}
+    call Map(expr=@neg(x0.f32)) (%x) -> (%t) {MAP}
+  }}
+  output "y" %last
+}}
+""")
+    assert "t" not in found
