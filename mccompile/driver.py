@@ -117,7 +117,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
-    return package(plan, manager.records, moves_left(program, context), __version__)
+    return package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float)
 
 
 # Files called after these would stand in the way of a header of C or of the runtime, or of main.c.

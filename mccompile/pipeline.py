@@ -6,9 +6,10 @@ from .passes.api import GraphPass, ProgramPass
 from .passes.graph.assign_layout import assign_layout
 from .passes.graph.clean_up import clean_up
 from .passes.graph.eliminate_dead import eliminate_dead
-from .passes.graph.fold_constants import fold_constants
+from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel import merge_parallel
 from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
@@ -26,6 +27,8 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("fold_constants", fold_constants),
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("share_common", share_common),
+    GraphPass("lower_qdq", lower_qdq),
+    GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),

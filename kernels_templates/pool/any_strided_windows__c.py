@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, u8
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -63,6 +63,9 @@ class Windows(Kernel):
             _case("norm_3", replace(mean, algorithm="lp", p=3), (1, 4, 9, 16), (5, 8), permute=nhwc),
             _case("epilogue", replace(mean, epilogue=relu), (1, 3, 9, 16), (5, 8), extras=1),
             _case("f64", replace(mean, accumulator=f64), (1, 3, 9, 16), (5, 8), dtype=f64),
+            _case("sum", replace(plain, algorithm="sum"), (1, 3, 9, 16), (5, 8)),
+            _sum_case("sum_i8", replace(plain, algorithm="sum", accumulator=i32), (1, 4, 9, 16), (5, 8), i8),
+            _sum_case("sum_u8", replace(plain, algorithm="sum", accumulator=i32), (1, 3, 9, 16), (5, 8), u8),
             _case("i8", replace(plain, accumulator=i8), (1, 3, 9, 16), (5, 8), dtype=i8),
             _case("u8", replace(plain, accumulator=u8), (1, 3, 9, 16), (5, 8), dtype=u8),
         ]
@@ -132,6 +135,8 @@ class _Printer:
             "algorithm": kind.algorithm,
             "start": literal_c(kind.accumulator.low, kind.accumulator) if kind.algorithm == "max" else "0",
             "sum_type": kind.accumulator.compute_c,
+            "sum_name": kind.accumulator.name,
+            "exact": not kind.accumulator.is_float,
             "f": "f" if kind.accumulator.bits <= 32 else "",
             "p": kind.p,
             "root": literal_c(1 / kind.p, kind.accumulator) if kind.algorithm == "lp" else "",
@@ -256,3 +261,8 @@ def _case(
     out = TensorType(dtype, (*x[:2], *space))
     ins = (TensorType(dtype, x), *[out] * extras)
     return Case(name, replace(kind, space=space), ins, (out,), permute=permute or {}, ranges={0: (-100, 100)})
+
+
+def _sum_case(name: str, kind: Pool, x: tuple[int, ...], space: tuple[int, ...], dtype: DType) -> Case:
+    out = TensorType(kind.accumulator, (*x[:2], *space))
+    return Case(name, replace(kind, space=space), (TensorType(dtype, x),), (out,), ranges={0: (0, 100)})

@@ -39,7 +39,14 @@ class Package:
         _write_folder(folder, self.files)
 
 
-def package(plan: Plan, passes: Sequence[Record], moves: Sequence[Move], version: str) -> Package:
+def package(
+    plan: Plan,
+    passes: Sequence[Record],
+    moves: Sequence[Move],
+    version: str,
+    left_in_float: Mapping[str, str] | None = None,
+) -> Package:
+    """`left_in_float`: nodes between quantized tensors that are computed in floats, and why."""
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
     if not any(header in VECTORS for function in plan.functions for header in function.kernel.headers(function.call)):
@@ -61,7 +68,8 @@ def package(plan: Plan, passes: Sequence[Record], moves: Sequence[Move], version
     }
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
-    return Package(plan, {**files, MARK: report(plan, weights_bytes, passes, moves, version, listed).encode()})
+    text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {})
+    return Package(plan, {**files, MARK: text.encode()})
 
 
 def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

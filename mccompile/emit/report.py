@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..passes.api import Record
@@ -12,7 +12,13 @@ from ..plan.ir import Plan, Tensor, max_bytes
 
 
 def report(
-    plan: Plan, weights_bytes: int, passes: Sequence[Record], moves: Sequence[Move], version: str, files: Sequence[str]
+    plan: Plan,
+    weights_bytes: int,
+    passes: Sequence[Record],
+    moves: Sequence[Move],
+    version: str,
+    files: Sequence[str],
+    left_in_float: Mapping[str, str],
 ) -> str:
     contents: dict[str, Any] = {
         "mccompile": version,
@@ -46,6 +52,7 @@ def report(
             for life in plan.lives
         ],
         "facts_used": list(plan.facts_used),
+        "float_in_quantized": [{"node": node, "why": why} for node, why in left_in_float.items()],
         "files": list(files),
     }
     return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"

@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import DType, bool_, i32, i64, u8
+
+_FIXED_POINT = {"product": ((i32, i64), i64), "round": ((i64, u8), i32)}
 
 
 @dataclass(frozen=True)
 class Function:
     name: str
     arity: int
-    shape: str  # "same": T,T->T; "compare": T,T->bool; "logic": bools; "select": bool,T,T->T; "test": float->bool
+    shape: str  # "same": T,T->T; "compare": T,T->bool; "logic": bools; "select": bool,T,T->T; "test": float->bool;
+    # or one of _FIXED_POINT
     c_float: str | None
     c_int: str | None
     numpy: Callable[..., Any]
@@ -28,6 +31,11 @@ class Function:
     def result(self, types: tuple[DType, ...]) -> DType:
         if len(types) != self.arity:
             raise ValueError(f"takes {self.arity} arguments")
+        if self.shape in _FIXED_POINT:
+            taken, result = _FIXED_POINT[self.shape]
+            if types != taken:
+                raise ValueError(f"takes {taken[0]} and {taken[1]}")
+            return result
         if self.shape == "select":
             if types[0] is not bool_ or types[1] is not types[2]:
                 raise ValueError("takes a bool and two of one type")
@@ -62,6 +70,18 @@ def _shift(numpy_shift: Callable[..., Any]) -> Callable[..., Any]:
         return np.where(b < bits, numpy_shift(a, np.minimum(b, bits - 1)), 0).astype(np.asarray(a).dtype)
 
     return shift
+
+
+def _fixed_product(term: Any, multiplier: Any) -> Any:
+    term, multiplier = np.asarray(term, np.int64), np.asarray(multiplier, np.int64)
+    return term * (multiplier >> 32) + (term * (multiplier & 0xFFFFFFFF) >> 32)
+
+
+def _fixed_round(total: Any, shift: Any) -> Any:
+    bits = np.asarray(shift, np.int64) & 63
+    whole, rest = total >> bits, total & ((np.int64(1) << bits) - 1)
+    half = (np.asarray(shift) >= 64) & (rest <= 3)
+    return np.where(half, whole - (whole & 1), whole)
 
 
 def _table() -> dict[str, Function]:
@@ -121,6 +141,8 @@ def _table() -> dict[str, Function]:
         ("is_nan", 1, "test", "{0} != {0}", None, np.isnan),
         ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
+        ("fixed_product", 2, "product", None, "mcc_fixed_product({0}, {1})", _fixed_product),  # see mcc_quant.h
+        ("fixed_round", 2, "round", None, "mcc_fixed_round({0}, {1})", _fixed_round),
         ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),
     ]
     return {row[0]: Function(*row) for row in rows}

@@ -17,6 +17,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Node, Value
 from ..ops.api import Operator
 from .reference import EvaluationFailed, run_node
+from .save import is_standard
 
 _ALWAYS_KEPT = frozenset({"Loop", "Scan", "If"})
 # sums of products other than those of `_contract`: too slow to compute here without BLAS, and rarely constant
@@ -101,6 +102,10 @@ def _computed(value: Value, found: dict[Value, Constant | None], depth: int) -> 
 
 def _run(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None] | None:
     name, type = node.op.name, node.output.type if node.outputs[0] else None
+    if not is_standard(node):
+        assert isinstance(node.op, Operator)
+        result = node.op.evaluate(arrays)
+        return None if result is None else [result]
     if type is not None and not node.op.domain and (name == "MatMul" or (name == "Gemm" and type.dtype.is_float)):
         return [_contract(node, arrays, type)]
     narrow = type is not None and type.dtype.is_float and type.dtype is not f64

@@ -121,12 +121,23 @@ def _is_default(value: object, default: AttributeProto) -> bool:
     return bool(value == (known.decode() if isinstance(known, bytes) else known))
 
 
+def is_standard(node: Node) -> bool:
+    """Can the node be written as ONNX?"""
+    return _standard_class(node) is not None
+
+
 def _standard(node: Node) -> type[Operator]:
-    """Operators of our own are refinements of standard ones, and are written as these."""
-    for cls in type(node.op).__mro__:
-        if issubclass(cls, Operator) and cls.name and cls.domain != "mccompile":
-            return cls
-    raise InternalError(f"{node.op.qualified_name} cannot be written as ONNX")
+    found = _standard_class(node)
+    if found is None:
+        raise InternalError(f"{node.op.qualified_name} cannot be written as ONNX")
+    return found
+
+
+def _standard_class(node: Node) -> type[Operator] | None:
+    """Operators of our own that are refinements of standard ones are written as these."""
+    return next(
+        (c for c in type(node.op).__mro__ if issubclass(c, Operator) and c.name and c.domain != "mccompile"), None
+    )
 
 
 def _operator(node: Node) -> Operator:

@@ -226,6 +226,7 @@ class Graph:
         self.outputs = list(outputs)
         self._nodes: dict[Node, None] = {}
         self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
+        self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 
     @property
     def nodes(self) -> Iterable[Node]:

@@ -47,7 +47,7 @@ class Number:
 class Maybe:
     """An operand that may be absent; then its name is not bound."""
 
-    pattern: Anything | ConstantOperand
+    pattern: Pattern
 
 
 @dataclass(frozen=True, init=False)

@@ -1,4 +1,4 @@
-"""pool: the largest, the mean or the p-norm of the elements in a window that slides over the spatial axes.
+"""pool: the largest, the mean, the sum or the p-norm of the elements in a window that slides over the spatial axes.
 
 Operands x[N,C,...], then those of the epilogue. Elements outside the image take no part; a mean divides by the number
 of elements inside the image or, with `count_include_pad`, inside the padded image.
@@ -16,7 +16,7 @@ from ..expr.ir import Expr
 from .api import Box, WithEpilogue
 from .conv import window
 
-ALGORITHMS = ("max", "average", "lp")
+ALGORITHMS = ("max", "average", "sum", "lp")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Pool(WithEpilogue):
     def check_algorithm(self) -> str:
         if self.algorithm not in ALGORITHMS:
             return f"no pooling algorithm {self.algorithm!r}"
-        if self.algorithm != "max" and not self.accumulator.is_float:
+        if self.algorithm not in ("max", "sum") and not self.accumulator.is_float:
             return f"{self.algorithm} over {self.accumulator}"
         return ""
 

@@ -85,6 +85,10 @@ class Operator(Op):
         """Calls that compute the results, made through `to`."""
         raise NotImplementedError
 
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        """The result in numpy, for operators of our own, which ONNX's evaluator does not know; None: not folded."""
+        return None
+
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         """Attributes of the ONNX node that means the same, and the opset it has to be read under (None: the newest)."""
         attributes = {}

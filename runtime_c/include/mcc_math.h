@@ -8,5 +8,6 @@
 #include "mcc_float.h"
 #include "mcc_int.h"
 #include "mcc_narrow.h"
+#include "mcc_quant.h"
 
 #endif /* MCC_MATH_H */

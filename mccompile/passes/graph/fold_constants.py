@@ -2,8 +2,8 @@
 
 Two sources: values that the type rules know (shape arithmetic), and onnx's evaluator for nodes whose operands are
 constant. A node stays where the evaluator fails or gives another type than the type rule, where its result would add
-too much to the weights, and where it is random or has regions. DequantizeLinear of constants is folded like everything
-else: a pass that makes integer operators out of DequantizeLinear, operator, QuantizeLinear has to run before this one.
+too much to the weights, and where it is random or has regions. DequantizeLinear of constants stays as well, since
+lower_qdq makes integer operators out of it; `fold_dequantized` folds what that has left.
 """
 
 from __future__ import annotations
@@ -13,21 +13,28 @@ from ...base.errors import Problem, UnsupportedModel
 from ...base.provenance import show
 from ...frontend.evaluate import evaluate, known_constant
 from ...graph.ir import Graph, Node, Refused, Value
+from ...ops.quantize import DequantizeLinear
 from ..api import Context
 
 
 def fold_constants(graph: Graph, context: Context) -> None:
-    _fold(graph, context, set())
+    _fold(graph, context, set(), keep=True)
 
 
-def _fold(graph: Graph, context: Context, changed: set[Node]) -> None:
-    """`changed`: nodes whose operands became better known."""
+def fold_dequantized(graph: Graph, context: Context) -> None:
+    _fold(graph, context, set(), keep=False)
+
+
+def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> None:
+    """`changed`: nodes whose operands became better known; `keep`: leave DequantizeLinear alone."""
     for node in list(graph.nodes):
         for region in node.regions:
-            _fold(region, context, changed)
+            _fold(region, context, changed, keep)
         if node in changed or node.regions:
             _infer_again(node, changed)
         folded = [None if value is None else known_constant(value.fact) for value in node.outputs]
+        if keep and isinstance(node.op, DequantizeLinear):
+            continue
         if any(value and not constant for value, constant in zip(node.outputs, folded, strict=True)):
             folded = evaluate(node, context.fold_limit) or folded
         for value, constant in zip(node.outputs, folded, strict=True):

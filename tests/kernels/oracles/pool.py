@@ -25,6 +25,8 @@ def oracle(kind: Pool, x: np.ndarray, *extras: np.ndarray) -> np.ndarray:
         count = np.prod([len(axis) for axis in (padded if kind.count_include_pad else inside)])
         if kind.algorithm == "max":
             value = window.max(-1)
+        elif kind.algorithm == "sum":
+            value = window.sum(-1)
         elif kind.algorithm == "average":
             value = window.sum(-1) / count
         else:

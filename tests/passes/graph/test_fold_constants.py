@@ -9,7 +9,7 @@ from onnx import parser
 from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Graph
 from mccompile.passes.api import Context
-from mccompile.passes.graph.fold_constants import fold_constants
+from mccompile.passes.graph.fold_constants import fold_constants, fold_dequantized
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 
@@ -146,9 +146,9 @@ def test_a_transcendental_function_is_computed_in_double(check: Any) -> None:
     )
 
 
-def test_weights_that_were_quantized_become_floats(check: Any) -> None:
+def test_what_is_left_of_quantized_weights_becomes_floats(check: Any) -> None:
     check(
-        fold_constants,
+        fold_dequantized,
         """
         input %x: f32[3]
         const %q: i8[3] = #q
@@ -167,3 +167,15 @@ def test_weights_that_were_quantized_become_floats(check: Any) -> None:
         s=np.float32(0.5),
         w=f32(-64, 0, 1.5),
     )
+
+
+def test_quantized_weights_stay_for_integer_operators(check: Any) -> None:
+    text = """
+        input %x: f32[3]
+        const %q: i8[3] = #q
+        const %s: f32[] = #s
+        %w: f32[3] = DequantizeLinear(%q, %s) from "w"
+        %y: f32[3] = Mul(%x, %w) from "y"
+        output %y
+        """
+    check(fold_constants, text, text, q=np.array([-128, 0, 3], np.int8), s=np.float32(0.5))

@@ -1,0 +1,161 @@
+"""Operators over integers that no ONNX model has: lower_qdq makes them out of DequantizeLinear, operator,
+QuantizeLinear.
+
+Sums are exact; `Rescale` rounds them once (see mcc_quant.h). All numbers that depend on scales, zero points and weights
+are operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.dtypes import i8, i32, i64, of_array, u8
+from ..base.tensor import TensorType
+from ..expr.evaluate import evaluate
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.lookup import Lookup as LookupKind
+from ..kinds.pool import Pool as PoolKind
+from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
+from .elementwise import Elementwise
+from .pool import check_picture
+from .window import Window
+
+BYTE_UNIT = 1 << 16  # a term of 8 bits is taken so many times, which leaves more bits to its factor
+
+
+@dataclass(frozen=True)
+class Rescale(Elementwise):
+    """round(t0 * f0 + t1 * f1 + ... + constant) + zero, saturated; at least `low` and at most `high` where these are
+    given. Operands: `terms` tensors of 8-bit integers or of i32, as many multipliers, addend, shift, zero, low, high;
+    the last three have the type of the result."""
+
+    name = "Rescale"
+    domain = "mccompile"
+    terms: int = 1
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        n = self.terms
+        found = [type.dtype for type in types]
+        if len(found) < 2 * n + 3 or any(dtype not in (i8, u8, i32) for dtype in found[:n]):
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
+        if found[n : 2 * n + 2] != [*[i64] * (n + 1), u8]:
+            raise Invalid(f"multipliers, addend and shift are {', '.join(map(str, found[n : 2 * n + 2]))}")
+        if found[-1] not in (i8, u8) or any(dtype is not found[-1] for dtype in found[2 * n + 2 :]):
+            raise Invalid(f"zero point and bounds are {', '.join(map(str, found[2 * n + 2 :]))}")
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+
+    def infer(self, site: Site) -> list[Fact]:
+        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
+        self.check(types)
+        return [Fact(TensorType(site.type(2 * self.terms + 2).dtype, self.result_shape([t.shape for t in types])))]
+
+    def lower(self, to: Lowering) -> None:
+        positions = [i for i in range(len(to.node.inputs)) if to.has(i)]
+        views = [to.input(i) for i in positions]
+        args = {i: operand(n, view.buffer.dtype) for n, (i, view) in enumerate(zip(positions, views, strict=True))}
+        to.set(0, to.map(self.scaled([args.get(i) for i in range(2 * self.terms + 5)]), views, to.type().shape))
+
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        present = [array for array in arrays if array is not None]
+        places = iter(range(len(present)))
+        args = [None if a is None else operand(next(places), of_array(a)) for a in arrays]
+        args += [None] * (2 * self.terms + 5 - len(args))
+        return evaluate(self.scaled(args), present, np.broadcast_shapes(*(array.shape for array in present)))
+
+    def scaled(self, args: Sequence[Expr | None]) -> Expr:
+        n = self.terms
+        given = [arg for arg in args[: 2 * n + 3] if arg is not None]
+        total = given[2 * n]
+        for term, multiplier in zip(given[:n], given[n : 2 * n], strict=True):
+            total = apply("add", total, apply("fixed_product", _widened(term), multiplier))
+        zero = given[2 * n + 2]
+        low, high = args[2 * n + 3 : 2 * n + 5]
+        rounded = apply("add", apply("fixed_round", total, given[2 * n + 1]), cast(zero, i32))
+        inside = apply("max", rounded, _bound(low, zero.dtype.low))
+        return cast(apply("min", inside, _bound(high, zero.dtype.high)), zero.dtype)
+
+
+def _widened(term: Expr) -> Expr:
+    return term if term.dtype is i32 else apply("mul", cast(term, i32), literal(BYTE_UNIT, i32))
+
+
+def _bound(given: Expr | None, otherwise: float) -> Expr:
+    return literal(otherwise, i32) if given is None else cast(given, i32)
+
+
+@dataclass(frozen=True)
+class ProductInteger(Elementwise):
+    """(a - its zero point) * (b - its zero point) of 8-bit integers, as i32. Operands a, b, and the zero points."""
+
+    name = "ProductInteger"
+    domain = "mccompile"
+    takes = "integers"
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        found = [type.dtype for type in types]
+        if len(found) != 4 or any(d not in (i8, u8) for d in found) or found[:2] != found[2:]:
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not two of 8 bits and their zero points")
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        a, b = (apply("sub", cast(x, i32), cast(zero, i32)) for x, zero in zip(args[:2], args[2:], strict=True))
+        return apply("mul", a, b)
+
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        a, b, a_zero, b_zero = (np.zeros((), np.int32) if array is None else array.astype(np.int32) for array in arrays)
+        return np.asarray((a - a_zero) * (b - b_zero))
+
+
+@dataclass(frozen=True)
+class SumPool(Operator):
+    """Sums of 8-bit integers in windows, as i32; elements outside the image count as 0."""
+
+    name = "SumPool"
+    domain = "mccompile"
+    channels_last = True
+    kernel_shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    ceil_mode: int = 0
+
+    def kind(self, site: Site) -> PoolKind:
+        x, ceil = check_picture(site, (i8, u8)), bool(self.ceil_mode)
+        window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, "NOTSET", ceil)
+        space = window.out_space(x[2:], ceil)
+        return PoolKind("sum", window.kernel, window.strides, window.dilations, window.pads, space, i32)
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(TensorType(i32, (*site.shape(0)[:2], *self.kind(site).space)))]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.call(self.kind(to.site), [to.input(0)], to.type())[0])
+
+
+@dataclass(frozen=True)
+class Lookup(Operator):
+    """The entry of a table of 256 that each element of x names: see the kind."""
+
+    name = "Lookup"
+    domain = "mccompile"
+    fusion = INJECTIVE
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, table = site.type(0), site.type(1)
+        if x.dtype not in (i8, u8) or table.count != 256:
+            raise Invalid(f"x {x} is not of 8-bit integers, or the table {table} has not 256 entries")
+        return [Fact(TensorType(table.dtype, x.shape))]
+
+    def reordered(self, order: tuple[int, ...]) -> Operator | None:
+        return self
+
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        x, table = arrays[:2]
+        return None if x is None or table is None else table.reshape(-1)[x.view(np.uint8)]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.call(LookupKind(), [to.input(0), to.reshape(to.input(1), (256,))], to.type())[0])

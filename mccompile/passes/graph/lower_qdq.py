@@ -1,0 +1,360 @@
+"""lower_qdq: DequantizeLinear, operator, QuantizeLinear become one operator over integers.
+
+The result is the rational value of everything between the integers that go in and the one that comes out, rounded to
+the nearest once, halves to even, and saturated; scales are the rational numbers that their floats are. Where fixed
+point cannot be proven to give exactly that, or an operator has no integer form, floats stay; `graph.left_in_float` says
+where and why. In four steps:
+
+1. Operators that only move elements are applied to the integers (`move_integers`).
+2. The rules below, each rooted at a QuantizeLinear.
+3. Chains of what came out become tables (`join_tables`).
+4. What is left is noted.
+
+That a zero point of weights is 0, or that two tensors are quantized alike, is a fact about values and recorded.
+Invariant: folding has left DequantizeLinear of weights alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ...base.dims import static
+from ...base.provenance import show
+from ...graph.ir import Graph, Value, all_nodes
+from ...graph.pattern import (
+    Anything,
+    ConstantOperand,
+    Either,
+    Made,
+    Maker,
+    Match,
+    Maybe,
+    Rule,
+    rewrite,
+)
+from ...ops.concat import Concat
+from ...ops.conv import Conv, ConvInteger
+from ...ops.fixed_point import BYTE_UNIT, Lookup, ProductInteger, SumPool
+from ...ops.matmul import Gemm, MatMulInteger
+from ...ops.pool import AveragePool
+from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ..api import Context
+from .eliminate_dead import eliminate_dead
+from .fold_constants import fold_constants
+from .join_tables import join_tables
+from .lookup_table import table
+from .move_integers import move_integers
+from .quantized import Bounds, Scheme, dequantized, exact, rescaled, scheme
+
+Ranges = list[tuple[int, int]]
+
+
+def lower_qdq(graph: Graph, context: Context) -> None:
+    if not any(isinstance(node.op, DequantizeLinear) for node in all_nodes(graph)):
+        return
+    move_integers(graph)
+    fold_constants(graph, context)
+    rewrite(graph, RULES)
+    eliminate_dead(graph, context)
+    join_tables(graph)
+    _note(graph)
+
+
+def _linear(name: str) -> Made:
+    """The floats behind integers called `name`."""
+    return Made(
+        "DequantizeLinear",
+        Anything(name),
+        ConstantOperand(f"{name}_scale"),
+        Maybe(ConstantOperand(f"{name}_zero")),
+        name=name,
+    )
+
+
+X, W = _linear("x"), _linear("w")
+BIAS = Either(Made("DequantizeLinear", ConstantOperand("b_integers"), rest=True, name="b"), ConstantOperand("b"))
+
+
+def _quantized(name: str, inside: Made, build: Callable[[Match, Maker], Value | None]) -> Rule:
+    """`inside`, maybe an activation, QuantizeLinear."""
+    relu = Made("Relu", inside, name="activation", read_once=True)
+    clip = Made(
+        "Clip", inside, Maybe(ConstantOperand("low")), Maybe(ConstantOperand("high")), name="activation", read_once=True
+    )
+    pattern = Made(
+        "QuantizeLinear", Either(relu, clip, inside), ConstantOperand("y_scale"), Maybe(ConstantOperand("y_zero"))
+    )
+    return Rule(name, pattern, build, lambda match: _target(match) is not None)
+
+
+def _target(match: Match) -> Scheme | None:
+    found = scheme(match.root)
+    return found if found is not None and found.is_bytes else None
+
+
+def _result(match: Match) -> Scheme:
+    found = _target(match)
+    assert found is not None  # the condition of every rule
+    return found
+
+
+def _source(match: Match, name: str) -> Scheme | None:
+    """How the integers called `name` are quantized, where it is one for all and of 8 bits."""
+    found = scheme(match.node(name))
+    return found if found is not None and found.is_bytes else None
+
+
+def _bounds(match: Match) -> Bounds:
+    activation = match.nodes.get("activation")
+    if activation is None:
+        return Bounds(None, None)
+    if activation.op.name == "Relu":
+        return Bounds(0, None)
+    scale = _result(match).scale
+
+    def bound(name: str) -> int | None:
+        if match.get(name) is None:
+            return None
+        number = float(match.array(name).reshape(-1)[0])
+        return round(Fraction(number) / scale) if math.isfinite(number) else None
+
+    return Bounds(bound("low"), bound("high"))
+
+
+def _bias(match: Match, channels: int) -> list[Fraction] | None:
+    """One number per channel, along the last axis that is longer than 1."""
+    if "b" not in match.nodes and match.get("b") is None:
+        return [Fraction(0)] * channels
+    found = exact(match.node("b").output if "b" in match.nodes else match["b"])
+    if found is None:
+        return None
+    shape, numbers = found
+    if len(numbers) == 1:
+        return numbers * channels
+    return numbers if len(numbers) == channels and shape[-1] == channels else None
+
+
+class _Weights:
+    """Constant weights as a matrix [channels, everything else] of integers, their zero points subtracted."""
+
+    def __init__(self, match: Match, axis: int) -> None:
+        value, found = match["w"], scheme(match.node("w"))
+        self.usable = value.constant is not None and found is not None and found.dtype.bits <= 8
+        if not self.usable or value.constant is None or found is None:
+            return
+        self.usable = found.axis in (None, axis)
+        array = value.constant.array
+        self.array = array.astype(np.int8 if found.dtype.kind == "int" else np.uint8)
+        self.channels = array.shape[axis]
+        self.scales = found.scales * self.channels if found.axis is None else found.scales
+        self.zeros = np.array(found.zeros * self.channels if found.axis is None else found.zeros, np.int64)
+        rows = np.moveaxis(array, axis, 0).astype(np.int64).reshape(self.channels, -1)
+        self.rows = rows - self.zeros[:, None] if self.usable else rows
+
+    def sums(self) -> list[int]:
+        return [int(number) for number in self.rows.sum(1)]
+
+    def ranges(self, low: int, high: int) -> Ranges:
+        """Of sums of products with numbers from low to high, where some may be left out if that includes 0."""
+        above, below = np.maximum(self.rows, 0).sum(1), np.minimum(self.rows, 0).sum(1)
+        least, most = above * low + below * high, above * high + below * low
+        return [(int(a), int(b)) for a, b in zip(least, most, strict=True)]
+
+    def zero_operand(self, match: Match, make: Maker) -> Value | None:
+        if self.zeros.any():
+            return make.constant(self.zeros.astype(self.array.dtype), f"{match['w'].name}/zero")
+        if match.get("w_zero") is not None:
+            make.used(f"every element of {match['w_zero'].name} is 0")
+        return None
+
+
+def _products(
+    match: Match, make: Maker, total: Value, x: Scheme, w: _Weights, folded: bool, shape: tuple[int, ...]
+) -> Value | None:
+    """Sums of products with weights, rescaled. `folded`: the zero point of x has not been subtracted."""
+    y, bias = _result(match), _bias(match, w.channels)
+    if bias is None:
+        return None
+    factors = [x.scale * scale / y.scale for scale in w.scales]
+    less = [x.zero * total for total in w.sums()] if folded else [0] * w.channels
+    constants = [b / y.scale - f * number for b, f, number in zip(bias, factors, less, strict=True)]
+    away = 0 if folded else x.zero
+    ranges = w.ranges(x.low - away, x.high - away)
+    numbers = [[f] for f in factors], constants, [[reach] for reach in ranges]
+    return rescaled(make, [total], *numbers, shape, y, _bounds(match))
+
+
+def _conv(match: Match, make: Maker) -> Value | None:
+    x, w, node = _source(match, "x"), _Weights(match, 0), match.node("anchor")
+    op = node.op
+    assert isinstance(op, Conv)
+    if x is None or not w.usable:
+        return None
+    padded = any(op.window(node.site()).pads)
+    zero = make.constant(np.array(x.zero, x.dtype.numpy), f"{match['x'].name}/zero") if padded else None
+    weights = make.constant(w.array, match["w"].name)
+    integer = ConvInteger(op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides)
+    total = make.node(integer, match["x"], weights, zero, w.zero_operand(match, make))
+    return _products(match, make, total, x, w, not padded, (w.channels, *[1] * (node.output.type.rank - 2)))
+
+
+def _matrix(match: Match, make: Maker) -> Value | None:
+    """Gemm or MatMul with constant weights, and maybe a bias."""
+    op = match.node("anchor").op
+    turned = isinstance(op, Gemm) and bool(op.transB)
+    if match["w"].type.rank != 2 or (isinstance(op, Gemm) and (op.alpha, op.beta, op.transA) != (1, 1, 0)):
+        return None
+    x, w = _source(match, "x"), _Weights(match, 0 if turned else 1)
+    if x is None or not w.usable or match["x"].type.rank < 1:
+        return None
+    weights = make.constant(np.ascontiguousarray(w.array.T) if turned else w.array, match["w"].name)
+    total = make.node(MatMulInteger(), match["x"], weights, None, w.zero_operand(match, make))
+    return _products(match, make, total, x, w, True, (w.channels,))
+
+
+def _matmul(match: Match, make: Maker) -> Value | None:
+    """Of two matrices that are both computed."""
+    a, b, y = _source(match, "x"), _source(match, "w"), _result(match)
+    depth = match["x"].type.shape[-1:]
+    if a is None or b is None or not depth or not isinstance(depth[0], int):
+        return None
+    zeros = [_zero(make, match[name], found) for name, found in (("x", a), ("w", b))]
+    total = make.node(MatMulInteger(), match["x"], match["w"], *zeros)
+    low, high = _product_range(a, b)
+    reach = [(min(low * depth[0], 0), max(high * depth[0], 0))]
+    return rescaled(make, [total], [[a.scale * b.scale / y.scale]], [Fraction(0)], [reach], (), y, _bounds(match))
+
+
+def _zero(make: Maker, value: Value, found: Scheme) -> Value:
+    return make.constant(np.array(found.zero, found.dtype.numpy), f"{value.name}/zero")
+
+
+def _product_range(a: Scheme, b: Scheme) -> tuple[int, int]:
+    corners = [(p - a.zero) * (q - b.zero) for p in (a.low, a.high) for q in (b.low, b.high)]
+    return min(corners), max(corners)
+
+
+def _add(match: Match, make: Maker) -> Value | None:
+    a, b, y = _source(match, "x"), _source(match, "w"), _result(match)
+    if a is None or b is None:
+        return None
+    factors = [a.scale / y.scale, b.scale / y.scale]
+    constant = -factors[0] * a.zero - factors[1] * b.zero
+    terms = [match["x"], match["w"]]
+    return _bytes_rescaled(match, make, terms, [a, b], factors, constant, y)
+
+
+def _bytes_rescaled(
+    match: Match,
+    make: Maker,
+    terms: Sequence[Value],
+    sources: Sequence[Scheme],
+    factors: Sequence[Fraction],
+    constant: Fraction,
+    y: Scheme,
+) -> Value | None:
+    ranges = [(found.low * BYTE_UNIT, found.high * BYTE_UNIT) for found in sources]
+    units = [factor / BYTE_UNIT for factor in factors]
+    return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match))
+
+
+def _mul(match: Match, make: Maker) -> Value | None:
+    a, b, y = _source(match, "x"), _source(match, "w"), _result(match)
+    if a is None or b is None:
+        return None
+    zeros = [_zero(make, match[name], found) for name, found in (("x", a), ("w", b))]
+    total = make.node(ProductInteger(), match["x"], match["w"], *zeros)
+    factor = a.scale * b.scale / y.scale
+    return rescaled(make, [total], [[factor]], [Fraction(0)], [[_product_range(a, b)]], (), y, _bounds(match))
+
+
+def _requantize(match: Match, make: Maker) -> Value | None:
+    x, y, q = _source(match, "x"), _result(match), match["x"]
+    if x is None:
+        return None
+    bounds = _bounds(match)
+    if x == y and bounds == Bounds(None, None):
+        make.used(f"{q.name} and {match.root.output.name} are quantized alike")
+        return q
+    factor = x.scale / y.scale
+    return _bytes_rescaled(match, make, [q], [x], [factor], -factor * x.zero, y)
+
+
+def _pool(match: Match, make: Maker) -> Value | None:
+    """Means of as many elements everywhere."""
+    x, y, node = _source(match, "x"), _result(match), match.node("anchor")
+    type = match["x"].type
+    if x is None or not type.is_static:
+        return None
+    space = type.static_shape[2:]
+    if isinstance(node.op, AveragePool):
+        window, out = node.op.window(node.site())
+        steps = zip(window.kernel, window.strides, window.dilations, out, space, strict=True)
+        if any(window.pads) or any((static(n) - 1) * s + (k - 1) * d + 1 > size for k, s, d, n, size in steps):
+            return None
+        pool = SumPool(window.kernel, window.strides, window.dilations, window.pads, node.op.ceil_mode)
+    else:
+        ones = (1,) * len(space)
+        pool = SumPool(space, ones, ones, (0,) * (2 * len(space)))
+    count = math.prod(pool.kernel_shape)
+    factor = x.scale / (count * y.scale)
+    total = make.node(pool, match["x"])
+    reach = [(count * x.low, count * x.high)]
+    constant = -factor * count * x.zero
+    return rescaled(make, [total], [[factor]], [constant], [reach], (), y, _bounds(match))
+
+
+def _concat(match: Match, make: Maker) -> Value | None:
+    """Parts are quantized before they are joined."""
+    node, root = match.node("anchor"), match.root
+    if not all(found is not None and found.is_bytes for found in map(dequantized, node.inputs)):
+        return None
+    assert isinstance(root.op, QuantizeLinear) and isinstance(node.op, Concat)
+    return make.node(node.op, *(make.node(root.op, part, *root.inputs[1:]) for part in node.inputs))
+
+
+def _lookup(match: Match, make: Maker) -> Value | None:
+    found = table(match["x"], _result(match))
+    if found is None:
+        return None
+    source, entries = found
+    return make.node(Lookup(), source, make.constant(entries, f"{match.root.output.name}/table"))
+
+
+_PLAIN = Made("MatMul", X, W, name="anchor", read_once=True)
+RULES = (
+    _quantized("conv", Made("Conv", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv),
+    _quantized("gemm", Made("Gemm", X, W, Maybe(BIAS), name="anchor", read_once=True), _matrix),
+    _quantized("matmul", _PLAIN, _matrix),
+    _quantized("matmul_computed", _PLAIN, _matmul),
+    _quantized("matmul_bias", Made("Add", _PLAIN, BIAS, either_order=True, read_once=True), _matrix),
+    _quantized("add", Made("Add", X, W, read_once=True), _add),
+    _quantized("mul", Made("Mul", X, W, read_once=True), _mul),
+    _quantized("pool", Made("AveragePool GlobalAveragePool", X, name="anchor", read_once=True), _pool),
+    _quantized("requantize", X, _requantize),
+    _quantized("concat", Made("Concat", rest=True, name="anchor", read_once=True), _concat),
+    Rule("lookup", Made("QuantizeLinear", Anything("x"), rest=True), _lookup, lambda match: _target(match) is not None),
+)
+
+
+def _note(graph: Graph) -> None:
+    for node in all_nodes(graph):
+        if isinstance(node.op, DequantizeLinear | QuantizeLinear) or not node.outputs or node.outputs[0] is None:
+            continue
+        sources = [value for value in node.present_inputs if dequantized(value) is not None]
+        readers = [reader for reader, _ in node.output.uses]
+        into = [reader for reader in readers if isinstance(reader.op, QuantizeLinear)]
+        if not node.output.type.dtype.is_float or not (sources or into):
+            continue
+        others = [value for value in node.present_inputs if value.constant is None and value not in sources]
+        if len(into) != len(readers) or not readers:
+            why = "its result is not quantized"
+        elif [value for value in others if value.type.dtype.is_float]:
+            why = "its operands are not all quantized"
+        else:
+            why = f"{node.op.name} has no integer form with these attributes and types"
+        graph.left_in_float[show(node.provenance)] = why

@@ -1,0 +1,115 @@
+"""Operators that only move elements, or choose among them, are applied to integers and not to the floats they stand
+for: Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
+
+Only where all elements have one scale and one zero point; several operands must have the same, which is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.names import Names
+from ...graph.ir import Graph, Node, Refused, Value
+from ...graph.pattern import graphs
+from ...ops.concat import Concat, Split
+from ...ops.expand import Expand
+from ...ops.gather import Gather
+from ...ops.pad import Pad
+from ...ops.pool import MaxPool
+from ...ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
+from ...ops.resize import Resize
+from ...ops.slice import Slice
+from ...ops.transpose import DepthToSpace, SpaceToDepth, Transpose
+from .quantized import Scheme, dequantized
+
+MOVES = (
+    Concat,
+    DepthToSpace,
+    Expand,
+    Flatten,
+    Gather,
+    MaxPool,
+    Pad,
+    Reshape,
+    Resize,
+    Slice,
+    SpaceToDepth,
+    Split,
+    Squeeze,
+    Transpose,
+    Unsqueeze,
+)
+
+
+def move_integers(graph: Graph) -> None:
+    names = Names()
+    for part in graphs(graph):
+        for value in part.values():
+            names.take(value.name)
+    for part in list(graphs(graph)):
+        for node in list(part.nodes):
+            if isinstance(node.op, MOVES) and not node.op.domain:
+                _move(part, graph.facts_used, names, node)
+        part.sort()
+
+
+def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -> None:
+    count = len(node.inputs) if isinstance(node.op, Concat) else 1
+    schemes = [dequantized(value) for value in node.inputs[:count]]
+    first = schemes[0]
+    if first is None or first.axis is not None or any(found != first for found in schemes):
+        return
+    makers = [value.producer for value in node.inputs[:count] if value is not None]
+    model = makers[0]
+    inputs = _operands(node, [maker.inputs[0] for maker in makers if maker is not None], first, names)
+    if model is None or inputs is None:
+        return
+    moved = Node(node.op, inputs, [None] * len(node.outputs), node.provenance)
+    try:
+        facts = node.op.infer(moved.site())
+    except Refused:
+        return
+    if any(value is not None and value.type.dtype is not first.dtype for value in moved.inputs[:count]):
+        return
+    moved.outputs = [
+        None if old is None else Value(names.take(f"{old.name}/integers"), fact)
+        for old, fact in zip(node.outputs, facts, strict=False)
+    ]
+    if count > 1:
+        facts_used[f"all operands of {node.output.name} are quantized alike"] = None
+    graph.add(moved)
+    for old, integers in zip(node.outputs, moved.outputs, strict=True):
+        if old is None or integers is None:
+            continue
+        new = Value(names.take(f"{old.name}/floats"), replace(old.fact))
+        graph.add(Node(model.op, [integers, *model.inputs[1:]], [new], model.provenance))
+        name = old.name
+        graph.replace(old, new)
+        if new.name != name:
+            new.name, old.name = name, new.name
+    graph.remove(node)
+
+
+def _operands(node: Node, sources: Sequence[Value | None], found: Scheme, names: Names) -> list[Value | None] | None:
+    """The operands with integers in place of floats, or None where elements are made and not only moved."""
+    rest = node.inputs[len(sources) :]
+    match node.op:
+        case MaxPool() if len(node.outputs) > 1:
+            return None
+        case Resize() if node.op.mode != "nearest" or node.op.coordinate_transformation_mode == "tf_crop_and_resize":
+            return None
+        case Pad() if node.op.mode == "constant":
+            value = node.inputs[2] if len(node.inputs) > 2 else None
+            if value is not None and (value.constant is None or value.constant.array.any()):
+                return None
+            zero = Constant.of(np.array(found.zero, found.dtype.numpy))
+            filled: list[Value | None] = [
+                node.inputs[1],
+                Value.of_constant(names.take(f"{node.output.name}/zero"), zero),
+            ]
+            return [*sources, *filled, *node.inputs[3:]]
+    return [*sources, *rest]

@@ -1,0 +1,153 @@
+"""Quantized tensors of a graph: what DequantizeLinear and QuantizeLinear say about them, in exact numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...base.dtypes import DType, f32, i8, u8
+from ...graph.ir import Node, Value
+from ...graph.pattern import Maker
+from ...ops.fixed_point import Rescale
+from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ..fixed_point import fixed_point
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """An integer q stands for (q - zero) * scale: one of each, or one per position of an axis."""
+
+    dtype: DType
+    scales: tuple[Fraction, ...]
+    zeros: tuple[int, ...]
+    axis: int | None  # None: one for all
+
+    @property
+    def is_bytes(self) -> bool:
+        """Is it one for all, and of 8 bits?"""
+        return self.axis is None and self.dtype in (i8, u8)
+
+    @property
+    def scale(self) -> Fraction:
+        return self.scales[0]
+
+    @property
+    def zero(self) -> int:
+        return self.zeros[0]
+
+    @property
+    def low(self) -> int:
+        """The lowest q."""
+        return int(self.dtype.low)
+
+    @property
+    def high(self) -> int:
+        return int(self.dtype.high)
+
+
+def scheme(node: Node | None) -> Scheme | None:
+    """Of the integers that a DequantizeLinear reads or a QuantizeLinear makes; None for what is not constant, not
+    positive, in blocks, or not about f32."""
+    if node is None or not isinstance(node.op, DequantizeLinear | QuantizeLinear) or node.op.block_size:
+        return None
+    is_read = isinstance(node.op, DequantizeLinear)
+    source, result = node.inputs[0], node.output
+    zero = node.inputs[2] if len(node.inputs) > 2 else None
+    scale = node.inputs[1]
+    if source is None or scale is None or scale.constant is None or (zero is not None and zero.constant is None):
+        return None
+    integers, floats = (source, result) if is_read else (result, source)
+    if scale.type.dtype is not f32 or floats.type.dtype is not f32 or not integers.type.dtype.is_integer:
+        return None
+    numbers = scale.constant.array.reshape(-1)
+    if not np.isfinite(numbers).all() or not (numbers > 0).all():
+        return None
+    scales = tuple(Fraction(float(number)) for number in numbers)
+    points = zero.constant.array.reshape(-1).astype(np.int64) if zero is not None and zero.constant else [0]
+    zeros = tuple(int(point) for point in points)
+    if scale.type.count == 1 and scale.type.rank < 2:
+        return Scheme(integers.type.dtype, scales[:1], zeros[:1], None)
+    axis = node.op.along(scale.type.shape, integers.type.shape)
+    return Scheme(integers.type.dtype, scales, zeros * len(scales) if len(zeros) == 1 else zeros, axis)
+
+
+def maker(value: Value | None) -> Node | None:
+    return None if value is None else value.producer
+
+
+def dequantized(value: Value | None) -> Scheme | None:
+    """How the integers behind a value are quantized, if a DequantizeLinear makes it."""
+    node = maker(value)
+    return scheme(node) if node is not None and isinstance(node.op, DequantizeLinear) else None
+
+
+def exact(value: Value | None) -> tuple[tuple[int, ...], list[Fraction]] | None:
+    """Shape and elements of a float constant, also of one that is still quantized."""
+    if value is None:
+        return None
+    if value.constant is not None:
+        array = value.constant.array
+        if not value.type.dtype.is_float or not np.isfinite(array.astype(np.float64)).all():
+            return None
+        return array.shape, [Fraction(float(number)) for number in array.reshape(-1)]
+    found, node = dequantized(value), maker(value)
+    if found is None or node is None or node.inputs[0] is None or node.inputs[0].constant is None:
+        return None
+    array = node.inputs[0].constant.array.astype(np.int64)
+    index = np.zeros(array.shape, np.int64)
+    if found.axis is not None:
+        index += np.arange(array.shape[found.axis]).reshape([-1 if a == found.axis else 1 for a in range(array.ndim)])
+    pairs = zip(array.reshape(-1).tolist(), index.reshape(-1).tolist(), strict=True)
+    return array.shape, [(number - found.zeros[at]) * found.scales[at] for number, at in pairs]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What an activation before the quantization leaves: results in this range, relative to the zero point."""
+
+    low: int | None
+    high: int | None
+
+
+def rescaled(
+    make: Maker,
+    terms: Sequence[Value],
+    factors: Sequence[Sequence[Fraction]],
+    constants: Sequence[Fraction],
+    ranges: Sequence[Sequence[tuple[int, int]]],
+    shape: tuple[int, ...],
+    target: Scheme,
+    bounds: Bounds,
+) -> Value | None:
+    """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
+    constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind."""
+    low, high = target.low - target.zero, target.high - target.zero
+    found = [
+        fixed_point(factor, constant, reach, low, high)
+        for factor, constant, reach in zip(factors, constants, ranges, strict=True)
+    ]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) != len(found):
+        return None
+    name = make.match.root.output.name
+
+    def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
+        return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
+
+    multipliers = [
+        constant([number.multipliers[term] for number in numbers], np.int64, "multiplier") for term in range(len(terms))
+    ]
+    addend = constant([number.addend for number in numbers], np.int64, "addend")
+    shift = constant([number.shift for number in numbers], np.uint8, "shift")
+
+    def point(value: int | None, what: str) -> Value | None:
+        if value is None:
+            return None
+        kept = min(max(value + (0 if what == "zero" else target.zero), target.low), target.high)
+        return make.constant(np.array(kept, target.dtype.numpy), f"{name}/{what}")
+
+    last = [point(target.zero, "zero"), point(bounds.low, "low"), point(bounds.high, "high")]
+    return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, shift, *last)

@@ -1,0 +1,34 @@
+/* mcc_quant.h - what integer operators make of their sums: a rational number rounded once, halves to even.
+ *
+ *     mcc_fixed_round(mcc_fixed_product(t0, m0) + mcc_fixed_product(t1, m1) + ... + addend, shift)
+ *
+ * is t0 * f0 + t1 * f1 + ... + constant, rounded, where factors and constant are rational: f = m / 2^(32 + shift), and
+ * addend is (constant + 1/2) * 2^shift. The compiler chooses the numbers so that this is right for every value that the
+ * terms can take; nothing overflows then. Products keep all bits down to 2^-32, sums are off by at most a few units.
+ *
+ * A shift of 64 + n is a shift by n bits where halves occur: the sum is at most one unit per term below them, addend is
+ * larger by that, so a rest of 0 to 3 tells that it was a half (of 3 terms at most), and no other number comes so close.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_QUANT_H
+#define MCC_QUANT_H
+
+#include "mcc_int.h"
+
+/* floor(term * multiplier / 2^32), where the product has up to 95 bits; 0 <= multiplier. */
+MCC_INLINE int64_t mcc_fixed_product(int32_t term, int64_t multiplier)
+{
+    const int64_t low = (int64_t)term * (multiplier & INT64_C(0xffffffff));
+    return (int64_t)term * (multiplier >> 32) + mcc_shr_i64(low, 32);
+}
+
+MCC_INLINE int32_t mcc_fixed_round(int64_t sum, uint8_t shift)
+{
+    const int bits = shift & 63;
+    const int64_t whole = mcc_shr_i64(sum, bits);
+    const uint64_t rest = (uint64_t)sum & ((UINT64_C(1) << bits) - 1u);
+    return (int32_t)(shift >= 64 && rest <= 3u ? whole - (whole & 1) : whole);
+}
+
+#endif /* MCC_QUANT_H */

@@ -1,0 +1,95 @@
+"""QDQ graphs become integers, and give exactly what rational arithmetic gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import HealthCheck, given, settings
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
+from mccompile.graph.ir import Graph, all_nodes
+from mccompile.kernels.registry import Registry
+from mccompile.measure.correctness import build
+from mccompile.passes.api import GRAPH, PROGRAM, Context, PassManager
+from mccompile.passes.lower import lower
+from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
+from mccompile.targets import api as targets
+from tests.passes.graph.exact_qdq import run
+from tests.passes.program.interpreter import outputs
+from tests.passes.qdq_graphs import BLOCKS, network, networks, some_integers
+
+CONTEXT = Context(targets.load("generic"), Registry.load(()))
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def integers(model: ModelProto) -> Graph:
+    graph = load_proto(model)
+    PassManager(CONTEXT).run(GRAPH, graph, GRAPH_PASSES)
+    return graph
+
+
+def operators(graph: Graph) -> set[str]:
+    return {node.op.name for node in all_nodes(graph)}
+
+
+@QUICK
+@given(networks())
+def test_random_networks_are_exact(model: ModelProto) -> None:
+    inputs = some_integers(model)
+    graph = integers(model)
+    assert not operators(graph) & {"QuantizeLinear", "DequantizeLinear"} and not graph.left_in_float
+    program = lower(graph)
+    PassManager(CONTEXT).run(PROGRAM, program, PROGRAM_PASSES[:1])
+    found, want = outputs(program, inputs), run(model, inputs)
+    for name, array in want.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_generated_c_is_exact(seed: int) -> None:
+    blocks = [list(range(len(BLOCKS) - 1)), [0, 2, 1, 2, 4, 8, 3], [6, 0, 4, 9], [10, 0, 7], [1, 1, 5, 9], [2, 3, 6]]
+    model = network(seed, blocks[seed])
+    inputs, options = some_integers(model), Options(name="qdq")
+    compiled = build(compile_graph(load_proto(model), options, "qdq"), options.resolved_target())
+    found, want = compiled.run(inputs), run(model, inputs)
+    for name, array in want.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_one_block_is_at_most_one_step_from_floats() -> None:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    for block in range(len(BLOCKS)):
+        model = network(7 + block, [block])
+        inputs = some_integers(model)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        for name, array in run(model, inputs).items():
+            floats = session.run([name], inputs)[0]
+            assert np.abs(floats.astype(int) - array.astype(int)).max() <= 1
+
+
+def softmax() -> ModelProto:
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("Softmax", ["x"], ["y"], name="probabilities"),
+        helper.make_node("QuantizeLinear", ["y", "s", "z"], ["r"]),
+    ]
+    weights = [numpy_helper.from_array(np.array(0.1, np.float32), "s"), numpy_helper.from_array(np.array(3, np.int8), "z")]
+    values = [helper.make_tensor_value_info(name, TensorProto.INT8, (1, 10)) for name in ("q", "r")]
+    graph = helper.make_graph(nodes, "softmax", values[:1], values[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_what_stays_in_float_is_noted() -> None:
+    assert integers(softmax()).left_in_float == {
+        "probabilities": "Softmax has no integer form with these attributes and types"
+    }
+
+
+def test_padding_stands_for_the_zero_point_and_weights_are_bytes() -> None:
+    graph = integers(network(0, [0, 0, 0]))
+    assert operators(graph) >= {"ConvInteger", "Rescale"}
+    assert all(not value.type.dtype.is_float for value in graph.values())

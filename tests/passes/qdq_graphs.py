@@ -1,0 +1,206 @@
+"""Random quantized networks as ONNX files have them: integers, DequantizeLinear, operator, QuantizeLinear, integers.
+
+Scales are sometimes powers of two, so that halves occur; zero points, signs and shapes vary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+Numbers = np.random.Generator
+
+
+@dataclass
+class Net:
+    chance: Numbers
+    nodes: list[NodeProto] = field(default_factory=list)
+    weights: list[TensorProto] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of integer tensors
+    schemes: dict[str, tuple[str, str]] = field(default_factory=dict)  # names of scale and zero point
+
+    def name(self, stem: str) -> str:
+        return f"{stem}{len(self.nodes)}_{len(self.weights)}"
+
+    def constant(self, array: np.ndarray, stem: str = "c") -> str:
+        name = self.name(stem)
+        self.weights.append(numpy_helper.from_array(array, name))
+        return name
+
+    def node(self, op: str, *ins: str, **attributes: Any) -> str:
+        name = self.name(op.lower())
+        self.nodes.append(helper.make_node(op, list(ins), [name], name=name, **attributes))
+        return name
+
+    def scales(self, count: int = 0, around: float = 0.02) -> np.ndarray:
+        if self.chance.random() < 0.3:
+            found = 2.0 ** self.chance.integers(-8, -3, count or None)
+        else:
+            found = around * self.chance.uniform(0.5, 2, count or None)
+        return np.asarray(found, np.float32)
+
+    def dtype(self) -> type[np.int8] | type[np.uint8]:
+        return np.int8 if self.chance.random() < 0.6 else np.uint8
+
+    def scheme(self, around: float = 0.02) -> tuple[str, str]:
+        dtype = self.dtype()
+        info = np.iinfo(dtype)
+        zero = self.chance.choice([info.min, info.max, int(self.chance.integers(info.min, info.max + 1))])
+        return self.constant(self.scales(0, around), "scale"), self.constant(np.array(zero, dtype), "zero")
+
+    def floats(self, q: str) -> str:
+        return self.node("DequantizeLinear", q, *self.schemes[q])
+
+    def integers(self, x: str, shape: tuple[int, ...], scheme: tuple[str, str] | None = None) -> str:
+        found = scheme or self.scheme(0.05)
+        q = self.node("QuantizeLinear", x, *found)
+        self.shapes[q], self.schemes[q] = shape, found
+        return q
+
+    def activation(self, x: str) -> str:
+        choice = self.chance.integers(0, 4)
+        if choice == 0:
+            return self.node("Relu", x)
+        if choice == 1:
+            return self.node("Clip", x, self.constant(np.array(0, np.float32)), self.constant(np.array(6, np.float32)))
+        return x
+
+    def input(self, shape: tuple[int, ...]) -> str:
+        name = f"in{len(self.inputs)}"
+        self.inputs.append(name)
+        self.shapes[name], self.schemes[name] = shape, self.scheme()
+        return name
+
+    def weight(self, shape: tuple[int, ...], axis: int) -> str:
+        dtype = self.dtype()
+        info = np.iinfo(dtype)
+        q = self.constant(self.chance.integers(info.min, info.max + 1, shape).astype(dtype), "w")
+        count = shape[axis] if self.chance.random() < 0.5 else 0
+        zeros = np.zeros(count or (), dtype) if self.chance.random() < 0.6 else np.full(count or (), 7, dtype)
+        scale = self.constant(self.scales(count), "w_scale")
+        return self.node("DequantizeLinear", q, scale, self.constant(zeros, "w_zero"), axis=axis)
+
+    def bias(self, count: int) -> str:
+        if self.chance.random() < 0.5:
+            return self.constant(self.chance.uniform(-1, 1, count).astype(np.float32), "bias")
+        q = self.constant(self.chance.integers(-5000, 5000, count).astype(np.int32), "bias")
+        return self.node("DequantizeLinear", q, self.constant(self.scales(0, 0.0004)))
+
+    # -- blocks: from a tensor of integers [1, channels, height, width] to another one
+
+    def conv(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        group = c if self.chance.random() < 0.4 else 1
+        out = c if group > 1 else int(self.chance.integers(1, 6))
+        size = 1 if min(h, w) < 3 else int(self.chance.choice([1, 3]))
+        pad = int(self.chance.integers(0, 2)) if size == 3 else 0
+        step = int(self.chance.integers(1, 3))
+        ins = [self.floats(q), self.weight((out, c // group, size, size), 0)]
+        if self.chance.random() < 0.7:
+            ins.append(self.bias(out))
+        y = self.node("Conv", *ins, group=group, pads=[pad] * 4, strides=[step] * 2)
+        space = tuple((n + 2 * pad - size) // step + 1 for n in (h, w))
+        return self.integers(self.activation(y), (n, out, *space))
+
+    def add(self, q: str) -> str:
+        other = self.input(self.shapes[q])
+        return self.integers(self.activation(self.node("Add", self.floats(q), self.floats(other))), self.shapes[q])
+
+    def mul(self, q: str) -> str:
+        other = self.input((1, self.shapes[q][1], 1, 1))
+        return self.integers(self.node("Mul", self.floats(q), self.floats(other)), self.shapes[q])
+
+    def pool(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        if min(h, w) < 2:
+            return q
+        op = str(self.chance.choice(["AveragePool", "MaxPool"]))
+        y = self.node(op, self.floats(q), kernel_shape=[2, 2], strides=[2, 2])
+        same = self.schemes[q] if self.chance.random() < 0.5 else None
+        return self.integers(y, (n, c, h // 2, w // 2), same)
+
+    def global_pool(self, q: str) -> str:
+        return self.integers(self.node("GlobalAveragePool", self.floats(q)), (*self.shapes[q][:2], 1, 1))
+
+    def turn(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        y = self.node("Transpose", self.floats(q), perm=[0, 2, 3, 1])
+        return self.integers(y, (n, h, w, c), self.schemes[q] if self.chance.random() < 0.5 else None)
+
+    def join(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        other = self.input((n, 2, h, w))
+        return self.integers(self.node("Concat", self.floats(q), self.floats(other), axis=1), (n, c + 2, h, w))
+
+    def squash(self, q: str) -> str:
+        op = str(self.chance.choice(["Sigmoid", "Tanh", "HardSigmoid", "Relu"]))
+        return self.integers(self.node(op, self.floats(q)), self.shapes[q])
+
+    def dense(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        flat = self.node("Reshape", self.floats(q), self.constant(np.array([n, c * h * w])))
+        out = int(self.chance.integers(1, 6))
+        if self.chance.random() < 0.5:
+            y = self.node("Gemm", flat, self.weight((out, c * h * w), 0), self.bias(out), transB=1)
+        else:
+            y = self.node("Add", self.node("MatMul", flat, self.weight((c * h * w, out), 1)), self.bias(out))
+        y = self.node("Reshape", self.floats(self.integers(y, (n, out))), self.constant(np.array([n, out, 1, 1])))
+        return self.integers(y, (n, out, 1, 1))
+
+    def product(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        y = self.node("MatMul", self.floats(q), self.floats(self.input((n, c, w, 3))))
+        return self.integers(y, (n, c, h, 3))
+
+
+BLOCKS = (
+    Net.conv,
+    Net.conv,
+    Net.add,
+    Net.mul,
+    Net.pool,
+    Net.global_pool,
+    Net.turn,
+    Net.join,
+    Net.squash,
+    Net.dense,
+    Net.product,
+)
+
+
+def network(seed: int, blocks: list[int]) -> ModelProto:
+    net = Net(np.random.default_rng(seed))
+    q = net.input((1, int(net.chance.integers(1, 5)), 6, 5))
+    for block in blocks:
+        q = BLOCKS[block](net, q)
+    zeros = {tensor.name: numpy_helper.to_array(tensor) for tensor in net.weights}
+
+    def info(name: str) -> ValueInfoProto:
+        number = helper.np_dtype_to_tensor_dtype(zeros[net.schemes[name][1]].dtype)
+        return helper.make_tensor_value_info(name, number, net.shapes[name])
+
+    if not net.nodes or q in net.inputs:
+        q = net.turn(q)
+    graph = helper.make_graph(net.nodes, "qdq", [info(name) for name in net.inputs], [info(q)], net.weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def networks() -> st.SearchStrategy[ModelProto]:
+    blocks = st.lists(st.integers(0, len(BLOCKS) - 1), min_size=1, max_size=4)
+    return st.builds(network, st.integers(0, 1 << 30), blocks)
+
+
+def some_integers(model: ModelProto) -> dict[str, np.ndarray]:
+    chance = np.random.default_rng(0)
+    found = {}
+    for value in model.graph.input:
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        info = np.iinfo(dtype)
+        found[value.name] = chance.integers(info.min, info.max + 1, shape).astype(dtype)
+    return found
