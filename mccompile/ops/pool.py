@@ -116,6 +116,7 @@ class _GlobalPool(Operator):
     """A window as large as the image."""
 
     fusion: ClassVar[str] = REDUCTION
+    channels_last: ClassVar[bool] = True
     algorithm: ClassVar[str] = ""
 
     def infer(self, site: Site) -> list[Fact]:
