@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of models, with commas between")
     parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
     parser.add_argument("--target", default="generic")
+    parser.add_argument("--rows", choices=("off", "auto"), default="auto", help="run chains of calls row by row")
     parser.add_argument(
         "--poison", action="store_true", help="results must not depend on what lay in the memory before"
     )
@@ -99,7 +100,9 @@ def _row(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any]) 
 def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], row: Row) -> None:
     with tempfile.TemporaryDirectory(prefix="zoo-") as scratch:
         dump = Path(scratch) if arguments.roundtrip else None
-        options = Options(target=arguments.target, optimize=not arguments.plain, name=folder.name, dump=dump)
+        options = Options(
+            target=arguments.target, rows=arguments.rows, optimize=not arguments.plain, name=folder.name, dump=dump
+        )
         start = time.perf_counter()
         graph = load(folder / "model.onnx")
         sets = stored_sets(folder, [value.name for value in graph.inputs])

@@ -55,6 +55,21 @@ class Joiner:
     registry: Registry
     target: Target
 
+    def __post_init__(self) -> None:
+        self.outputs = {view.buffer for _, view in self.program.outputs}
+        self.bases = {buffer.overlap.base for buffer in self.program.buffers() if buffer.overlap}
+        self.users: dict[Buffer, dict[int, Item]] = {}  # who reads or writes a buffer, kept up to date
+        top = {id(item) for item in self.program.body}
+        self.nested: set[int] = set()  # items inside of regions
+        for item in walk(self.program.body):
+            self.note(item)
+            if id(item) not in top:
+                self.nested.add(id(item))
+
+    def note(self, item: Item) -> None:
+        for view in (*reads(item), *writes(item)):
+            self.users.setdefault(view.buffer, {})[id(item)] = item
+
     def join(self, call: Call, mode: str) -> None:
         """Makes what can be made in place, and copies the rest."""
         if mode == COPY:
@@ -70,6 +85,10 @@ class Joiner:
         rest = self.rest(call, joined)
         position = next(number for number, item in enumerate(body) if item is call)
         body[position : position + 1] = rest
+        for view in (*call.ins, *call.outs):
+            self.users.get(view.buffer, {}).pop(id(call), None)
+        for item in rest:
+            self.note(item)
 
     def parts(self, call: Call) -> list[tuple[int, View]]:
         """Operands, and the parts of the result that they become."""
@@ -95,18 +114,20 @@ class Joiner:
             buffer.role != TEMPORARY
             or buffer.overlap is not None
             or buffer.dtype.is_packed
-            or any(view.buffer is buffer for _, view in self.program.outputs)
+            or buffer in self.outputs
             or sum(other.buffer is buffer for other in call.ins) > 1
-            or (
-                any(other.overlap and other.overlap.base is buffer for other in self.program.buffers())
-                and mode in (STRIDED, PLANES)
-                and not (view.covers_buffer and part.is_dense)
-            )
+            or (buffer in self.bases and mode in (STRIDED, PLANES) and not (view.covers_buffer and part.is_dense))
         ):
             return False
-        inside = {id(item) for item in body}
-        writers = [item for item in walk(self.program.body) if any(v.buffer is buffer for v in writes(item))]
-        if not writers or any(id(item) not in inside for item in writers):
+        users = self.users.get(buffer, {}).values()
+        writers = [item for item in users if any(v.buffer is buffer for v in writes(item))]
+        if not writers:
+            return False
+        if body is not self.program.body:
+            inside = {id(item) for item in body}
+            if any(id(item) not in inside for item in writers):
+                return False
+        elif any(id(item) in self.nested for item in writers):
             return False
         start = static(part.offset) * bits // 8
         if _in_one_piece(part) and start % max(buffer.storage.align, 1) == 0:
@@ -123,6 +144,7 @@ class Joiner:
                     call.ins = (*call.ins[:index], view, *call.ins[index + 1 :])
                     return False
             buffer.overlap = Overlap(part.buffer, start, part=True)
+            self.bases.add(part.buffer)
             return True
         return mode == STRIDED and self.relocate(view, part, {id(call)})
 
@@ -136,7 +158,7 @@ class Joiner:
         move = Move(old, new)
         changes: list[tuple[Call, Call]] = []
         storage = new.buffer.storage
-        for item in walk(self.program.body):
+        for item in list(self.users.get(old.buffer, {}).values()):
             views = (*reads(item), *writes(item))
             if id(item) in without or not any(view.buffer is old.buffer for view in views):
                 continue
@@ -158,6 +180,7 @@ class Joiner:
                 draft.blocks,
                 draft.scratch,
             )
+            self.note(item)
         slack, align = max(storage.slack, old.buffer.storage.slack), max(storage.align, old.buffer.storage.align)
         new.buffer.storage = replace(storage, slack=slack, align=align)
         return True
@@ -198,9 +221,9 @@ class Joiner:
     def lay_out(self, call: Call, order: Sequence[int]) -> None:
         """Gives the result this order of axes, outermost first."""
         out = call.outs[0]
-        if not covers_in_any_order(out) or any(view.buffer is out.buffer for _, view in self.program.outputs):
+        if not covers_in_any_order(out) or out.buffer in self.outputs:
             return
-        if any(b.overlap and b.overlap.base is out.buffer for b in self.program.buffers()) or out.buffer.overlap:
+        if out.buffer in self.bases or out.buffer.overlap:
             return
         shape = tuple(out.shape[a] for a in order)
         strides = dict(zip(order, dense_strides(shape), strict=True))
