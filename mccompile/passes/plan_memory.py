@@ -35,7 +35,7 @@ from ..plan.ir import (
 )
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View
+from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View, reads, walk
 from ..targets.api import Target
 from .lives import alone, blocks_of, lives_of
 
@@ -57,6 +57,8 @@ def plan_memory(
     most = peak(blocks)
     blob = _Blob()
     planner_ = _Planner(registry, prefix, offsets, blob)
+    planner_.read |= {view.buffer for item in walk(program.body) for view in reads(item)}
+    planner_.read |= {view.buffer for _, view in program.outputs}
     items = tuple(planner_.item(item) for item in program.body)
     symbols = Names()
     inputs = tuple(planner_.tensor(name, buffer.whole(), symbols) for name, buffer in program.inputs)
@@ -112,6 +114,7 @@ class _Planner:
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
         self.times = 1  # how often a step runs
         self.swaps = 0
+        self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
 
     def item(self, item: Item) -> PlanItem:
         if isinstance(item, If):
@@ -148,7 +151,9 @@ class _Planner:
             self.pointers |= {carry.now: f"now{number}", carry.next: f"next{number}"}
         end = None if trips is None else second if trips % 2 else first
         names = self.pointers.get(carry.now, ""), self.pointers.get(carry.next, "")
-        return Swap(*names, first, second, carry.now.max_bytes, last, end == last)
+        is_part = carry.last.overlap is not None and carry.last.overlap.part
+        settled = end == last or not (is_part or carry.last in self.read)
+        return Swap(*names, first, second, carry.now.max_bytes, last, settled)
 
     def step(self, call: Call) -> Step:
         kernel = self.registry[call.kernel]

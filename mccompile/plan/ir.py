@@ -85,7 +85,7 @@ class Swap:
     second: Address
     bytes: int
     last: Address
-    settled: bool  # the number of trips is known, and leaves the value at `last`
+    settled: bool  # the value is at `last` already, or nobody reads it
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class _Checker:
             if not carry.now.type == carry.next.type == carry.last.type:
                 self.problems.append(f"{what} carries {carry.now.type}, {carry.next.type} and {carry.last.type}")
             self.read(carry.next.whole(), written, what)
-            written.add(carry.last)
+            self.fill(carry.last, upper(carry.last.type.count), written)
 
     def rows(self, region: Rows, written: set[Buffer]) -> None:
         """A region of rows: stages after those that they pull, each pulled once but the last."""
