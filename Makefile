@@ -16,16 +16,21 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint golden zoo onnx-suite size bench wheel clean
+.PHONY: help demo test test-embedded lint golden zoo onnx-suite size bench wheel clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
 	$(PY) examples/digits/demo.py
 
 test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+test-embedded: $(TESTS) ## run own models on all emulated targets, compare their costs (ZOO=folder adds models)
+	embedded/install.sh
+	ZOO=$(ZOO) $(PY) -m pytest embedded -n $(JOBS) $(ARGS)
+	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
 
 lint: $(TESTS) ## ruff and mypy --strict
 	$(PY) -m ruff check .

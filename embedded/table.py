@@ -1,0 +1,113 @@
+"""What the models cost on microcontrollers: embedded/costs.json, and the tables made from it in docs/embedded.md.
+
+python -m embedded.table             measure; fail where a figure has grown by more than 2 %
+python -m embedded.table --update    measure, and write both files anew
+... --zoo FOLDER                     measure the models of that folder too (else their rows stay as they are)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embedded.models import NAMES, TOP, path_of
+from mccompile.base.errors import MccError
+from mccompile.driver import Options
+from mccompile.emit.summary import table
+from mccompile.measure.cost import cost
+
+FIGURES, PAGE = TOP / "embedded" / "costs.json", TOP / "docs" / "embedded.md"
+BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-- end of tables -->"
+GROWTH = 1.02
+TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
+ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
+PREFERENCES = ("ram", "flash", "time")
+WATCHED = ("run_instructions", "code_bytes", "arena_bytes", "run_stack_bytes")
+HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing to measure."""
+
+    model: str
+    path: Path
+    target: str
+    prefer: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.target} {self.prefer} {self.model}"
+
+
+def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
+    for name in NAMES:
+        for target in TARGETS:
+            yield Row(name, path_of(name, folder), target, "ram")
+    for name in ZOO if zoo else ():
+        for prefer in PREFERENCES:
+            yield Row(name, Path(zoo or "", name, "model.onnx"), "cortex-m4", prefer)
+
+
+def measured(row: Row) -> dict[str, Any]:
+    figures = cost(row.path, Options(target=row.target, prefer=row.prefer, name=row.model)).as_dict()
+    return {key: figures[key] for key in ("macs", "init_instructions", "own_code_bytes", "weights_bytes", *WATCHED)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--zoo", type=Path)
+    arguments = parser.parse_args()
+    recorded: dict[str, dict[str, Any]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    grown = []
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        for row in rows(Path(scratch), arguments.zoo):
+            try:
+                found = measured(row)
+            except MccError as error:
+                print(f"{row.key}: {error}", file=sys.stderr)
+                return error.exit_code
+            before = recorded.get(row.key)
+            grown += [
+                f"{row.key}: {name} was {before[name]}, is {found[name]}"
+                for name in WATCHED
+                if before is not None and found[name] > before[name] * GROWTH
+            ]
+            if before is None and not arguments.update:
+                grown.append(f"{row.key} is not recorded")
+            recorded[row.key] = found
+    if arguments.update:
+        FIGURES.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        write_page(recorded)
+    print("\n".join(grown) or f"{len(recorded)} rows, nothing has grown by more than 2 %")
+    return 1 if grown and not arguments.update else 0
+
+
+def write_page(recorded: dict[str, dict[str, Any]]) -> None:
+    groups: dict[tuple[str, str], list[list[str]]] = {}
+    for key, f in sorted(recorded.items()):
+        target, prefer, model = key.split(" ")
+        per_mac = f"{f['run_instructions'] / f['macs']:.2f}" if f["macs"] else ""
+        figures = [
+            f"{f[name]:,}"
+            for name in ("init_instructions", "code_bytes", "own_code_bytes", "weights_bytes", "arena_bytes")
+        ]
+        line = [model, f"{f['run_instructions']:,}", per_mac, *figures, f"{f['run_stack_bytes']}"]
+        groups.setdefault((target, prefer), []).append(line)
+    parts = []
+    for (target, prefer), lines in groups.items():
+        parts += [f"### {target}, `--prefer {prefer}`", "", "```", *table(HEAD, lines, frozenset({0})), "```", ""]
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

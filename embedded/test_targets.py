@@ -1,0 +1,130 @@
+"""Every own model on every target that can be emulated: results equal the reference's, blobs are guarded there too, and
+code for a core needs nothing that the core has not. Nothing is skipped: what is missing is an error.
+
+    make test-embedded                 installs what it needs, and runs this
+    make test-embedded ZOO=folder      also models of a folder (a folder per model, with model.onnx)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from embedded.models import NAMES, path_of
+from mccompile.base.errors import CheckFailed
+from mccompile.driver import Options, compile
+from mccompile.measure.correctness import check
+from mccompile.targets import api
+from mccompile.toolchain.emulate import Emulated
+from tests.small_models import conv, random_inputs, written
+
+TARGETS = (
+    *(f"cortex-m{core}" for core in (0, 3, 4, 7, 33, 55)),
+    "rv32imc",
+    "armv7a",
+    "aarch64",
+    "riscv64",
+)
+ZOO = os.environ.get("ZOO", "")
+# Small enough for a microcontroller; whatever of it the folder has.
+ZOO_NAMES = (
+    "ad_toycar_f32",
+    "digits_cnn_qdq_int8",
+    "digits_gru",
+    "ic_resnet8_int8",
+    "kws_dscnn_f32",
+    "kws_dscnn_int8",
+    "magic_wand_imu",
+    "skl_iris_logreg",
+    "vww96_int8",
+    "wine_mlp",
+)
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
+    verdict = check(path_of(model, tmp_path), Options(target=target), runs=1)
+    assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
+
+
+@pytest.mark.skipif(not ZOO, reason="no folder given with ZOO=")
+@pytest.mark.parametrize("model", ZOO_NAMES)
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "rv32imc"])
+def test_results_of_the_zoo_are_right(target: str, model: str) -> None:
+    verdict = check(Path(ZOO, model, "model.onnx"), Options(target=target, name=model), Path(ZOO, model))
+    assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
+
+
+def test_the_smallest_core_runs_on_itself(tmp_path: Path) -> None:
+    """No FPU, no unaligned access, no instruction of later cores."""
+    assert "microbit" in api.load("cortex-m0").run
+    assert check(path_of("conv", tmp_path), Options(target="cortex-m0"), runs=1).ok
+
+
+@pytest.mark.parametrize(("target", "machine"), [("cortex-m3", "microbit"), ("cortex-m4", "mps2-an385")])
+def test_code_for_a_larger_core_dies_on_a_smaller_one(target: str, machine: str, tmp_path: Path) -> None:
+    """So the run above proves something."""
+    own = tmp_path / "mine.toml"
+    own.write_text(f'inherits = "{target}"\nrun = "{re.sub("-M [^ ]+", f"-M {machine}", api.load(target).run)}"\n')
+    folder = written(conv(), tmp_path, Options(target=target))
+    model = Emulated.build(folder, api.load(str(own)))
+    with pytest.raises(CheckFailed, match="failed under emulation"):
+        model.run(random_inputs(conv()))
+
+
+def test_a_user_program_for_a_larger_core_dies_on_a_smaller_one(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('inherits = "armv7a"\nrun = "qemu-arm -cpu arm1026 -L /usr/arm-linux-gnueabihf"\n')
+    model = Emulated.build(written(conv(), tmp_path, Options(target="armv7a")), api.load(str(own)))
+    with pytest.raises(CheckFailed, match="failed under emulation"):
+        model.run(random_inputs(conv()))
+
+
+def test_damaged_weights_are_refused_on_the_target(tmp_path: Path) -> None:
+    folder = written(conv(), tmp_path, Options(target="cortex-m0"))
+    source = folder / "conv_weights.c"
+    words = list(re.finditer("0x[0-9A-F]{16}", source.read_text()))
+    for word in (words[0], words[len(words) // 2], words[-1]):
+        text = source.read_text()
+        changed = f"0x{int(word[0], 16) ^ 1:016X}"
+        source.write_text(text[: word.start()] + changed + text[word.end() :])
+        with pytest.raises(CheckFailed, match="init failed"):
+            Emulated.build(folder, api.load("cortex-m0")).run(random_inputs(conv()))
+        source.write_text(text)
+
+
+def test_a_write_past_the_arena_is_noticed(tmp_path: Path) -> None:
+    folder = written(conv(), tmp_path, Options(target="cortex-m4"))
+    source = folder / "conv.c"
+    text = source.read_text()
+    source.write_text(
+        text.replace("    return MCC_OK;\n}\n", "    m->arena[CONV_ARENA_BYTES] = 1u;\n    return MCC_OK;\n}\n")
+    )
+    assert source.read_text() != text
+    with pytest.raises(CheckFailed, match="wrote outside of the arena"):
+        Emulated.build(folder, api.load("cortex-m4")).run(random_inputs(conv()))
+
+
+def test_the_stack_that_is_measured_is_the_stack_that_is_used(tmp_path: Path) -> None:
+    folder = written(conv(), tmp_path, Options(target="cortex-m4"))
+    inputs = random_inputs(conv())
+    before = Emulated.build(folder, api.load("cortex-m4")).count(inputs).run_stack
+    source = folder / "conv.c"
+    body = "    volatile uint8_t deep[600];\n    for (int i = 0; i < 600; i++) deep[i] = 1u;\n"
+    marker = "mcc_status conv_run(conv_model *m)\n{\n"
+    source.write_text(source.read_text().replace(marker, marker + body))
+    after = Emulated.build(folder, api.load("cortex-m4")).count(inputs).run_stack
+    assert before is not None and after is not None
+    assert 600 <= after - before <= 632
+
+
+def test_counts_are_the_same_every_time(tmp_path: Path) -> None:
+    path = path_of("conv", tmp_path)
+    folder = tmp_path / "out"
+    compile(path, Options(target="cortex-m4")).write(folder)
+    model = Emulated.build(folder, api.load("cortex-m4"))
+    assert model.count(random_inputs(conv())) == model.count(random_inputs(conv()))
