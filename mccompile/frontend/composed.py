@@ -96,8 +96,11 @@ class Body:
 
     # -- pieces that several operators share
 
-    def dequantized(self, x: int, scale: int, zero: int) -> str:
-        return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero))
+    def dequantized(self, x: int, scale: int, zero: int, **axis: int) -> str:
+        return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero), **axis)
+
+    def are_constant(self, *indices: int) -> bool:
+        return all((value := self.operands[i]) is not None and value.constant is not None for i in indices)
 
     def quantize(self, x: str, scale: int, zero: int) -> None:
         """Quantizes into result 0."""
@@ -138,6 +141,12 @@ def _qlinear_conv(body: Body) -> None:
     if x.dtype not in (i8, u8) or w.dtype not in (i8, u8):
         raise Unsupported(f"a convolution of {x.dtype} and {w.dtype}")
     window = body.picked("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    if body.are_constant(*range(1, 8)) and scale.count == body.type(5).count:
+        ins = [body.dequantized(0, 1, 2), body.dequantized(3, 4, 5, axis=0)]
+        if body.has(8):
+            ins.append(_dequantized_bias(body, 8, 1, 4))
+        body.quantize(body.op("Conv", *ins, **window), 6, 7)
+        return
     zero = body.operand(5)
     total = body.op("ConvInteger", body.operand(0), body.operand(3), body.operand(2), zero, **window)
     along = body.ints(*range(1, w.rank - 1))
@@ -150,15 +159,30 @@ def _qlinear_conv(body: Body) -> None:
     body.rescaled(total, factor, 7)
 
 
+def _dequantized_bias(body: Body, bias: int, x_scale: int, w_scale: int) -> str:
+    scale = body.op("Mul", body.operand(x_scale), body.operand(w_scale))
+    return body.op("DequantizeLinear", body.operand(bias), scale, axis=0)
+
+
 def _qlinear_matmul(body: Body) -> None:
     if body.type(0).dtype not in (i8, u8) or body.type(3).dtype not in (i8, u8):
         raise Unsupported(f"a matrix product of {body.type(0).dtype} and {body.type(3).dtype}")
+    if body.are_constant(1, 2, 4, 5, 6, 7) and body.type(1).count == 1 and _one_per_column(body, 3, 4, 5):
+        body.quantize(body.op("MatMul", body.dequantized(0, 1, 2), body.dequantized(3, 4, 5, axis=-1)), 6, 7)
+        return
     total = body.op("MatMulInteger", body.operand(0), body.operand(3), body.operand(2), body.operand(5))
     rows = body.as_float(body.operand(1))
     if body.type(1).rank == 1 and body.type(1).count != 1:
         rows = body.op("Unsqueeze", rows, body.ints(1))
     columns, result = body.as_float(body.operand(4)), body.as_float(body.operand(6))
     body.rescaled(total, body.op("Div", body.op("Mul", rows, columns), result), 7)
+
+
+def _one_per_column(body: Body, matrix: int, scale: int, zero: int) -> bool:
+    """Is there one scale and zero point for the matrix, or one for each of its columns?"""
+    scales, rank = body.type(scale), body.type(matrix).rank
+    alike = scales.count == body.type(zero).count and scales.dtype is f32
+    return alike and (scales.count == 1 or (scales.rank == 1 and rank == 2))
 
 
 def _quantized_binary(name: str) -> Callable[[Body], None]:
@@ -208,6 +232,13 @@ def _qlinear_reduce_mean(body: Body) -> None:
 
 
 def _qgemm(body: Body) -> None:
+    fixed = body.has(8) and body.are_constant(1, 2, 3, 4, 5, 7, 8) and body.attribute("alpha", 1.0) == 1
+    if fixed and _one_per_column(body, 3, 4, 5) and not (body.has(6) and body.type(6).rank != 1):
+        ins = [body.dequantized(0, 1, 2), body.dequantized(3, 4, 5, axis=0 if body.attribute("transB", 0) else 1)]
+        if body.has(6):
+            ins.append(_dequantized_bias(body, 6, 1, 4))
+        body.quantize(body.op("Gemm", *ins, **body.picked("transA", "transB")), 7, 8)
+        return
     a, b = body.operand(0), body.operand(3)
     if body.attribute("transA", 0):
         a = body.op("Transpose", a, perm=[1, 0])

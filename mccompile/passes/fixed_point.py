@@ -28,10 +28,15 @@ class FixedPoint:
 
 
 def fixed_point(
-    factors: Sequence[Fraction], constant: Fraction, ranges: Sequence[tuple[int, int]], low: int, high: int
+    factors: Sequence[Fraction],
+    constant: Fraction,
+    ranges: Sequence[tuple[int, int]],
+    low: int,
+    high: int,
+    unit: int = 1,
 ) -> FixedPoint | None:
-    """`ranges`: the lowest and highest value of each term. Results below `low` and above `high` need only stay there.
-    Factors are not negative."""
+    """`ranges`: the lowest and highest value of each term; terms are multiples of `unit`. Results below `low` and above
+    `high` need only stay there. Factors are not negative."""
     count = len(factors)
     reach = sum(f * max(abs(a), abs(b)) for f, (a, b) in zip(factors, ranges, strict=True)) + abs(constant) + 1
     if count > MOST_TERMS or reach >= 1 << 30 or min(factors) < 0:
@@ -47,7 +52,9 @@ def fixed_point(
         return None
     # What is computed is off by less than 1 and a quarter unit per term (floor, and the rounded multiplier), and half a
     # unit of the addend.
-    halves = _halves(factors, constant, ranges, low, high, Fraction(2 * count + 1 + REST, 1 << bits))
+    distance = Fraction(2 * count + 1 + REST, 1 << bits)
+    units = [(a // unit, b // unit) for a, b in ranges]
+    halves = _halves([f * unit for f in factors], constant, units, low, high, distance)
     if halves is None:
         return None
     multipliers = tuple(round(f * (1 << (32 + bits))) for f in factors)

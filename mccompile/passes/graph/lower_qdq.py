@@ -47,7 +47,7 @@ from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants
 from .join_tables import join_tables
 from .lookup_table import table
-from .move_integers import move_integers
+from .move_integers import MOVES, move_integers
 from .quantized import Bounds, Scheme, dequantized, exact, rescaled, scheme
 
 Ranges = list[tuple[int, int]]
@@ -259,7 +259,7 @@ def _bytes_rescaled(
 ) -> Value | None:
     ranges = [(found.low * BYTE_UNIT, found.high * BYTE_UNIT) for found in sources]
     units = [factor / BYTE_UNIT for factor in factors]
-    return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match))
+    return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match), BYTE_UNIT)
 
 
 def _mul(match: Match, make: Maker) -> Value | None:
@@ -343,7 +343,11 @@ RULES = (
 
 def _note(graph: Graph) -> None:
     for node in all_nodes(graph):
-        if isinstance(node.op, DequantizeLinear | QuantizeLinear) or not node.outputs or node.outputs[0] is None:
+        if (
+            isinstance(node.op, (DequantizeLinear, QuantizeLinear, *MOVES))
+            or not node.outputs
+            or node.outputs[0] is None
+        ):
             continue
         sources = [value for value in node.present_inputs if dequantized(value) is not None]
         readers = [reader for reader, _ in node.output.uses]

@@ -121,12 +121,14 @@ def rescaled(
     shape: tuple[int, ...],
     target: Scheme,
     bounds: Bounds,
+    unit: int = 1,
 ) -> Value | None:
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
-    constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind."""
+    constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
+    multiples of `unit`."""
     low, high = target.low - target.zero, target.high - target.zero
     found = [
-        fixed_point(factor, constant, reach, low, high)
+        fixed_point(factor, constant, reach, low, high, unit)
         for factor, constant, reach in zip(factors, constants, ranges, strict=True)
     ]
     numbers = [number for number in found if number is not None]
