@@ -3,64 +3,95 @@
 - An operand of a concat, and what a constant is padded around, is written straight to its place in the result by the
 call that makes it.
 - A result is written over an operand that dies there, where the kernel's alias pattern allows it.
+- A result is laid between what is still needed of an operand, where a part of that is dead.
 - Inputs of the model may be overwritten once they are dead, unless they are to be kept.
 
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
-results from being written over operands. So it is a choice per concat, made by trying: the one with the smallest
-peak, and of equals the one with the fewest copies. The number of trials is bounded by a count of work, so the outcome
-does not depend on the machine. After this pass a buffer may have several writers.
+results from being written over operands. Nor does the third. So these are choices, made by trying: the one with the
+smallest peak, and of equals the one with the fewest copies. The number of trials is bounded by a count of work, so
+the outcome does not depend on the machine. After this pass a buffer may have several writers.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 from ...memory.interval import lower_bound
 from ...program.clone import clone
 from ...program.ir import Program, walk
 from ..api import Context
+from ..holes import fill, holes
 from ..in_place import write_in_place
 from ..join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
 from ..lives import blocks_of, lives_of
 from .order_calls import order_calls
 
 EFFORT = 60_000  # items looked at in all trials together
+MAX_HOLES = 16  # dead parts that are tried
+
+
+@dataclass(frozen=True)
+class Choice:
+    modes: tuple[str, ...]  # one per candidate of join_parts
+    reorder: bool = False  # are calls put into another order after that?
+    holes: tuple[int, ...] = ()  # positions of calls whose results lie in dead parts of operands
 
 
 def bind_storage(program: Program, context: Context) -> None:
     if any(not isinstance(d, int) for b in program.buffers() for d in b.shape):
         return  # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
-    _bind(program, context, *best_modes(program, context))
+    _bind(program, context, best_choice(program, context))
 
 
-def best_modes(program: Program, context: Context) -> tuple[list[str], bool]:
-    """One choice per candidate, and whether calls are put into another order after that."""
-    modes = [PIECES] * len(candidates(program))
-    if not modes:
-        return modes, False
+def best_choice(program: Program, context: Context) -> Choice:
+    best = Choice((PIECES,) * len(candidates(program)))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
-    best = peak_of(program, context, modes)
-    for number in range(len(modes)):
-        for mode, gain in ((STRIDED, 0), (PLANES, 1), (COPY, 1)):
-            if trials <= 0:
-                break
+    peak = peak_of(program, context, best)
+
+    def attempt(tried: Choice, gain: int) -> None:
+        nonlocal best, peak, trials
+        if trials > 0:
             trials -= 1
-            tried = [*modes[:number], mode, *modes[number + 1 :]]
-            peak = peak_of(program, context, tried)
-            if peak <= best - gain:
-                best, modes = peak, tried
-    return modes, peak_of(program, context, modes, True) < best
+            reached = peak_of(program, context, tried)
+            if reached <= peak - gain:
+                best, peak = tried, reached
+
+    for number in range(len(best.modes)):
+        for mode, gain in ((STRIDED, 0), (PLANES, 1), (COPY, 1)):
+            attempt(replace(best, modes=(*best.modes[:number], mode, *best.modes[number + 1 :])), gain)
+    if best.modes:
+        attempt(replace(best, reorder=True), 1)
+    trial = clone(program)
+    _join(trial, context, best)
+    found = tuple(position for position, _, _ in holes(trial))[:MAX_HOLES]
+    if found:
+        attempt(replace(best, holes=found), 1)  # layers of a network are alike: one alone often changes nothing
+    if not best.holes:
+        for position in found:
+            attempt(replace(best, holes=(*best.holes, position)), 1)
+    return best
 
 
-def peak_of(program: Program, context: Context, modes: list[str], reorder: bool = False) -> int:
+def peak_of(program: Program, context: Context, choice: Choice) -> int:
     """The largest live set that these choices lead to."""
     trial = clone(program)
-    _bind(trial, context, modes, reorder)
+    _bind(trial, context, choice)
     return lower_bound(blocks_of(lives_of(trial, context.keep_inputs), context.target.align)[0])
 
 
-def _bind(program: Program, context: Context, modes: list[str], reorder: bool) -> None:
-    joiner = Joiner(program, context.registry, context.target)
-    for call, mode in zip(candidates(program), modes, strict=True):
-        joiner.join(call, mode)
-    if reorder:
-        order_calls(program, context)
+def _bind(program: Program, context: Context, choice: Choice) -> None:
+    joiner = _join(program, context, choice)
+    for wanted in choice.holes:
+        found = next(((call, hole) for position, call, hole in holes(program) if position == wanted), None)
+        if found is not None:
+            fill(joiner, *found)
     write_in_place(program, context.registry, context.target, context.keep_inputs)
+
+
+def _join(program: Program, context: Context, choice: Choice) -> Joiner:
+    joiner = Joiner(program, context.registry, context.target)
+    for call, mode in zip(candidates(program), choice.modes, strict=True):
+        joiner.join(call, mode)
+    if choice.reorder:
+        order_calls(program, context)
+    return joiner

@@ -37,7 +37,7 @@ from ...program.relocate import Move
 from ..api import Context
 from ..in_place import write_in_place
 from ..row_chains import LONGEST, Chain, Chains, RowCall, row_calls
-from .bind_storage import best_modes, peak_of
+from .bind_storage import best_choice, peak_of
 
 STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
@@ -51,10 +51,10 @@ def form_rows(program: Program, context: Context) -> None:
     chains = best_chains(program, context, calls)
     if not chains:
         return
-    before = peak_of(program, context, *best_modes(program, context))
+    before = peak_of(program, context, best_choice(program, context))
     trial = clone(program)
     form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
-    if peak_of(trial, context, *best_modes(trial, context)) < before:
+    if peak_of(trial, context, best_choice(trial, context)) < before:
         form_all(program, chains, calls, program.buffers(), context)
 
 

@@ -220,3 +220,25 @@ def test_what_the_last_call_of_a_loop_reads_is_needed_in_the_next_trip() -> None
 }}
 """)
     assert "t" not in found
+
+
+def test_a_result_is_laid_into_a_dead_part_of_an_operand() -> None:
+    gemm = 'kernel "gemm/any_strided__c"'
+    text = f"""program "p" {{
+  input "x" %x: f32[4,6]
+  const %w: f32[3,4] = #w
+  buffer %a: f32[4,6]
+  buffer %s: f32[4,4]
+  buffer %o: f32[4,3]
+  buffer %y: f32[3]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%a) {MAP}
+  call Gemm(accumulator=f32) (%a[4,3 by 6,1 at 0], %w) -> (%s) {gemm}
+  call Gemm(accumulator=f32) (%s, %a[4,3 by 6,1 at 3]) -> (%o) {gemm}
+  call Map(expr=@abs(x0.f32)) (%o[3 by 1 at 3]) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+    assert overlaps(text)["o"] == "over a at 0"
+    assert calls(after("bind_storage", text))[2].startswith(
+        "call Gemm(accumulator=f32) (%s, %a[4,3 by 6,1 at 3]) -> (%o[4,3 by 6,1 at 0])"
+    )
