@@ -195,24 +195,34 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
 
 
 @commands.command()
-@_model
+@click.argument("models", metavar="MODEL...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
 @_model_options
-def compile(model: Path, output: Path, options: Options) -> None:
-    """Compile a model into a folder of C files."""
+def compile(models: tuple[Path, ...], output: Path, options: Options) -> None:
+    """Compile a model into a folder of C files.
+
+    Several models share the runtime and equal kernels; --name then names what they share.
+    """
     from .driver import compile as compile_model
+    from .driver import compile_several
+    from .emit.package import write_folder
     from .emit.summary import summary
 
-    package = compile_model(model, options)
-    package.write(output)
-    plan = package.plan
-    click.echo(f"{output}: {plan.name} for {plan.target}")
-    click.echo(summary(plan, len(package.files[f"{plan.prefix}.mcb"])))
-    hint = _native_hint(plan, options)
-    if hint:
-        click.echo(hint)
+    if len(models) == 1:
+        packages = [compile_model(models[0], options)]
+        packages[0].write(output)
+    else:
+        packages, files = compile_several(models, options)
+        write_folder(output, files)
+    for package in packages:
+        plan = package.plan
+        click.echo(f"{output}: {plan.name} for {plan.target}")
+        click.echo(summary(plan, len(package.files[f"{plan.prefix}.mcb"])))
+        hint = _native_hint(plan, options)
+        if hint:
+            click.echo(hint)
 
 
 def _native_hint(plan: Plan, options: Options) -> str:

@@ -16,6 +16,7 @@ from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
 from .emit.package import Package, package
+from .emit.several import several
 from .frontend.load import load
 from .graph import text as graph_text
 from .graph.ir import Graph
@@ -98,6 +99,12 @@ def _what_fits(model: Path, options: Options, limit: int) -> str:
         if replace(options, budget={}) != tried and (bytes := compile(model, tried).plan.arena_bytes) <= limit:
             return f"with {words} it takes {bytes} bytes"
     return "give it more, or make the model's largest tensors smaller"
+
+
+def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:
+    """Compiles ONNX files into one folder; the name in `options` is that of what they share."""
+    packages = [compile(model, replace(options, name="")) for model in models]
+    return packages, several(packages, _prefix(options.name or "models"))
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:

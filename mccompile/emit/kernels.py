@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from ..base.dtypes import DType
 from ..base.provenance import show
-from ..plan.ir import Function, Plan, Step
+from ..plan.ir import Function, Step
 from .render import TEMPLATES, comment, indent_c, render
 
 
@@ -35,19 +36,22 @@ def function_text(function: Function) -> str:
     return indent_c(render(function.kernel.template, context))
 
 
-def kernel_files(plan: Plan) -> dict[str, str]:
-    """`<prefix>_kernels.c` and `.h`."""
+def kernel_files(
+    prefix: str, functions: Sequence[Function], steps: Iterable[Step], also: str = "", users: str = ""
+) -> dict[str, str]:
+    """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `also` is a header with further ones,
+    `users` are the files that call them."""
     first: dict[str, Step] = {}
     uses: dict[str, int] = {}
-    for step in plan.steps():
+    for step in steps:
         first.setdefault(step.function.name, step)
         uses[step.function.name] = uses.get(step.function.name, 0) + 1
-    functions = []
-    for function in plan.functions:
+    printed = []
+    for function in functions:
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {a.type}" for a in step.arguments)
         count = uses[function.name]
-        functions.append(
+        printed.append(
             {
                 "text": function_text(function).rstrip(),
                 "signature": signature(function),
@@ -56,18 +60,20 @@ def kernel_files(plan: Plan) -> dict[str, str]:
                 "use": comment(show(step.provenance)) + (f" and {count - 1} more" if count > 1 else ""),
             }
         )
-    body = "\n".join(str(f["text"]) for f in functions)
-    headers = {h for f in plan.functions for h in f.kernel.headers(f.call)} | _headers_of(body)
+    body = "\n".join(str(f["text"]) for f in printed)
+    headers = {h for f in functions for h in f.kernel.headers(f.call)} | _headers_of(body)
     context = {
-        "prefix": plan.prefix,
-        "guard": plan.prefix.upper(),
-        "functions": functions,
+        "prefix": prefix,
+        "guard": prefix.upper(),
+        "also": also,
+        "users": users or f"{prefix}.c",
+        "functions": printed,
         "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
         "headers": sorted(h for h in headers if not h.startswith("mcc_")),
     }
     return {
-        f"{plan.prefix}_kernels.h": render(TEMPLATES / "kernels.h.j2", context),
-        f"{plan.prefix}_kernels.c": render(TEMPLATES / "kernels.c.j2", context),
+        f"{prefix}_kernels.h": render(TEMPLATES / "kernels.h.j2", context),
+        f"{prefix}_kernels.c": render(TEMPLATES / "kernels.c.j2", context),
     }
 
 

@@ -36,7 +36,7 @@ class Package:
     files: Mapping[str, bytes]
 
     def write(self, folder: Path) -> None:
-        _write_folder(folder, self.files)
+        write_folder(folder, self.files)
 
 
 def package(
@@ -54,7 +54,7 @@ def package(
     runtime = {f"runtime/{name}": text for name, text in headers.items()}
     needed = runtime_version(runtime["runtime/mcc.h"])
     alignment = max(16, plan.arena_align)
-    kernels = kernel_files(plan)
+    kernels = kernel_files(plan.prefix, plan.functions, plan.steps())
     nothing = bytes(16)
     weights_bytes = len(blob_format.blob(plan, nothing, alignment))
     draft = model_files(plan, nothing, alignment, weights_bytes, needed)
@@ -72,7 +72,8 @@ def package(
     return Package(plan, {**files, MARK: text.encode()})
 
 
-def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Puts files in place, all or none; `files` holds a report that lists them."""
     stale = _stale(folder, files) if folder.is_symlink() or folder.exists() else None
     try:
         if stale is None:

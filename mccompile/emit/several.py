@@ -1,0 +1,85 @@
+"""Several models in one folder: the runtime once, and kernels that models have in common once.
+
+Invariant: a model's blob, its identity and its header are those of the model compiled alone, so weights trained anew
+are compiled alone and run on firmware that holds several. Only the names of shared kernels differ in its code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..base.errors import Problem, WrongUse
+from ..base.names import Names
+from ..plan.ir import Function
+from .kernels import function_text, kernel_files
+from .package import LIST, MARK, Package
+from .render import TEMPLATES, render
+
+
+def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
+    """The files of all; `name` begins the names of what they share."""
+    prefixes = [package.plan.prefix for package in packages]
+    for prefix in {prefix for prefix in [*prefixes, name] if [*prefixes, name].count(prefix) > 1}:
+        fix = "rename a file: names in C come from it"
+        raise WrongUse(Problem(f"two things would be called {prefix!r}", ", ".join(prefixes), "", fix))
+    shared = _shared(packages, name)
+    header = f"{name}_kernels.h"
+    files: dict[str, bytes] = {}
+    steps = []
+    for package in packages:
+        plan = package.plan
+        own = [function for function in plan.functions if function.name not in shared]
+        plain_steps = [step for step in plan.steps() if step.function.name not in shared]
+        texts = kernel_files(plan.prefix, own, plain_steps, header if shared else "")
+        renamed = _renamed(package.files[f"{plan.prefix}.c"].decode(), shared)
+        texts |= {f"{plan.prefix}.c": renamed, f"{plan.prefix}_main.c": package.files["main.c"].decode()}
+        left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
+        files |= {path: contents for path, contents in package.files.items() if path not in left_out}
+        files |= {path: text.encode() for path, text in texts.items()}
+        steps += [
+            replace(step, function=shared[step.function.name]) for step in plan.steps() if step.function.name in shared
+        ]
+    functions = list({function.name: function for function in shared.values()}.values())
+    texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
+    context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
+    texts |= {f"{name}.h": render(TEMPLATES / "several.h.j2", _arena(packages) | context)}
+    texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
+    texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}
+    files |= {path: text.encode() for path, text in texts.items()}
+    reports = [json.loads(package.files[MARK]) for package in packages]
+    for report in reports:
+        del report[LIST]
+    contents = {"models": reports, "shared_functions": len(functions), LIST: sorted([*files, MARK])}
+    return {**files, MARK: (json.dumps(contents, indent=1, ensure_ascii=False) + "\n").encode()}
+
+
+def _arena(packages: Sequence[Package]) -> dict[str, object]:
+    return {
+        "bytes": max(1, *(package.plan.arena_bytes for package in packages)),
+        "align": max(package.plan.arena_align for package in packages),
+    }
+
+
+def _shared(packages: Sequence[Package], name: str) -> dict[str, Function]:
+    """Functions that more than one model has, by the names that they have in each."""
+    same: dict[str, list[tuple[str, Function]]] = {}
+    for package in packages:
+        for function in package.plan.functions:
+            text = function_text(replace(function, name="a_function"))
+            same.setdefault(text, []).append((package.plan.prefix, function))
+    names = Names()
+    found: dict[str, Function] = {}
+    for group in same.values():
+        if len({prefix for prefix, _ in group}) > 1:
+            prefix, function = group[0]
+            common = replace(function, name=names.take(f"{name}_{function.name.removeprefix(prefix + '_')}"))
+            found |= {member.name: common for _, member in group}
+    return found
+
+
+def _renamed(code: str, shared: Mapping[str, Function]) -> str:
+    """Names of functions begin with the model's prefix, and are found nowhere else in its code."""
+    return re.sub(r"\b[a-z]\w*(?=\()", lambda found: shared[found[0]].name if found[0] in shared else found[0], code)
