@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import product, static
-from mccompile.base.dtypes import f32, f64, i8
+from mccompile.base.dtypes import f32, f64, i8, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -44,6 +44,7 @@ class Global(Kernel):
             case("mean_line", "average", f64, 1, 3, 9),
             case("max", "max", f32, 1, 6, 4, 4, permute=nhwc),
             case("max_bytes", "max", i8, 2, 5, 3, 4),
+            case("sum", "sum", i32, 1, 8, 5, 7, permute=nhwc),
             case("mean_solid", "average", f32, 1, 2, 3, 4, 5),
             case("epilogue", "average", f32, 1, 12, 5, 7, extras=1, permute=nhwc),
         ]
@@ -57,7 +58,7 @@ class Global(Kernel):
         whole = all(dim == size for dim, size in zip(x.shape[2:], kind.kernel, strict=True))
         if not whole or any(kind.pads) or any(dim != 1 for dim in y.shape[2:]) or x.type.count == 0:
             return No("the window is not the whole image")
-        if kind.algorithm not in ("max", "average"):
+        if kind.algorithm not in ("max", "average", "sum"):
             return No(f"it does not add up for {kind.algorithm}")
         if not kind.accumulator.is_plain:
             return No(f"{kind.accumulator} is no type of C")
@@ -115,12 +116,13 @@ class Global(Kernel):
             "found": ", ".join(f"a{lane}" for lane in range(lanes)),
             "type": sum_type.compute_c,
             "algorithm": kind.algorithm,
+            "sum_name": "" if sum_type.is_float else sum_type.name,
             "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
             "count": static(product(x.shape[2:])),
             "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
             "sum_at": sum_at("lane"),
             "sum_ats": [sum_at(str(lane)) for lane in range(lanes)],
-            "in_turn": kind.algorithm == "max" or product(x.shape[2:]) <= LONG,
+            "in_turn": not sum_type.is_float or kind.algorithm == "max" or product(x.shape[2:]) <= LONG,
             "lines": lines,
             "store": store_c(y.buffer.dtype, "y", at(y), value),
         }
