@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
@@ -41,8 +42,9 @@ class VectorLoops(Kernel):
         last = (0, 2, 3, 1)
         for name, repeated in (("rows", (0, 1, 2)), ("channels", (0, 2, 3)), ("scalar", (0, 1, 2, 3))):
             cases.append(Case(f"add_{name}", add, (t, t), (t,), repeated={1: repeated}))
-            lasts = {"permute": {0: last, 1: last}, "permute_outs": {0: last}}
-            cases.append(Case(f"last_{name}", add, (t, t), (t,), **lasts, repeated={1: repeated}))
+            lasts = {0: last, 1: last}
+            case = Case(f"last_{name}", add, (t, t), (t,), permute=lasts, permute_outs={0: last})
+            cases.append(replace(case, repeated={1: repeated}))
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
