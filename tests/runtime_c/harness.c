@@ -36,6 +36,16 @@ INTEGER(u16, uint16_t)
 INTEGER(u32, uint32_t)
 INTEGER(u64, uint64_t)
 
+#define MIXED(name, in, with, out)                                                                                     \
+    DECLARE(name)                                                                                                      \
+    void t_##name(const void *a, const void *b, void *r, mcc_index n)                                                  \
+    {                                                                                                                  \
+        mcc_index i;                                                                                                   \
+        for (i = 0; i < n; i++) ((out *)r)[i] = mcc_##name(((const in *)a)[i], ((const with *)b)[i]);                  \
+    }
+MIXED(fixed_product, int32_t, int64_t, int64_t)
+MIXED(fixed_round, int64_t, uint8_t, int32_t)
+
 #define FLOAT(T, type)                                                                                                 \
     BINARY(min_##T, type) BINARY(max_##T, type) BINARY(mod_##T, type) BINARY(fmod_##T, type)                           \
     UNARY(sign_##T, type, type) UNARY(erf_##T, type, type) UNARY(round_even_##T, type, type)                           \

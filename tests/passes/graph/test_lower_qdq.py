@@ -77,7 +77,10 @@ def softmax() -> ModelProto:
         helper.make_node("Softmax", ["x"], ["y"], name="probabilities"),
         helper.make_node("QuantizeLinear", ["y", "s", "z"], ["r"]),
     ]
-    weights = [numpy_helper.from_array(np.array(0.1, np.float32), "s"), numpy_helper.from_array(np.array(3, np.int8), "z")]
+    weights = [
+        numpy_helper.from_array(np.array(0.1, np.float32), "s"),
+        numpy_helper.from_array(np.array(3, np.int8), "z"),
+    ]
     values = [helper.make_tensor_value_info(name, TensorProto.INT8, (1, 10)) for name in ("q", "r")]
     graph = helper.make_graph(nodes, "softmax", values[:1], values[1:], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -93,3 +96,51 @@ def test_padding_stands_for_the_zero_point_and_weights_are_bytes() -> None:
     graph = integers(network(0, [0, 0, 0]))
     assert operators(graph) >= {"ConvInteger", "Rescale"}
     assert all(not value.type.dtype.is_float for value in graph.values())
+
+
+def retrained(model: ModelProto) -> ModelProto:
+    """The same network with other weights, biases and scales."""
+    again, chance = ModelProto(), np.random.default_rng(5)
+    again.CopyFrom(model)
+    for tensor in again.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype == np.float32:
+            array = (array * chance.uniform(0.9, 1.1, array.shape)).astype(np.float32)
+        elif array.dtype != np.int64 and array.size > 1 and array.any():
+            array = chance.permutation(array.reshape(-1)).reshape(array.shape)
+        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    return again
+
+
+def test_a_retrained_network_runs_on_the_same_code() -> None:
+    model = network(3, [0, 1, 3, 4, 9])
+    first, second = (
+        compile_graph(load_proto(made), Options(name="qdq"), "qdq").files for made in (model, retrained(model))
+    )
+    assert first["qdq.c"] == second["qdq.c"] and first["qdq_kernels.c"] == second["qdq_kernels.c"]
+    assert first["qdq.mcb"] != second["qdq.mcb"]
+
+
+def test_a_chain_of_steps_is_one_table() -> None:
+    assert operators(integers(network(11, [8, 8, 8]))) == {"Lookup"}
+
+
+def test_sums_that_may_not_fit_stay_in_float() -> None:
+    """70000 products of 8 bits are more than 32 bits hold."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["v"]),
+        helper.make_node("MatMul", ["x", "v"], ["y"], name="long"),
+        helper.make_node("QuantizeLinear", ["y", "t", "z"], ["r"]),
+    ]
+    weights = [
+        numpy_helper.from_array(np.array(0.01, np.float32), "s"),
+        numpy_helper.from_array(np.array(0, np.uint8), "z"),
+    ]
+    weights += [numpy_helper.from_array(np.full((70000, 1), 255, np.uint8), "w")]
+    weights += [numpy_helper.from_array(np.array(9.0, np.float32), "t")]
+    values = [helper.make_tensor_value_info(n, TensorProto.UINT8, s) for n, s in (("q", (1, 70000)), ("r", (1, 1)))]
+    graph = helper.make_graph(nodes, "long", values[:1], values[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = integers(model)
+    assert "MatMulInteger" not in operators(found) and list(found.left_in_float) == ["long"]
