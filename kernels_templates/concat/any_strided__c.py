@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.moves import copy
 from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.concat import Concat
@@ -37,7 +37,7 @@ class ConcatStrided(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         assert isinstance(call.kind, Concat)
@@ -45,7 +45,7 @@ class ConcatStrided(Kernel):
         return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.kind.axis})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
+        return Cost(upper(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Concat)
@@ -53,12 +53,12 @@ class ConcatStrided(Kernel):
         y, axis = by_rows.outs[0], call.kind.axis
         outs, ins = by_rows.out_names, by_rows.in_names
         copies = []
-        first = 0
+        first: Dim = 0
         for name, x in zip(ins, by_rows.ins, strict=True):
             part = y.sliced(axis, 0, x.shape[axis])
-            start = first * static(y.strides[axis])
+            start = first * y.strides[axis]
             copies.append(copy(part, x, outs[0], name, start))
-            first += static(x.shape[axis])
+            first = first + x.shape[axis]
         return {"copies": copies, "pointers": by_rows.pointers}
 
     def label(self, call: Call) -> str:

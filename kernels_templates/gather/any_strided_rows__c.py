@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DTYPES, f16, f32, f64, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.moves import along, move_c, place, position_c
+from mccompile.kernels.moves import along, bytes_c, move_c, place, position_c
 from mccompile.kinds.gather import Gather
 
 
@@ -41,19 +41,19 @@ class GatherRows(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
+        reason = supports_types(call)
+        return No(reason) if reason else Needs(symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
+        return Cost(upper(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Gather)
         x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.kind.axes
         (y_name,), (x_name, *index_names) = self.parameter_names(call)
         order = memory_order(y)
-        views = [view.permuted(order) for view in (y, along(x, axes, y.type.static_shape), *indices)]
-        loops = nest(views[0].type.static_shape, views)
+        views = [view.permuted(order) for view in (y, along(x, axes, y.shape), *indices)]
+        loops = nest(views[0].shape, views)
         counters = [loop.counter for loop in loops.loops]
         # Indices change along the outer loops only; from there on elements lie evenly.
         depth = max((1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s), default=0)
@@ -63,8 +63,8 @@ class GatherRows(Kernel):
             if number < 0:
                 view, operand = indices[-1 - number], 1 - number
                 load = load_c(view.buffer.dtype, index_names[-1 - number], loops.index(operand))
-                lines += position_c(f"p{axis}", load, static(x.shape[axis]), call.kind.in_range)
-                steps.append((f"p{axis}", static(x.strides[axis])))
+                lines += position_c(f"p{axis}", load, x.shape[axis], call.kind.in_range)
+                steps.append((f"p{axis}", x.strides[axis]))
                 lines += [f"(void)p{axis};"] if steps[-1][1] == 0 else []
         from_index = [*counters[:depth], *(name for name, _ in steps)]
         from_steps = [*loops.strides[1][:depth], *(step for _, step in steps)]
@@ -73,7 +73,7 @@ class GatherRows(Kernel):
         if len(inner) == 1 and loops.strides[0][-1] == loops.strides[1][-1] == 1 and not dtype.is_packed:
             target = place(y_name, index_c(loops.strides[0][:-1], counters[:-1]))
             origin = place(x_name, index_c(from_steps, from_index))
-            statement = f"memcpy({target}, {origin}, {dtype.nbytes(inner[0].extent)});"
+            statement = f"memcpy({target}, {origin}, {bytes_c(dtype, inner[0])});"
             inner = ()
         else:
             from_index += counters[depth:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
@@ -20,7 +20,6 @@ from mccompile.kernels.api import (
     Target,
     View,
     elementwise_alias,
-    static_views,
     supports_types,
 )
 from mccompile.kernels.loops import index_c, memory_order, nest
@@ -59,14 +58,14 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        return Needs(alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
+        return Needs(symbols=True, alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
+        return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         expr = call.kind.expressions()[0]
@@ -77,7 +76,7 @@ class StridedLoops(Kernel):
             axis for axis in order if axis != call.rows
         )  # rows, where it runs by them, are the outermost loop
         views = [view.permuted(inner) for view in (out, *call.ins)]
-        loops = nest(views[0].type.static_shape, views, keep_axes=indexed)
+        loops = nest(views[0].shape, views, keep_axes=indexed)
         places = ["row" if axis == call.rows else loops.axes[inner.index(axis)] for axis in range(len(order))]
         outs, ins = self.parameter_names(call)
 

@@ -20,6 +20,7 @@ def signature(function: Function) -> str:
             parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
     if function.call.scratch is not None:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
+    parameters += [f"mcc_index {name}" for name in function.sizes]
     if function.call.rows is not None:
         parameters += ["mcc_index begin", "mcc_index end"]
     return f"void {function.name}({', '.join(parameters) or 'void'})"
@@ -33,7 +34,10 @@ def function_text(function: Function) -> str:
     """The C function of one kernel instance."""
     context = dict(function.kernel.context(function.call))
     context |= {"function": function.name, "signature": signature(function)}
-    return indent_c(render(function.kernel.template, context))
+    text = render(function.kernel.template, context)
+    head, brace, body = text.partition("{")
+    unused = [name for name in function.sizes if not re.search(rf"\b{name}\b", body)]
+    return indent_c(head + brace + "".join(f"\n(void){name};" for name in unused) + body)
 
 
 def kernel_files(

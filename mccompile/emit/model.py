@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ..base.dims import Dim, Function, Symbol, bounds, static
+from ..base.dims import Dim, Symbol, static, symbols, upper
 from ..base.dtypes import DType
-from ..base.errors import InternalError
 from ..base.provenance import show
 from ..base.tensor import TensorType
+from ..expr.dims_c import dim_c
 from ..plan.ir import (
     ARENA,
     BLOB,
@@ -17,6 +17,7 @@ from ..plan.ir import (
     Branch,
     Halt,
     Item,
+    Measured,
     Plan,
     Repeat,
     RowRegion,
@@ -70,9 +71,34 @@ def _context(
         "macs": sum(step.macs for step in plan.steps()),
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
-        "body": "\n".join(_items(plan.items, "    ")),
+        "body": _body(plan),
+        "given": [_size(symbol) for symbol in plan.given],
+        "measured": [_size(symbol) for symbol in plan.measured],
+        "sizes": [_size(symbol) for symbol in (*plan.given, *plan.measured)],
+        "resize_parameters": "".join(f", mcc_index {symbol.name}" for symbol in plan.given),
+        "shaped": [
+            {**_tensor(t, True), "way": way}
+            for way, tensors in (("input", plan.inputs), ("output", plan.outputs))
+            for t in tensors
+            if not t.type.is_static
+        ],
         "swaps": any(swap.now for swap in swaps(plan.items)),
     }
+
+
+def _size(symbol: Symbol) -> dict[str, object]:
+    return {"name": symbol.name, "low": symbol.low, "high": symbol.high}
+
+
+def _body(plan: Plan) -> str:
+    """The steps. Sizes that are known only at run time are variables where they are needed."""
+    text = "\n".join(_items(plan.items, "    "))
+    for symbol in plan.measured:
+        used = len(re.findall(rf"\b(?<!->){symbol.name}\b", text)) > 1
+        variable = f"const mcc_index {symbol.name} = m->{symbol.name};"
+        text = text.replace(f"@{symbol.name}@", variable if used else "", 1)
+    given = [s.name for s in plan.given if re.search(rf"\b{s.name}\b", text)]
+    return "\n".join([*(f"    const mcc_index {name} = m->{name};" for name in given), text])
 
 
 def preserved(plan: Plan, tensor: Tensor) -> bool:
@@ -110,9 +136,19 @@ def _tensor(tensor: Tensor, kept: bool) -> dict[str, object]:
         "preserved": int(kept),
         "preserved_text": "the input is intact after a run" if kept else "a run overwrites the input",
         "address": _pointer(tensor.address, public_c(type.dtype), const=False),
+        "shape": [dim_c_of_struct(dim) for dim in type.shape],
+        "rank": type.rank,
         "format": printed[0],
         "print_cast": printed[1],
     }
+
+
+def dim_c_of_struct(dim: Dim) -> str:
+    """A dimension where sizes are fields of the model's struct."""
+    text = dim_c(dim)
+    for symbol in symbols(dim):
+        text = re.sub(rf"\b{symbol.name}\b", f"m->{symbol.name}", text)
+    return f"(size_t)({text})"
 
 
 def _printed(dtype: DType) -> tuple[str, str]:
@@ -125,10 +161,8 @@ def _printed(dtype: DType) -> tuple[str, str]:
 
 
 def _count(type: TensorType) -> int:
-    total = 1
-    for dim in type.static_shape:
-        total *= dim
-    return total
+    """Elements, at the upper bounds of what is known only at run time."""
+    return upper(type.count)
 
 
 def _items(items: tuple[Item, ...], indent: str) -> list[str]:
@@ -144,6 +178,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines.append(f"{indent}}}")
         elif isinstance(item, Repeat):
             lines += [*_repeat(item, indent), ""]
+        elif isinstance(item, Measured):
+            lines += _measured(item, indent)
         elif isinstance(item, Halt):
             lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
             lines.append(f"{indent}return MCC_ERR_{item.status};")
@@ -154,15 +190,27 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
     return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
 
 
+def _measured(item: Measured, indent: str) -> list[str]:
+    name, low, high = item.symbol.name, item.symbol.low, item.symbol.high
+    place = _pointer(item.source.address, "int64_t", const=True)
+    return [
+        f"{indent}/* {comment(show(item.provenance))}: how many, from {low} to {high} */",
+        f"{indent}if (*{place} < {low} || *{place} > {high}) return MCC_ERR_SIZE;",
+        f"{indent}m->{name} = (mcc_index)*{place};",
+        f"{indent}@{name}@",
+        "",
+    ]
+
+
 def _repeat(loop: Repeat, indent: str) -> list[str]:
-    trips = f"{loop.trips} trips" if isinstance(loop.trips, int) else "as many trips as an operand says"
+    trips = f"{loop.trips} trips" if not isinstance(loop.trips, Argument) else "as many trips as an operand says"
     lines = [f"{indent}/* {comment(show(loop.provenance))}: {trips} */", f"{indent}{{"]
     inner = indent + "    "
     for swap in loop.swaps:
         if swap.now:
             for name, place in ((swap.now, swap.first), (swap.next, swap.second)):
                 lines.append(f"{inner}uint8_t *{name} = {_pointer(place, 'uint8_t', const=False)};")
-    limit = str(loop.trips)
+    limit = dim_c(loop.trips) if not isinstance(loop.trips, Argument) else ""
     if isinstance(loop.trips, Argument):
         limit = f"{loop.counter}_end"
         lines.append(f"{inner}const int64_t {limit} = *{_pointer(loop.trips.address, 'int64_t', const=True)};")
@@ -195,7 +243,7 @@ def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
     types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
     span = step.arena_range
     where = f"; arena {span[0]}..{span[1]}" if span else ""
-    arguments = ", ".join([*(_argument(a) for a in step.arguments), *more])
+    arguments = ", ".join([*(_argument(a) for a in step.arguments), *step.function.sizes, *more])
     return [
         f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
         f"{indent}{step.function.name}({arguments});",
@@ -213,31 +261,6 @@ def _pointer(address: Address, c: str, const: bool) -> str:
     if address.base == BLOB:
         return f"W({c}, {offset})"
     return f"P({'const ' if const else ''}{c}, {address.base}, {offset})"
-
-
-def dim_c(dim: Dim) -> str:
-    """An expression over loop counters as C."""
-    if isinstance(dim, int):
-        return str(dim)
-    parts = []
-    for atoms, coefficient in dim.terms:
-        factors = [atom.name if isinstance(atom, Symbol) else _function_c(atom) for atom in atoms]
-        parts.append(" * ".join(factors if coefficient == 1 else [*factors, str(coefficient)]))
-    if dim.constant:
-        parts.append(str(dim.constant))
-    return " + ".join(parts).replace("+ -", "- ")
-
-
-def _function_c(function: Function) -> str:
-    a, b = (f"({dim_c(arg)})" for arg in function.args)
-    match function.name:
-        case "min":
-            return f"({a} < {b} ? {a} : {b})"
-        case "max":
-            return f"({a} > {b} ? {a} : {b})"
-    if bounds(function.args[0])[0] < 0 or bounds(function.args[1])[0] <= 0:
-        raise InternalError(f"{function} of negative numbers has no C form")
-    return f"({a} {'/' if function.name == 'floordiv' else '%'} {b})"
 
 
 def runtime_version(mcc_h: str) -> int:

@@ -33,6 +33,10 @@ def report(
         "weights_bytes": weights_bytes,
         "inputs": [_tensor(t) for t in plan.inputs],
         "outputs": [_tensor(t) for t in plan.outputs],
+        "sizes": [
+            {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
+            for s in (*plan.given, *plan.measured)
+        ],
         "steps": [
             {
                 "name": " + ".join(step.provenance),
@@ -76,6 +80,6 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "name": tensor.name,
         "symbol": tensor.symbol,
         "dtype": tensor.type.dtype.name,
-        "shape": list(tensor.type.static_shape),
+        "shape": [dim if isinstance(dim, int) else str(dim) for dim in tensor.type.shape],
         "bytes": max_bytes(tensor.type),
     }

@@ -19,6 +19,7 @@ from ..base import dims as dimensions
 from ..base.dims import Dim
 from ..base.dtypes import DType
 from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.names import c_identifier
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
 from .declarations import declared_shapes
@@ -308,10 +309,8 @@ def _kind_name(kind: str | None) -> str:
 
 
 def _symbol_name(text: str, taken: Mapping[str, Dim]) -> str:
-    """A name that can stand in expressions."""
-    name = re.sub(r"\W", "_", text, flags=re.ASCII)
-    if not re.match(r"[A-Za-z_]", name):
-        name = f"d_{name}"
+    """A name that can stand in expressions, and that no variable in C has."""
+    name = f"n_{c_identifier(text)}"
     used = {s.name for dim in taken.values() for s in dimensions.symbols(dim)}
     while name in used:
         name += "_"

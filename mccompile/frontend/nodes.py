@@ -17,6 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTen
 
 from ..base.constant import Constant
 from ..base.dtypes import f32
+from ..base.names import Names, c_identifier
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
@@ -80,6 +81,7 @@ class NodeReader:
         }
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
         self._computed: dict[Value, Constant | None] = {}
+        self._sizes = Names()  # of sizes that follow from data
         self._names: set[str] = set()  # given to values; those of the outermost graph are reserved
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -267,7 +269,7 @@ class NodeReader:
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
         try:
-            facts = self._infer(draft, [scope.shapes.get(result) for result in node.output], scope)
+            facts = self._infer(draft, next(filter(None, node.output), node.op_type), [scope.shapes.get(result) for result in node.output], scope)
         except Invalid as invalid:
             raise Misfit(invalid.why, invalid.fix) from None
         if len(facts) < wanted:
@@ -282,12 +284,17 @@ class NodeReader:
         scope.graph.add(draft)
         return [value or Missing.ABSENT for value in draft.outputs]
 
-    def _infer(self, node: Node, shapes: Sequence[tuple[int, ...] | None], scope: Scope) -> Sequence[Fact]:
+    def _infer(
+        self, node: Node, label: str, shapes: Sequence[tuple[int, ...] | None], scope: Scope
+    ) -> Sequence[Fact]:
         """The type rule; what it needs to know and does not is computed, if it follows from constants."""
 
         def site() -> Site:
             # element types follow from the operator; only the shapes are taken from here
-            return replace(node.site(), results=tuple(TensorType(f32, s) if s is not None else None for s in shapes))
+            results = tuple(TensorType(f32, s) if s is not None else None for s in shapes)
+            return replace(node.site(), results=results, name=name)
+
+        name = self._sizes.take(c_identifier(f"{scope.prefix}{label}"))
 
         try:
             return node.op.infer(site())

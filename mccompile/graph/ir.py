@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dims import Dim
+from ..base.dims import Dim, symbol
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType
 
@@ -61,6 +61,7 @@ class Site:
     outputs: int
     regions: tuple[Graph, ...] = ()
     results: tuple[TensorType | None, ...] = ()
+    name: str = ""  # an identifier of its own; empty where the results are there already
 
     def has(self, index: int) -> bool:
         return index < len(self.facts) and self.facts[index] is not None
@@ -99,6 +100,13 @@ class Site:
                 "make it a constant of the model, or declare the shape (value_info)",
             )
         return type.static_shape
+
+    def size(self, index: int, axis: int, most: int, least: int = 0) -> Dim:
+        """A size of result `index` that follows from data: a symbol of this node's own."""
+        type = self.results[index] if index < len(self.results) else None
+        if not self.name and type is not None and axis < type.rank:
+            return type.shape[axis]
+        return symbol(f"n_{self.name or 'size'}", least, most)
 
     def known(self, index: int, what: str) -> list[Dim]:
         """The same as a flat list, for operands that must be known at compile time."""

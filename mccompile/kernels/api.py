@@ -173,7 +173,7 @@ def supports_types(call: Call, dtypes: Sequence[DType] | None = None) -> str:
         if dtypes is not None and dtype not in dtypes:
             return f"element type {dtype} is not supported"
     for view in (*call.ins, *call.outs):
-        if view.buffer.dtype.is_packed and static(view.offset) * view.buffer.dtype.bits % 8:
+        if view.buffer.dtype.is_packed and view.offset * view.buffer.dtype.bits % 8 != 0:
             return f"a view of {view.buffer.dtype} starts inside a byte"
     return ""
 

@@ -8,39 +8,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.dims import static
+from ..base.dims import Dim, upper
+from ..expr.dims_c import dim_c, factor_c
 from ..program.ir import View
 
 
 @dataclass(frozen=True)
 class Loop:
+    """`extent` is how often it runs, at most that where `size` is known only at run time; `limit` is the C of it."""
+
     counter: str
     extent: int
+    size: Dim = -1
+
+    @property
+    def limit(self) -> str:
+        return str(self.extent) if isinstance(self.size, int) else dim_c(self.size)
+
+    @property
+    def count(self) -> Dim:
+        return self.extent if isinstance(self.size, int) else self.size
 
 
 @dataclass(frozen=True)
 class Nest:
     loops: tuple[Loop, ...]  # outermost first
-    strides: tuple[tuple[int, ...], ...]  # per operand, per loop
+    strides: tuple[tuple[Dim, ...], ...]  # per operand, per loop
     axes: tuple[str, ...]  # C text of the index along each original axis (needs keep_axes for merged ones)
 
     def index(self, operand: int) -> str:
         return index_c(self.strides[operand], [loop.counter for loop in self.loops])
 
 
-def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, prefix: str = "i") -> Nest:
+def nest(shape: Sequence[Dim], views: Sequence[View], keep_axes: bool = False, prefix: str = "i") -> Nest:
     """The loops that visit `shape` in row-major order; neighbouring axes are merged where every view allows it. With
     `keep_axes` nothing is merged, so the position along each axis stays known."""
-    extents: list[int] = []
-    strides: list[list[int]] = [[] for _ in views]
+    extents: list[Dim] = []
+    strides: list[list[Dim]] = [[] for _ in views]
     origin: list[int] = []
     for axis, extent in enumerate(shape):
-        steps = [static(view.strides[axis]) for view in views]
+        steps = [view.strides[axis] for view in views]
         if extent == 1:
             continue
         fits = extents and not keep_axes
         if fits and all(have[-1] == step * extent for have, step in zip(strides, steps, strict=True)):
-            extents[-1] *= extent
+            extents[-1] = extents[-1] * extent
             for have, step in zip(strides, steps, strict=True):
                 have[-1] = step
         else:
@@ -48,7 +60,7 @@ def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, p
             origin.append(axis)
             for have, step in zip(strides, steps, strict=True):
                 have.append(step)
-    loops = tuple(Loop(f"{prefix}{number}", extent) for number, extent in enumerate(extents))
+    loops = tuple(Loop(f"{prefix}{number}", upper(extent), extent) for number, extent in enumerate(extents))
     axes = ["0"] * len(shape)
     for loop, axis in zip(loops, origin, strict=True):
         axes[axis] = loop.counter
@@ -56,20 +68,20 @@ def nest(shape: Sequence[int], views: Sequence[View], keep_axes: bool = False, p
 
 
 def memory_order(view: View) -> tuple[int, ...]:
-    """The axes of a view with static strides, so that elements are visited in the order in which they lie.
+    """The axes of a view, so that elements are visited in the order in which they lie, as far as strides are known.
 
     Kernels whose elements do not depend on each other permute shape and views by it: channels-last stays fast."""
-    return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(static(view.strides[axis]))))
+    return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(upper(view.strides[axis]))))
 
 
-def index_c(strides: Sequence[int], counters: Sequence[str], constant: int = 0) -> str:
+def index_c(strides: Sequence[Dim], counters: Sequence[str], constant: Dim = 0) -> str:
     """`i0 * 36 + i1`: an element index as C text. Counters may be any C expressions; complex ones come in
     parentheses."""
     parts = []
     for stride, counter in zip(strides, counters, strict=True):
         if stride == 0 or counter == "0":
             continue
-        parts.append(counter if stride == 1 else f"{counter} * {stride}")
-    if constant or not parts:
-        parts.append(str(constant))
+        parts.append(counter if stride == 1 else f"{counter} * {factor_c(stride)}")
+    if constant != 0 or not parts:
+        parts.append(dim_c(constant))
     return " + ".join(parts).replace("+ -", "- ")

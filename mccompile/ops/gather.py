@@ -17,6 +17,8 @@ from ..expr.ir import apply, index, literal, operand
 from ..kinds.gather import Gather as GatherKind
 from ..program.ir import View
 from .api import INJECTIVE, OPAQUE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
+from .at_run_time import gathered, static_shape
+from .data_dependent import selected
 from .shapes import fact, show
 
 
@@ -184,18 +186,21 @@ def index_views(to: Lowering, places: View, depth: int, shape: Shape) -> list[Vi
 
 @dataclass(frozen=True)
 class Compress(Operator):
-    """How many elements there are depends on the condition, so it must be a constant."""
+    """How many elements there are depends on the condition."""
 
     name = "Compress"
     versions = (9, 11, 28)
     fusion = OPAQUE
     axis: int | None = None
 
-    def places(self, site: Site) -> list[int]:
+    def places(self, site: Site) -> list[int] | None:
+        """Where the condition is known."""
         x, condition = site.type(0), site.type(1)
         if condition.dtype is not bool_ or condition.rank != 1:
             raise Invalid(f"the condition is {condition}, not a vector of bool")
         dim: Dim = x.count if self.axis is None else x.shape[normal_axis(self.axis, x.rank)]
+        if site.fact(1).constant is None:
+            return None
         chosen = np.flatnonzero(site.constant(1, "the condition"))
         if isinstance(dim, int) and len(chosen) and chosen[-1] >= dim:
             raise Invalid(f"the condition chooses element {chosen[-1]} of {dim}")
@@ -203,16 +208,30 @@ class Compress(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         x, places = site.type(0), self.places(site)
-        if self.axis is None:
-            return [Fact(TensorType(x.dtype, (len(places),)))]
-        axis = normal_axis(self.axis, x.rank)
-        return [Fact(TensorType(x.dtype, (*x.shape[:axis], len(places), *x.shape[axis + 1 :])))]
+        axis = 0 if self.axis is None else normal_axis(self.axis, x.rank)
+        shape: Shape = (x.count,) if self.axis is None else x.shape
+        if places is None:
+            flags, room = static_shape(site.type(1))[0], static_shape(TensorType(x.dtype, shape))[axis]
+            count = site.size(0, axis, min(flags, room))
+        else:
+            count = len(places)
+        return [Fact(TensorType(x.dtype, (*shape[:axis], count, *shape[axis + 1 :])))]
 
     def lower(self, to: Lowering) -> None:
         x, places, type = to.input(0), self.places(to.site), to.type()
         axis = 0 if self.axis is None else normal_axis(self.axis, len(x.shape))
         if self.axis is None:
             x = to.reshape(x, (x.type.count,))
+        if places is None:
+            flags = to.input(1)
+            room = min(flags.type.static_shape[0], x.type.static_shape[axis])
+            if isinstance(type.shape[axis], int):  # there is nothing to choose from
+                to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
+                return
+            found = selected(to, flags.sliced(0, 0, room), type.shape[axis])
+            column = to.reshape(found, tuple(type.shape[axis] if a == axis else 1 for a in range(type.rank)))
+            to.set(0, gathered(to, x, {axis: column.broadcast_to(type.shape)}, type.shape))
+            return
         to.set(0, at_places(to, x, axis, places, type))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..base.dims import Dim, upper
+from ..base.dims import symbols as dim_symbols
 from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
 from ..kernels.registry import Registry
@@ -25,6 +26,7 @@ from ..plan.ir import (
     Function,
     Halt,
     Life,
+    Measured,
     Plan,
     Repeat,
     RowRegion,
@@ -35,7 +37,7 @@ from ..plan.ir import (
 )
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View, reads, walk
+from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Measure, Program, Rows, Stop, View, reads, walk
 from ..targets.api import Target
 from .lives import alone, blocks_of, lives_of
 
@@ -82,6 +84,8 @@ def plan_memory(
         ),
         at_peak=most.names,
         facts_used=tuple(program.facts_used),
+        given=tuple(sorted({s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)})),
+        measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
     )
     verify_plan(plan)
     return plan
@@ -123,6 +127,8 @@ class _Planner:
             return Branch(self.argument("condition", item.condition, False), then, otherwise, item.provenance)
         if isinstance(item, Loop):
             return self.loop(item)
+        if isinstance(item, Measure):
+            return Measured(item.symbol, self.argument("size", item.source, False), item.provenance)
         if isinstance(item, Stop):
             return Halt(item.why, item.provenance, item.status)
         if isinstance(item, Rows):
@@ -131,7 +137,7 @@ class _Planner:
         return self.step(item)
 
     def loop(self, loop: Loop) -> Repeat:
-        trips = loop.trips if isinstance(loop.trips, int) else self.argument("trips", loop.trips, False)
+        trips = self.argument("trips", loop.trips, False) if isinstance(loop.trips, View) else loop.trips
         known = loop.trips if isinstance(loop.trips, int) and loop.condition is None else None
         outside, times = dict(self.pointers), self.times
         swaps = tuple(swap for carry in loop.carries if (swap := self.swap(carry, known)) is not None)
@@ -165,10 +171,10 @@ class _Planner:
         aliased = frozenset(role for a in arguments for b in arguments if _meet(a, b) for role in (a.role, b.role))
         context = kernel.context(call)
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
-        key = (kernel.id, repr(sorted(context.items(), key=lambda pair: pair[0])), types, aliased, call.rows)
+        key = (kernel.id, repr(sorted(context.items(), key=lambda pair: pair[0])), types, aliased, call.rows, _sizes(call))
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
-            self.functions[key] = Function(name, kernel, call, aliased)
+            self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         return Step(call.kind.name, self.functions[key], tuple(arguments), upper(macs) * self.times, call.provenance)
 
@@ -196,6 +202,12 @@ class _Planner:
 
     def tensor(self, name: str, view: View, symbols: Names) -> Tensor:
         return Tensor(name, symbols.take(c_identifier(name)), view.type, self.address(view))
+
+
+def _sizes(call: Call) -> tuple[str, ...]:
+    """Symbols in the sizes and strides of what a call is about."""
+    dims = [dim for view in (*call.ins, *call.outs) for dim in (*view.shape, *view.strides)]
+    return tuple(sorted({symbol.name for dim in dims for symbol in dim_symbols(dim)}))
 
 
 def _meet(a: Argument, b: Argument) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..base.constant import Constant
-from ..base.dims import Dim, upper
+from ..base.dims import Dim, Symbol, Symbolic, upper
 from ..base.provenance import Provenance
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
@@ -46,6 +46,7 @@ class Function:
     kernel: Kernel
     call: Call
     aliased: frozenset[str]  # parameters that may overlap another one: emitted without restrict
+    sizes: tuple[str, ...] = ()  # what it takes besides pointers: sizes that are known only at run time, by name
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Branch:
     """Runs `then` where the bool at `condition` is true, else `otherwise`."""
 
     condition: Argument
-    then: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
-    otherwise: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
+    then: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
+    otherwise: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
     provenance: Provenance
 
 
@@ -94,10 +95,10 @@ class Repeat:
     before a trip."""
 
     counter: str
-    trips: int | Argument
+    trips: int | Symbolic | Argument
     condition: Argument | None
     swaps: tuple[Swap, ...]
-    items: tuple[Step | Branch | Repeat | Halt | RowRegion, ...]
+    items: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
     provenance: Provenance
 
 
@@ -108,6 +109,15 @@ class Halt:
     why: str
     provenance: Provenance
     status: str  # MCC_ERR_<status>
+
+
+@dataclass(frozen=True)
+class Measured:
+    """From here on a size has the value that lies at `source`; outside of its bounds the run ends with an error."""
+
+    symbol: Symbol
+    source: Argument
+    provenance: Provenance
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ class RowRegion:
     provenance: Provenance
 
 
-Item = Step | Branch | Repeat | RowRegion | Halt
+Item = Step | Branch | Repeat | RowRegion | Halt | Measured
 
 
 @dataclass(frozen=True)
@@ -180,6 +190,8 @@ class Plan:
     lives: tuple[Life, ...]
     at_peak: tuple[str, ...]
     facts_used: tuple[str, ...]
+    given: tuple[Symbol, ...] = ()  # sizes that are given before a run
+    measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
 
     def steps(self) -> Iterator[Step]:
         return walk(self.items)

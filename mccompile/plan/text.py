@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
-from .ir import Address, Branch, Halt, Item, Plan, Repeat, RowRegion, Step
+from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
 
 
 def show(plan: Plan) -> str:
@@ -30,7 +30,7 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines += _items(item.otherwise, indent + "  ")
             lines.append(f"{indent}}}")
         elif isinstance(item, Repeat):
-            trips = item.trips if isinstance(item.trips, int) else _address(item.trips.address)
+            trips = _address(item.trips.address) if isinstance(item.trips, Argument) else item.trips
             line = f"{indent}repeat {item.counter} up to {trips}"
             if item.condition is not None:
                 line += f" while {_address(item.condition.address)}"
@@ -38,6 +38,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
                 line += f" swap {swap.now} {_address(swap.first)} with {swap.next} {_address(swap.second)}"
                 line += f" last {_address(swap.last)}"
             lines += [f"{line} {{", *_items(item.items, indent + "  "), f"{indent}}}"]
+        elif isinstance(item, Measured):
+            lines.append(f"{indent}measure {item.symbol} {_address(item.source.address)}")
         elif isinstance(item, Halt):
             lines.append(f"{indent}halt: {item.why}")
         elif isinstance(item, RowRegion):

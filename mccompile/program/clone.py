@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Program, Rows, Stop, View
+from .ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Measure, Program, Rows, Stop, View
 
 
 def clone(program: Program) -> Program:
@@ -29,6 +29,8 @@ def clone(program: Program) -> Program:
             )
         if isinstance(old, Stop):
             return old
+        if isinstance(old, Measure):
+            return Measure(old.symbol, view(old.source), old.provenance)
         if isinstance(old, Loop):
             return Loop(
                 old.counter,

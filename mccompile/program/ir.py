@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..base.constant import Constant
-from ..base.dims import Dim, Symbol, bounds, evaluate, product, static, symbols, upper
+from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
@@ -203,8 +203,8 @@ class If:
     """Runs one of two bodies. Both write the same result buffers."""
 
     condition: View
-    then: list[Call | If | Loop | Stop | Rows]
-    otherwise: list[Call | If | Loop | Stop | Rows]
+    then: list[Call | If | Loop | Stop | Rows | Measure]
+    otherwise: list[Call | If | Loop | Stop | Rows | Measure]
     provenance: Provenance = ()
 
 
@@ -226,10 +226,10 @@ class Loop:
     Addresses in the body may contain the counter."""
 
     counter: Symbol
-    trips: int | View
+    trips: int | Symbolic | View
     carries: list[Carry]
     condition: View | None
-    body: list[Call | If | Loop | Stop | Rows]
+    body: list[Call | If | Loop | Stop | Rows | Measure]
     provenance: Provenance = ()
 
 
@@ -240,6 +240,16 @@ class Stop:
     why: str
     provenance: Provenance = ()
     status: str = "BRANCH"
+
+
+@dataclass(eq=False)
+class Measure:
+    """From here on `symbol` is the number that `source` (one i64) holds; outside of its bounds the run ends with
+    MCC_ERR_SIZE. A program measures a symbol once, before anything that depends on it."""
+
+    symbol: Symbol
+    source: View
+    provenance: Provenance = ()
 
 
 @dataclass(frozen=True)
@@ -273,7 +283,7 @@ class Rows:
     provenance: Provenance = ()
 
 
-Item = Call | If | Loop | Rows | Stop
+Item = Call | If | Loop | Rows | Stop | Measure
 
 
 @dataclass(eq=False)
@@ -316,6 +326,13 @@ def walk(body: Iterable[Item]) -> Iterator[Item]:
             yield from walk(body)
 
 
+def has_run_time_sizes(program: Program) -> bool:
+    """Is some size known only when the model runs?"""
+    return any(isinstance(item, Measure) for item in walk(program.body)) or any(
+        not isinstance(dim, int) for buffer in program.buffers() for dim in buffer.shape
+    )
+
+
 def bodies(item: Item) -> tuple[list[Item], ...]:
     """The lines of a region, in textual order."""
     match item:
@@ -333,6 +350,8 @@ def reads(item: Item) -> tuple[View, ...]:
             return item.ins
         case If():
             return (item.condition,)
+        case Measure():
+            return (item.source,)
         case Stop():
             return ()
         case Rows():
@@ -346,7 +365,7 @@ def writes(item: Item) -> tuple[View, ...]:
     match item:
         case Call():
             return item.outs
-        case If() | Stop():
+        case If() | Stop() | Measure():
             return ()
         case Rows():
             return tuple(view for stage in item.stages for view in stage.call.outs)

@@ -34,6 +34,7 @@ from .ir import (
     If,
     Item,
     Loop,
+    Measure,
     Overlap,
     Program,
     Pull,
@@ -42,6 +43,7 @@ from .ir import (
     Stop,
     Storage,
     View,
+    walk,
 )
 
 
@@ -49,6 +51,7 @@ def show(program: Program) -> str:
     lines = [f"program {json.dumps(program.name)} {{"]
     buffers = program.buffers()
     found = {s for b in buffers for dim in b.shape for s in dims.symbols(dim)}
+    found |= {item.symbol for item in walk(program.body) if isinstance(item, Measure)}
     lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
     lines += [f"  fact {json.dumps(fact)}" for fact in program.facts_used]
     lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
@@ -113,6 +116,9 @@ def _body(body: list[Item], indent: str) -> list[str]:
         if isinstance(item, Stop):
             lines.append(f"{indent}stop {item.status} {json.dumps(item.why)}{_from(item.provenance)}")
             continue
+        if isinstance(item, Measure):
+            lines.append(f"{indent}measure {item.symbol} {_view(item.source)}{_from(item.provenance)}")
+            continue
         if isinstance(item, Rows):
             over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
             lines.append(f"{indent}rows{over}{_from(item.provenance)} {{")
@@ -143,7 +149,7 @@ def _call(item: Call) -> str:
 
 
 def _loop(loop: Loop) -> str:
-    trips = _view(loop.trips) if isinstance(loop.trips, View) else str(loop.trips)
+    trips = _view(loop.trips) if isinstance(loop.trips, View) else write(loop.trips)
     line = f"loop {loop.counter.name} to {loop.counter.high} trips {trips}"
     if loop.condition is not None:
         line += f" while {_view(loop.condition)}"
@@ -280,7 +286,7 @@ class _ProgramReader:
         counter = dims.Symbol(name, 0, reader.integer())
         reader.symbols[name] = dims.symbol(name, 0, counter.high)
         reader.expect("trips")
-        trips = self._view() if reader.at("%") else reader.integer()
+        trips = self._view() if reader.at("%") else reader.dim()
         condition = self._view() if reader.take("while") else None
         carries: list[Carry] = []
         while reader.take("carry"):
@@ -315,6 +321,9 @@ class _ProgramReader:
         if reader.take("stop"):
             status, why = reader.word(), reader.string()
             return Stop(why, self._from(), status)
+        if reader.take("measure"):
+            (symbol,) = dims.symbols(reader.symbols[reader.word()])
+            return Measure(symbol, self._view(), self._from())
         if reader.take("rows"):
             return self._rows()
         return self._call()

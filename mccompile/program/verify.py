@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Program, Rows, Stop, View, reads
+from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Measure, Program, Rows, Stop, View, reads
 
 
 def verify(program: Program, after: str = "") -> None:
@@ -61,6 +61,8 @@ class _Checker:
                 self.loop(item, written)
             elif isinstance(item, Rows):
                 self.rows(item, written)
+            elif isinstance(item, Measure):
+                self.read(item.source, written, f"size {item.symbol}")
             elif isinstance(item, Call):
                 self.call(item, written)
 

@@ -5,6 +5,8 @@
  *     #define MCC_HOST_PREFIX kws
  *     #define MCC_HOST_INPUTS(MCC_HOST_EACH) MCC_HOST_EACH(mfcc)
  *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
+ *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
+ *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
  */
 #include "mcc_host_model.h"
 
@@ -23,6 +25,8 @@ int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weig
 int mcc_host_run(void *model);
 void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
+int mcc_host_resize(void *model, const ptrdiff_t *sizes);
+void mcc_host_output_shape(const void *model, int index, size_t *shape);
 const char *mcc_host_status_text(int status);
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
@@ -57,6 +61,26 @@ const void *mcc_host_output(const void *model, int index)
     (void)m;
     (void)index;
     return NULL;
+}
+
+int mcc_host_resize(void *model, const ptrdiff_t *sizes)
+{
+    mcc_host_model *const m = (mcc_host_model *)model;
+    (void)m;
+    (void)sizes;
+    return (int)MCC_HOST_RESIZE(m, sizes);
+}
+
+void mcc_host_output_shape(const void *model, int index, size_t *shape)
+{
+    const mcc_host_model *const m = (const mcc_host_model *)model;
+#define MCC_HOST_ONE_SHAPE(position, symbol)                                                                           \
+    if (index == position) MCC_HOST_NAME(MCC_HOST_JOIN(_output_, MCC_HOST_PASTE(symbol, _shape)))(m, shape);
+    MCC_HOST_SHAPES(MCC_HOST_ONE_SHAPE)
+#undef MCC_HOST_ONE_SHAPE
+    (void)m;
+    (void)index;
+    (void)shape;
 }
 
 const char *mcc_host_status_text(int status) { return mcc_status_text((mcc_status)status); }

@@ -36,6 +36,8 @@ int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weig
 int mcc_host_run(void *model);
 void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
+int mcc_host_resize(void *model, const ptrdiff_t *sizes);
+void mcc_host_output_shape(const void *model, int index, size_t *shape);
 const char *mcc_host_status_text(int status);
 """
 
@@ -47,8 +49,16 @@ class Tensor:
     name: str
     symbol: str
     dtype: DType
-    shape: tuple[int, ...]
-    nbytes: int
+    shape: tuple[int | str, ...]  # names of sizes that are known only at run time, or what follows from them
+    nbytes: int  # at most
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self.shape)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -63,6 +73,7 @@ class Report:
     arena_align: int
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
+    given: tuple[str, ...] = ()  # sizes that a run is told
 
 
 class Model:
@@ -111,6 +122,10 @@ class Model:
         if poison is not None:
             self._init(poison)
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
+        if self.report.given:
+            sizes = _given_sizes(self.report, inputs)
+            status = c.mcc_host_resize(model, ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given]))
+            self._check_status("resize", status)
         for index, tensor in enumerate(self.report.inputs):
             content = to_bytes(inputs[tensor.name], tensor.dtype)
             ffi.memmove(self._tensor_pointer(tensor, c.mcc_host_input(model, index)), content, len(content))
@@ -119,7 +134,9 @@ class Model:
         results = {}
         for index, tensor in enumerate(self.report.outputs):
             pointer = self._tensor_pointer(tensor, c.mcc_host_output(model, index))
-            results[tensor.name] = from_bytes(bytes(ffi.buffer(pointer, tensor.nbytes)), tensor.dtype, tensor.shape)
+            shape = self._shape(index, tensor)
+            content = bytes(ffi.buffer(pointer, tensor.dtype.nbytes(prod(shape))))
+            results[tensor.name] = from_bytes(content, tensor.dtype, shape)
         return results
 
     def time(self, inputs: Mapping[str, np.ndarray], runs: int) -> list[float]:
@@ -139,6 +156,14 @@ class Model:
             seconds.append(time.perf_counter() - start)
             self._check_status("run", status)
         return seconds
+
+    def _shape(self, index: int, tensor: Tensor) -> tuple[int, ...]:
+        """The true shape of an output."""
+        if tensor.is_static:
+            return tensor.static_shape
+        found = self._library.ffi.new("size_t[]", len(tensor.shape))
+        self._library.functions.mcc_host_output_shape(self._pointer(self._struct), index, found)
+        return tuple(int(size) for size in found)
 
     def _init(self, poison: int) -> None:
         self._arena.bytes[:] = poison
@@ -198,12 +223,27 @@ def check_inputs(report: Report, inputs: Mapping[str, np.ndarray]) -> None:
         given = inputs.get(name)
         if given is None:
             problems.append(Problem(f"input {name!r} is missing", where=report.prefix, fix=f"give it as {tensor}"))
-        elif given.shape != tensor.shape or given.dtype != tensor.dtype.numpy:
+        elif not _fits(given.shape, tensor.shape) or given.dtype != tensor.dtype.numpy:
             shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
             problems.append(
                 Problem(f"input {name!r} does not fit", where=report.prefix, why=shown, fix=f"give {tensor}")
             )
     raise_all(WrongUse, problems)
+
+
+def _fits(given: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
+    return len(given) == len(shape) and all(isinstance(b, str) or a == b for a, b in zip(given, shape, strict=True))
+
+
+def _given_sizes(report: Report, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Sizes by name, as the inputs have them."""
+    sizes: dict[str, int] = {}
+    for tensor in report.inputs:
+        for size, name in zip(inputs[tensor.name].shape, tensor.shape, strict=True):
+            if isinstance(name, str) and sizes.setdefault(name, size) != size:
+                why = f"{name} is {sizes[name]} and {size}"
+                raise WrongUse(Problem(f"input {tensor.name!r} does not fit the others", report.prefix, why))
+    return sizes
 
 
 class _Guarded:
@@ -264,6 +304,7 @@ def read_report(folder: Path) -> Report:
             arena_align=int(content["arena_align"]),
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
+            given=tuple(str(size["name"]) for size in content.get("sizes", []) if size["given"]),
         )
     except OSError as error:
         raise _bad_folder(folder, f"report.json: {error.strerror}") from error
@@ -279,10 +320,10 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
         name=str(entry["name"]),
         symbol=str(entry["symbol"]),
         dtype=dtype,
-        shape=tuple(int(size) for size in entry["shape"]),
+        shape=tuple(size if isinstance(size, str) else int(size) for size in entry["shape"]),
         nbytes=int(entry["bytes"]),
     )
-    if tensor.nbytes != dtype.nbytes(prod(tensor.shape)):
+    if tensor.is_static and tensor.nbytes != dtype.nbytes(prod(tensor.static_shape)):
         raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
     return tensor
 
@@ -298,11 +339,17 @@ def refuse_strings(report: Report) -> None:
 def _host_model_header(report: Report) -> str:
     inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs)
     outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs)
+    shaped = ((n, t.symbol) for n, t in enumerate(report.outputs) if not t.is_static)
+    shapes = " ".join(f"MCC_HOST_EACH({n}, {symbol})" for n, symbol in shaped)
+    sizes = ", ".join(f"(mcc_index)(n)[{n}]" for n in range(len(report.given)))
+    resize = f"{report.prefix}_resize(m, {sizes})" if sizes else "MCC_OK"
     return (
         f'#include "{report.prefix}.h"\n'
         f"#define MCC_HOST_PREFIX {report.prefix}\n"
         f"#define MCC_HOST_INPUTS(MCC_HOST_EACH) {inputs}\n"
         f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
+        f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"
+        f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
     )
 
 

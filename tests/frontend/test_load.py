@@ -82,13 +82,13 @@ def test_a_dimension_may_be_fixed_for_all_inputs_by_name() -> None:
 
 def test_a_dimension_with_a_range_is_a_symbol() -> None:
     graph = graph_of("g (float[batch,3] x) => (float[batch,3] y) { y = Relu(x) }", dims={"batch": (1, 8)})
-    assert lines(graph)[:2] == ["dim batch in 1..8", "input %x: f32[batch,3]"]
+    assert lines(graph)[:2] == ["dim n_batch in 1..8", "input %x: f32[n_batch,3]"]
 
 
 def test_a_shape_may_name_dimensions_of_its_own() -> None:
     text = "g (float[?,?] x) => (float[a,b] y) { y = Relu(x) }"
     graph = graph_of(text, shapes={"x": ("N", 3)}, dims={"N": (1, 4)})
-    assert str(graph.outputs[0].type) == "f32[N,3]"
+    assert str(graph.outputs[0].type) == "f32[n_N,3]"
 
 
 def test_absent_operands_are_absent() -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from ...memory.interval import lower_bound
 from ...program.clone import clone
-from ...program.ir import Program, walk
+from ...program.ir import Program, has_run_time_sizes, walk
 from ..api import Context
 from ..holes import fill, holes
 from ..in_place import write_in_place
@@ -38,7 +38,7 @@ class Choice:
 
 
 def bind_storage(program: Program, context: Context) -> None:
-    if any(not isinstance(d, int) for b in program.buffers() for d in b.shape):
+    if has_run_time_sizes(program):
         return  # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
     _bind(program, context, best_choice(program, context))
 

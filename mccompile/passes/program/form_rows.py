@@ -27,6 +27,7 @@ from ...program.ir import (
     Stage,
     Storage,
     View,
+    has_run_time_sizes,
     reads,
     root,
     scratches,
@@ -43,7 +44,7 @@ STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 
 def form_rows(program: Program, context: Context) -> None:
-    if not context.rows or any(not isinstance(d, int) for b in program.buffers() for d in b.shape):
+    if not context.rows or has_run_time_sizes(program):
         return
     calls = row_calls(program, context)
     if not any(calls):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...kernels.api import Needs
 from ...memory.order import Node, Tensor, best_order
-from ...program.ir import CONSTANT, INPUT, Buffer, Call, Item, Program, View, reads, root, walk, writes
+from ...program.ir import CONSTANT, INPUT, Buffer, Call, Item, Measure, Program, View, reads, root, walk, writes
 from ...program.relocate import disjoint
 from ..api import Context
 
@@ -16,6 +16,8 @@ from ..api import Context
 def order_calls(program: Program, context: Context) -> None:
     if any(buffer.overlap and not buffer.overlap.part for buffer in program.buffers()):
         return  # what is written over what is decided for this order
+    if any(isinstance(item, Measure) for item in walk(program.body)):
+        return  # what depends on a size that is measured comes after it
     nodes, tensors = _model(program, context)
     program.body = [program.body[number] for number in best_order(nodes, tensors)]
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...base.dims import Dim, Symbol, symbol, upper
 from ...base.dtypes import u8
 from ...base.errors import Problem, UnsupportedModel, raise_all
 from ...base.names import Names
 from ...base.provenance import show
-from ...expr.ir import operand
+from ...expr.ir import Index, operand
+from ...expr.ir import walk as expr_walk
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
+from ...kinds.api import Box
 from ...kinds.map import Map
-from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
 from ...targets.api import Target
 from ..api import Context
 
@@ -34,6 +37,7 @@ class _Select:
     def __init__(self, registry: Registry, target: Target, names: Names) -> None:
         self.registry, self.target, self.names = registry, target, names
         self.problems: list[Problem] = []
+        self.slices = 0
 
     def body(self, body: list[Item]) -> None:
         result: list[Item] = []
@@ -43,9 +47,19 @@ class _Select:
                     self.body(inner)
                 result.append(item)
             else:
-                before, after = self.call(item)
-                result += [*before, item, *after]
+                result += self.items(item)
         body[:] = result
+
+    def items(self, call: Call) -> list[Item]:
+        """The call with its copies; in a loop over slices, where no kernel takes sizes known only at run time."""
+        if not self.registry.choose(call, self.target).candidates:
+            loop = over_slices(call, f"slice{self.slices}")
+            if loop is not None:
+                self.slices += 1
+                self.body(loop.body)
+                return [loop]
+        before, after = self.call(call)
+        return [*before, call, *after]
 
     def call(self, call: Call) -> tuple[list[Call], list[Call]]:
         """Chooses for one call; gives the copies to run before and after it."""
@@ -115,3 +129,45 @@ def _is_aligned(view: View, align: int) -> bool:
     return view.buffer.role == CONSTANT or (
         isinstance(offset, int) and offset * view.buffer.dtype.bits // 8 % align == 0
     )
+
+
+def over_slices(call: Call, name: str) -> Loop | None:
+    """The call for one position at a time along an axis whose size is known only at run time, if each position of the
+    results needs only that position of the operands."""
+    for axis, dim in enumerate(call.outs[0].shape):
+        if isinstance(dim, int) or any(len(out.shape) <= axis or out.shape[axis] != dim for out in call.outs):
+            continue
+        counter = Symbol(name, 0, upper(dim) - 1)
+        position = symbol(name, 0, upper(dim) - 1)
+        expressions = [node for expr in call.kind.expressions() for node in expr_walk(expr)]
+        if any(isinstance(node, Index) and node.axis == axis for node in expressions):
+            continue
+        box = tuple((position, position + 1) if a == axis else (0, d) for a, d in enumerate(call.outs[0].shape))
+        boxes = call.kind.access([v.shape for v in call.ins], [v.shape for v in call.outs], box)
+        ins = [_slice(view, needed, position) for view, needed in zip(call.ins, boxes, strict=True)]
+        found = [view for view in ins if view is not None]
+        if len(found) != len(ins):
+            continue
+        outs = tuple(_at(view, axis, position) for view in call.outs)
+        inner = replace(call, ins=tuple(found), outs=outs)
+        if not call.kind.check([v.type for v in found], [v.type for v in outs]):
+            return Loop(counter, dim, [], None, [inner], call.provenance)
+    return None
+
+
+def _slice(view: View, box: Box, position: Dim) -> View | None:
+    """What one position needs of an operand; None where that is neither all of an axis nor just the position."""
+    for axis, (low, high) in enumerate(box):
+        if (low, high) == (position, position + 1) and view.shape[axis] != 1:
+            view = _at(view, axis, position)
+        elif (low, high) != (0, view.shape[axis]):
+            return None
+    return view
+
+
+def _at(view: View, axis: int, position: Dim) -> View:
+    """One position of an axis; where its stride is not known, it does not matter any more."""
+    found = view.sliced(axis, position, 1)
+    if isinstance(found.strides[axis], int):
+        return found
+    return replace(found, strides=(*found.strides[:axis], 1, *found.strides[axis + 1 :]))

@@ -1,0 +1,58 @@
+"""non_max_suppression in portable C: the best box that is left, again and again, kept unless a kept one covers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32, i64
+from mccompile.base.tensor import TensorType
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.loops import index_c
+from mccompile.kinds.non_max_suppression import NonMaxSuppression
+
+
+class GreedyBoxes(Kernel):
+    kind = NonMaxSuppression
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        # every box is kept, so that all of the result is written; tests/ops/test_data_dependent.py has others
+        scalar, boxes, scores = TensorType(f32, ()), TensorType(f32, (2, 5, 4)), TensorType(f32, (2, 3, 5))
+        ins = (boxes, scores, TensorType(i64, ()), scalar, scalar)
+        outs = (TensorType(i64, (30, 3)), TensorType(i64, (1,)))
+        ranges = {2: (9.0, 9.0), 3: (1.0, 1.0), 4: (-9.0, -9.0)}
+        return [
+            Case("corners", NonMaxSuppression(), ins, outs, ranges=ranges),
+            Case("centers", NonMaxSuppression(True, False), ins[:4], outs, ranges=ranges),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call)
+        return No(reason) if reason else Needs(dense_outs=frozenset({0, 1}))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        batches, classes, boxes = call.ins[1].type.static_shape
+        return Cost(batches * classes * boxes * boxes * 2e-9, code=700)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, NonMaxSuppression)
+        boxes, scores = call.ins[:2]
+        batches, classes, count = (static(dim) for dim in scores.shape)
+
+        def corner(box: str, number: int) -> str:
+            return f"boxes[{index_c(boxes.strides, ['n', box, str(number)])}]"
+
+        return {
+            "batches": batches,
+            "classes": classes,
+            "count": count,
+            "score": lambda box: f"scores[{index_c(scores.strides, ['n', 'c', box])}]",
+            "corner": corner,
+            "centered": call.kind.centered,
+            "thresholded": call.kind.thresholded,
+        }
+
+    def label(self, call: Call) -> str:
+        return "non_max_suppression"

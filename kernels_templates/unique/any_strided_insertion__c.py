@@ -1,0 +1,60 @@
+"""unique in portable C: each row is compared with the distinct ones found so far, which are kept in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f32, f64, i64
+from mccompile.base.tensor import TensorType
+from mccompile.expr.scalar_c import load_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.loops import index_c
+from mccompile.kinds.unique import Unique
+
+
+class UniqueInsertion(Kernel):
+    kind = Unique
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        # random rows all differ, so that all of the results is written; tests/ops/test_data_dependent.py has others
+        def case(name: str, kind: Unique, dtype: DType, shape: tuple[int, int], **options: Any) -> Case:
+            each = TensorType(i64, shape[:1])
+            return Case(
+                name, kind, (TensorType(dtype, shape),), (each, each, each, TensorType(i64, (1,))), **options
+            )
+
+        return [
+            case("ascending", Unique(), f32, (9, 3)),
+            case("as_they_come", Unique(False), f64, (5, 2), permute={0: (1, 0)}),
+            case("one", Unique(), f32, (1, 1)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs(dense_outs=frozenset(range(4)))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        rows = static(call.ins[0].shape[0])
+        return Cost(rows * rows * static(call.ins[0].shape[1]) * 1e-9, code=300)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        assert isinstance(call.kind, Unique)
+        x = call.ins[0]
+        dtype = x.buffer.dtype
+        rows, columns = x.type.static_shape
+
+        def element(row: str) -> str:
+            return load_c(dtype, "x", index_c(x.strides, [row, "k"]))
+
+        return {
+            "rows": rows,
+            "columns": columns,
+            "type": dtype.compute_c,
+            "a": element("i"),
+            "b": element("(mcc_index)y0[j]"),
+            "is_float": dtype.is_float,
+            "ascending": call.kind.ascending,
+        }

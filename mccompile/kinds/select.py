@@ -1,0 +1,27 @@
+"""select: the positions of the true elements of a vector of bools, in order, and how many there are.
+
+Result 0 holds the positions (i64, with room for all; behind the last of them nothing is written), result 1 the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dtypes import bool_, i64
+from ..base.tensor import TensorType
+from .api import Kind
+
+
+@dataclass(frozen=True)
+class Select(Kind):
+    name: ClassVar[str] = "select"
+    roles: ClassVar[tuple[str, ...]] = ("x",)
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) != 1 or ins[0].dtype is not bool_ or ins[0].rank != 1:
+            return "a select has one vector of bools"
+        if tuple(outs) != (TensorType(i64, ins[0].shape), TensorType(i64, (1,))):
+            return f"the results {[str(out) for out in outs]} are not positions in {ins[0]} and their count"
+        return ""

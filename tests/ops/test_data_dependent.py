@@ -1,0 +1,93 @@
+"""Results whose size follows from data, or is given before a run: true sizes are reported, later operators follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto, numpy_helper, parser
+
+from mccompile import backend
+from mccompile.base.errors import CheckFailed
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]> '
+STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+
+
+def model(text: str, **weights: np.ndarray) -> ModelProto:
+    made = parser.parse_model(HEAD + text)
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    return made
+
+
+def check(made: ModelProto, *runs: dict[str, np.ndarray], **options: object) -> None:
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    rep = backend.prepare(made, flags=STRICT, **options)
+    for feed in runs:
+        for got, want in zip(rep.run(feed), session.run(None, feed), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+            assert got.dtype == want.dtype
+
+
+def test_nonzero_from_none_to_all() -> None:
+    made = model("g (float[2,3] x) => (int64[2,n] y) { y = NonZero(x) }")
+    some = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
+    check(made, {"x": some}, {"x": np.zeros((2, 3), np.float32)}, {"x": np.ones((2, 3), np.float32)})
+
+
+def test_operators_after_a_measured_size() -> None:
+    made = model(
+        "g (float[4,3] x, bool[4] c) => (float[n,3] y, float[m,2] z)"
+        "{ a = Compress<axis=0>(x, c) b = Relu(a) d = Concat<axis=0>(b, x, a) y = Add(d, s) z = MatMul(a, w) }",
+        s=np.array([1, 2, 3], np.float32),
+        w=np.arange(6, dtype=np.float32).reshape(3, 2),
+    )
+    x = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
+    for flags in ([1, 0, 1, 1], [0, 0, 1, 0]):
+        check(made, {"x": x, "c": np.array(flags, bool)})
+
+
+@pytest.mark.parametrize("sorted_", [0, 1])
+def test_unique(sorted_: int) -> None:
+    results = "(float[n] y, int64[n] a, int64[12] b, int64[n] c)"
+    made = model(f"g (float[3,4] x) => {results} {{ y, a, b, c = Unique<sorted={sorted_}>(x) }}")
+    x = np.array([[3, 1, 3, 2], [2, 2, -1, 3], [1, 0, 0, 0]], np.float32)
+    check(made, {"x": x}, {"x": np.zeros((3, 4), np.float32)})
+
+
+def test_non_max_suppression() -> None:
+    made = model(
+        "g (float[1,6,4] b, float[1,2,6] s, int64[1] k, float[1] o, float[1] t) => (int64[n,3] y)"
+        "{ y = NonMaxSuppression(b, s, k, o, t) }"
+    )
+    random = np.random.default_rng(1)
+    boxes, scores = (random.random(shape, np.float32) for shape in ((1, 6, 4), (1, 2, 6)))
+    for most, overlap, threshold in ((3, 0.2, 0.1), (9, 0.9, 0.0), (2, 0.0, 2.0)):
+        scalars = {"o": np.array([overlap], np.float32), "t": np.array([threshold], np.float32)}
+        check(made, {"b": boxes, "s": scores, "k": np.array([most], np.int64), **scalars})
+
+
+def test_sizes_given_before_a_run() -> None:
+    made = model(
+        "g (float[batch,3] x) => (float[batch,2] y, float[batch,3] z) { z = Sigmoid(x) a = Gemm(z, w) y = Relu(a) }",
+        w=np.arange(6, dtype=np.float32).reshape(3, 2) - 3,
+    )
+    random = np.random.default_rng(2)
+    inputs = [{"x": random.standard_normal((size, 3)).astype(np.float32)} for size in (8, 1, 5)]
+    check(made, *inputs, dims={"batch": (1, 8)})
+    rep = backend.prepare(made, dims={"batch": (1, 8)})
+    for size in (0, 9):
+        with pytest.raises(CheckFailed, match="outside the bounds"):
+            rep.run({"x": np.zeros((size, 3), np.float32)})
+
+
+def test_pictures_of_a_batch_that_is_not_fixed() -> None:
+    random = np.random.default_rng(3)
+    made = model(
+        "g (float[batch,3,7,7] x) => (float[batch,4] y)"
+        "{ a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) c = MaxPool<kernel_shape=[2,2]>(b) d = GlobalAveragePool(c)"
+        " y = Flatten(d) }",
+        w=random.standard_normal((4, 3, 3, 3)).astype(np.float32),
+    )
+    inputs = [{"x": random.standard_normal((size, 3, 7, 7)).astype(np.float32)} for size in (3, 1)]
+    check(made, *inputs, dims={"batch": (1, 3)})
