@@ -1,8 +1,8 @@
 """What the planners and the row-wise execution reach over a folder of models: `python -m benchmarks.memory ZOO`.
 
 Prints the table of docs/memory.md in Markdown; `--write` puts it there. Bytes of the arena for target generic: the
-sum of all buffers; each planner on the same blocks; the lower bound (no planner can do with less); then with chains of calls
-run row by row.
+sum of all buffers; each planner on the same blocks; the lower bound (no planner can do with less); then with chains
+of calls run row by row.
 """
 
 from __future__ import annotations

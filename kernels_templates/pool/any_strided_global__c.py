@@ -122,7 +122,7 @@ class Global(Kernel):
             "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
             "sum_at": sum_at("lane"),
             "sum_ats": [sum_at(str(lane)) for lane in range(lanes)],
-            "in_turn": not sum_type.is_float or kind.algorithm == "max" or product(x.shape[2:]) <= LONG,
+            "in_turn": not sum_type.is_float or kind.algorithm == "max" or static(product(x.shape[2:])) <= LONG,
             "lines": lines,
             "store": store_c(y.buffer.dtype, "y", at(y), value),
         }

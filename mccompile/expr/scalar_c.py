@@ -98,7 +98,8 @@ def cast_c(text: str, source: DType, target: DType, saturate: bool = True) -> st
         suffix = "_sat" if saturate and target.bits == 8 and target.name.startswith(("f8e4", "f8e5")) else ""
         if source is bool_ or source.is_integer or source.compute_c == "double":
             kind = "f64" if source.compute_c == "double" or source.bits >= 32 else "f32"
-            return f"mcc_{target}_to_f32(mcc_{kind}_to_{target}{suffix}(({'double' if kind == 'f64' else 'float'})({text})))"
+            c = "double" if kind == "f64" else "float"
+            return f"mcc_{target}_to_f32(mcc_{kind}_to_{target}{suffix}(({c})({text})))"
         return f"mcc_{target}_to_f32(mcc_f32_to_{target}{suffix}({text}))"
     if source.is_float and target.is_packed:
         return _wrap_packed(f"mcc_{'f64' if source.compute_c == 'double' else 'f32'}_to_i32({text})", target)

@@ -8,8 +8,8 @@ gru z, r, h; lstm i, o, f, c):
 and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions,
 gates*hidden, hidden]; then, where `uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch,
 hidden], peepholes [directions, 3*hidden], lengths [batch]. Results, where `gives` names them: y [time, directions,
-batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives zeros, and its last state is the one at
-its end.
+batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives zeros, and its last state is
+the one at its end.
 """
 
 from __future__ import annotations

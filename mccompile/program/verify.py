@@ -80,7 +80,7 @@ class _Checker:
     def rows(self, region: Rows, written: set[Buffer]) -> None:
         """A region of rows: stages after those that they pull, each pulled once but the last."""
         pulled: set[int] = set()
-        for number, stage in enumerate(region.stages):
+        for stage in region.stages:
             what = f"{stage.call.kind.name} from {stage.call.provenance}"
             if stage.call.rows is None:
                 self.problems.append(f"{what} does not run row by row")

@@ -133,7 +133,8 @@ def test_qgemm_to_integers_and_to_floats(trans: int) -> None:
 
 def test_fused_operators() -> None:
     for activation, params in (("Relu", []), ("LeakyRelu", [0.2]), ("Clip", [-0.1, 0.3]), ("HardSigmoid", [0.2, 0.5])):
-        more: dict[str, Any] = {"activation": activation, "pads": [1, 1, 1, 1]} | ({"activation_params": params} if params else {})
+        more: dict[str, Any] = {"activation": activation, "pads": [1, 1, 1, 1]}
+        more |= {"activation_params": params} if params else {}
         agrees("FusedConv", f(1, 2, 5, 5), f(3, 2, 3, 3), f(3), **more)
     agrees("FusedMatMul", f(2, 5, 4), f(2, 3, 5), transA=1, transB=1, alpha=0.25)
     agrees("FusedGemm", f(4, 5), f(3, 5), f(3), transB=1, activation="Relu")
