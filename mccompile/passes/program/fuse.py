@@ -18,6 +18,7 @@ shape the fused call runs. Where strides cannot say it, nothing is fused.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ...base.dims import upper
@@ -45,14 +46,15 @@ COSTLY = frozenset({
 
 def fuse(program: Program, context: Context) -> None:
     """Runs until nothing can be fused any more; each fusion removes one call."""
-    work = _Fuse(program)
+    work = _Fuse(program, vectors=any(isa != "c" for isa in context.target.isas))
     work.body(program.body)
     if work.recompute(program.body):
         work.body(program.body)
 
 
 class _Fuse:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, vectors: bool) -> None:
+        self.vectors = vectors  # has the target kernels that compute maps, but not reductions, in vectors?
         self.names = Names()
         for buffer in program.buffers():
             self.names.take(buffer.name)
@@ -98,7 +100,7 @@ class _Fuse:
             buffer = producer.outs[0].buffer
             if self.readers.get(buffer) != 1 or buffer.role != TEMPORARY:
                 continue
-            fused = _compose(producer, call)
+            fused = self.compose(producer, call)
             if fused is not None:
                 self.count(producer, -1)
                 self.count(call, -1)
@@ -106,6 +108,11 @@ class _Fuse:
                 done[position] = None
                 return fused
         return None
+
+    def compose(self, producer: Call, consumer: Call) -> Call | None:
+        if self.vectors and isinstance(consumer.kind, Reduce) and _is_costly(producer.kind.expressions()):
+            return None
+        return _compose(producer, consumer)
 
     def recompute(self, body: list[Item]) -> bool:
         """Gives every reader of a cheap map a map of its own, where all of them can take it in."""
@@ -126,7 +133,7 @@ class _Fuse:
             result += [*copies.pop(item, []), item]
             buffer, takers = item.outs[0].buffer, readers.get(item.outs[0].buffer, [])
             everybody = len(takers) == self.readers.get(buffer) and len(takers) > 1
-            if not everybody or not _is_cheap(item) or not all(_compose(item, taker) for taker in takers):
+            if not everybody or not _is_cheap(item) or not all(self.compose(item, taker) for taker in takers):
                 continue
             result.pop()
             self.count(item, -1)
@@ -147,13 +154,17 @@ def _is_cheap(call: Call) -> bool:
     """A map worth computing several times instead of keeping its result."""
     if not isinstance(call.kind, Map) or call.outs[0].buffer.role != TEMPORARY or not _fills(call.outs[0]):
         return False
-    nodes = list(walk(call.kind.expr))
-    if len(nodes) > CHEAP_NODES or any(isinstance(node, Apply) and node.function in COSTLY for node in nodes):
+    if sum(1 for _ in walk(call.kind.expr)) > CHEAP_NODES or _is_costly([call.kind.expr]):
         return False
     read = {view.buffer: upper(view.type.count) for view in call.ins if view.buffer.role != CONSTANT}
     sizes = (min(count, upper(b.type.count)) * b.dtype.bits for b, count in read.items())
     out = call.outs[0]
     return sum(sizes) <= upper(out.type.count) * out.buffer.dtype.bits
+
+
+def _is_costly(expressions: Iterable[Expr]) -> bool:
+    nodes = (node for expr in expressions for node in walk(expr))
+    return any(isinstance(node, Apply) and node.function in COSTLY for node in nodes)
 
 
 def _compose(producer: Call, consumer: Call) -> Call | None:

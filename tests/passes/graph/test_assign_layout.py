@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +108,33 @@ def test_transposes_of_the_model_cancel(context: Context) -> None:
     transposes = [type(node.op) for node in graph.nodes if isinstance(node.op, Transpose)]
     assert transposes == [TransposeInMemory, Transpose]  # one in memory, which the convolution writes, and its view
     assert len(list(program.calls())) == 2
+
+
+def test_a_chain_stays_channels_last(check: Any) -> None:
+    """One transpose in memory, for the first convolution to write, and views."""
+    check(
+        assign_layout,
+        """
+        input %x: f32[1,2,4,4]
+        const %w: f32[2,2,1,1] = #w
+        %a: f32[1,2,4,4] = Conv(%x, %w) from "a"
+        %r: f32[1,2,4,4] = Relu(%a) from "r"
+        %y: f32[1,2,4,4] = Conv(%r, %w) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[1,2,4,4]
+        const %w: f32[2,2,1,1] = #w
+        %a: f32[1,2,4,4] = Conv(%x, %w) from "a"
+        %"a/last": f32[1,4,4,2] = mccompile.TransposeInMemory(%a) {perm=(0, 2, 3, 1)} from "a"
+        %"a/first": f32[1,2,4,4] = Transpose(%"a/last") {perm=(0, 3, 1, 2)} from "a"
+        %"r/last": f32[1,4,4,2] = Relu(%"a/last") from "r"
+        %"r/first": f32[1,2,4,4] = Transpose(%"r/last") {perm=(0, 3, 1, 2)} from "r"
+        %y: f32[1,2,4,4] = Conv(%"r/first", %w) from "y"
+        output %y
+        """,
+        w=np.ones((2, 2, 1, 1), np.float32),
+    )
 
 
 CONTEXT = Context(targets.load("generic"), Registry.load(()))

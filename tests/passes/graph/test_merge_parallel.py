@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,33 @@ def test_what_is_no_sum_over_one_input_stays(body: str, context: Context) -> Non
     graph = graph_of(body)
     before = [node.op.name for node in graph.nodes]
     assert merged(graph, context) == before
+
+
+def test_the_smaller_kernel_is_enlarged(check: Any) -> None:
+    check(
+        merge_parallel,
+        """
+        input %x: f32[1,1,4]
+        const %three: f32[1,1,3] = #three
+        const %one: f32[1,1,1] = #one
+        const %b: f32[1] = #b
+        %a: f32[1,1,4] = Conv(%x, %three) {pads=(1, 1)} from "a"
+        %c: f32[1,1,4] = Conv(%x, %one, %b) from "c"
+        %y: f32[1,1,4] = Add(%a, %c) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[1,1,4]
+        const %"y/weights": f32[1,1,3] = #sum
+        const %"y/bias": f32[1] = #b
+        %y: f32[1,1,4] = Conv(%x, %"y/weights", %"y/bias") {ATTRIBUTES} from "c", "a", "y"
+        output %y
+        """.replace("ATTRIBUTES", "dilations=(1,), pads=(1, 1), strides=(1,)"),
+        three=np.array([[[1, 2, 3]]], np.float32),
+        one=np.array([[[10]]], np.float32),
+        b=np.array([5], np.float32),
+        sum=np.array([[[1, 12, 3]]], np.float32),
+    )
 
 
 def test_few_results_each_are_computed_together(context: Context) -> None:

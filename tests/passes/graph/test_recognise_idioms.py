@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,6 +150,42 @@ def test_every_other_channel_is_a_slice(context: Context) -> None:
     array = np.arange(192, dtype=np.float32).reshape(2, 6, 4, 4)
     assert operators(graph, context) == "Slice Slice Sub"
     np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], array[:, 0::2] - array[:, 1::2])
+
+
+def test_a_normalization_takes_its_scale_and_bias(check: Any) -> None:
+    check(
+        recognise_idioms,
+        """
+        input %x: f32[2,8]
+        const %axes: i64[1] = #axes
+        const %two: f32[] = #two
+        const %eps: f32[] = #eps
+        const %gamma: f32[8] = #gamma
+        %m: f32[2,1] = ReduceMean(%x, %axes) from "m"
+        %d: f32[2,8] = Sub(%x, %m) from "d"
+        %q: f32[2,8] = Pow(%d, %two) from "q"
+        %v: f32[2,1] = ReduceMean(%q, %axes) from "v"
+        %e: f32[2,1] = Add(%v, %eps) from "e"
+        %s: f32[2,1] = Sqrt(%e) from "s"
+        %n: f32[2,8] = Div(%d, %s) from "n"
+        %k: f32[2,8] = Mul(%n, %gamma) from "k"
+        %y: f32[2,8] = Add(%k, %gamma) from "y"
+        output %y
+        """,
+        """
+        fact "eps is 0.0009765625"
+        fact "two is 2"
+        fact "n/ones is 1"
+        input %x: f32[2,8]
+        const %gamma: f32[8] = #gamma
+        %y: f32[2,8] = LayerNormalization(%x, %gamma, %gamma) {axis=1, epsilon=0.0009765625} from PROVENANCE
+        output %y
+        """.replace("PROVENANCE", '"m", "d", "q", "v", "e", "s", "n", "k", "y"'),
+        axes=np.array([-1]),
+        two=np.float32(2),
+        eps=np.float32(2**-10),
+        gamma=np.arange(8, dtype=np.float32),
+    )
 
 
 def test_the_numbers_looked_at_are_recorded(context: Context) -> None:
