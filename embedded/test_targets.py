@@ -16,6 +16,7 @@ import pytest
 from embedded.models import NAMES, path_of
 from mccompile.base.errors import CheckFailed
 from mccompile.driver import Options, compile
+from mccompile.emit.blob import CARRIERS
 from mccompile.measure.correctness import check
 from mccompile.targets import api
 from mccompile.toolchain.emulate import Emulated
@@ -128,3 +129,9 @@ def test_counts_are_the_same_every_time(tmp_path: Path) -> None:
     compile(path, Options(target="cortex-m4")).write(folder)
     model = Emulated.build(folder, api.load("cortex-m4"))
     assert model.count(random_inputs(conv())) == model.count(random_inputs(conv()))
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_weights_come_in_every_way(carrier: str, tmp_path: Path) -> None:
+    verdict = check(path_of("conv", tmp_path), Options(target="cortex-m0", blob=carrier), runs=1)
+    assert verdict.ok

@@ -135,6 +135,13 @@ _MODEL_OPTIONS = [
         "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
     ),
     click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
+    click.option(
+        "--blob",
+        type=click.Choice(["array", "incbin", "external"]),
+        default="array",
+        show_default=True,
+        help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
+    ),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -173,6 +180,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             budget=dict(_budget(text) for text in values.pop("budget")),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
             keep_inputs=values.pop("keep_inputs"),
+            blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),

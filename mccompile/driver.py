@@ -15,6 +15,7 @@ from . import __version__
 from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
+from .emit.blob import CARRIERS
 from .emit.package import Package, package
 from .emit.several import several
 from .frontend.load import load
@@ -54,6 +55,7 @@ class Options:
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     keep_inputs: bool = False
+    blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
@@ -124,7 +126,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
-    return package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float)
+    return package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float, options.blob)
 
 
 # Files called after these would stand in the way of a header of C or of the runtime, or of main.c.
@@ -252,6 +254,8 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(Problem(f"there is no layout {options.io_layout!r}", "--io-layout", "it can be onnx or nhwc"))
     if options.prefer not in ("", "ram", "time", "flash"):
         raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
+    if options.blob not in CARRIERS:
+        raise WrongUse(Problem(f"the blob cannot be {options.blob!r}", "", f"it can be {', '.join(CARRIERS)}"))
     if options.rows not in ("off", "auto"):
         raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
     target = options.resolved_target()

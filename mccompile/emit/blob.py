@@ -82,6 +82,32 @@ def element_bytes(constant: Constant) -> bytes:
     return packed.tobytes()
 
 
+ARRAY, INCBIN, EXTERNAL = "array", "incbin", "external"
+CARRIERS = (ARRAY, INCBIN, EXTERNAL)  # how a program gets the blob
+
+
+def incbin_source(prefix: str, bytes: int, alignment: int) -> str:
+    """The blob's file brought in by the assembler: compiles at once, however large it is. For compilers like gcc and
+    linkers of ELF files; the folder of the blob must be on the include path."""
+    return f"""/* {prefix}_weights.c: brings {prefix}.mcb, which must be on the include path, into the program. */
+#include "{prefix}.h"
+
+#if !defined(__ELF__)
+#error "{prefix}.mcb is brought in by .incbin, for ELF only: compile the model with --blob array"
+#endif
+
+const size_t {prefix}_weights_bytes = {bytes}u;
+
+__asm__(".section .rodata.{prefix}_weights,\\"a\\"\\n"
+        ".balign {alignment}\\n"
+        ".global {prefix}_weights\\n"
+        "{prefix}_weights:\\n"
+        ".incbin \\"{prefix}.mcb\\"\\n"
+        ".size {prefix}_weights, . - {prefix}_weights\\n"
+        ".previous\\n");
+"""
+
+
 def weights_source(prefix: str, contents: bytes, alignment: int) -> str:
     """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
     words = np.frombuffer(contents, "<u8")

@@ -39,9 +39,9 @@ def public_c(dtype: DType) -> str:
 
 
 def model_files(
-    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int
+    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int, carrier: str
 ) -> dict[str, str]:
-    context = _context(plan, identity, blob_align, weights_bytes, runtime_version)
+    context = _context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
     prefix = plan.prefix
     return {
         f"{prefix}.h": render(TEMPLATES / "model.h.j2", context),
@@ -53,7 +53,7 @@ def model_files(
 
 
 def _context(
-    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int
+    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int, carrier: str
 ) -> dict[str, object]:
     octets = [f"0x{byte:02X}" for byte in identity]
     return {
@@ -67,6 +67,7 @@ def _context(
         "arena_align": plan.arena_align,
         "weights_bytes": weights_bytes,
         "blob_align": blob_align,
+        "carrier": carrier,
         "runtime_version": runtime_version,
         "macs": sum(step.macs for step in plan.steps()),
         "identity": ", ".join(octets),

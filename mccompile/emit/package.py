@@ -45,8 +45,10 @@ def package(
     moves: Sequence[Move],
     version: str,
     left_in_float: Mapping[str, str] | None = None,
+    carrier: str = blob_format.ARRAY,
 ) -> Package:
-    """`left_in_float`: nodes between quantized tensors that are computed in floats, and why."""
+    """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
+    `carrier`: how programs get the blob."""
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
     if not any(header in VECTORS for function in plan.functions for header in function.kernel.headers(function.call)):
@@ -57,15 +59,18 @@ def package(
     kernels = kernel_files(plan.prefix, plan.functions, plan.steps())
     nothing = bytes(16)
     weights_bytes = len(blob_format.blob(plan, nothing, alignment))
-    draft = model_files(plan, nothing, alignment, weights_bytes, needed)
+    draft = model_files(plan, nothing, alignment, weights_bytes, needed, carrier)
     identity = blob_format.identity(plan, "".join([*kernels.values(), draft[f"{plan.prefix}.c"]]))
     contents = blob_format.blob(plan, identity, alignment)
     texts = {
-        **model_files(plan, identity, alignment, weights_bytes, needed),
+        **model_files(plan, identity, alignment, weights_bytes, needed, carrier),
         **kernels,
-        f"{plan.prefix}_weights.c": blob_format.weights_source(plan.prefix, contents, alignment),
         **runtime,
     }
+    if carrier == blob_format.ARRAY:
+        texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment)
+    elif carrier == blob_format.INCBIN:
+        texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
     text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {})

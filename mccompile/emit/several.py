@@ -45,6 +45,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     functions = list({function.name: function for function in shared.values()}.values())
     texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
+    context["carried"] = all(f"{prefix}_weights.c" in files for prefix in prefixes)
     texts |= {f"{name}.h": render(TEMPLATES / "several.h.j2", _arena(packages) | context)}
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
     texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}

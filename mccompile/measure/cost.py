@@ -102,7 +102,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
     package = compile_graph(graph, options, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator
-    inputs = {t.name: chosen[t.name].reshape(t.shape) for t in model.report.inputs}  # whatever their layout is
+    inputs = {t.name: chosen[t.name].reshape(t.static_shape) for t in model.report.inputs}  # whatever their layout is
     count = model.count(inputs)
     sections = {source: sizes for source, sizes in model.sections.items() if source != "program"}
     if count.run_stack is None:  # the libraries are an operating system's, whole

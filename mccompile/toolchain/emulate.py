@@ -54,6 +54,17 @@ _PACKAGES = {
     "qemu-riscv64": "qemu-user",
     "gcc": "gcc",
 }
+# A blob that the model's own files do not carry.
+_WEIGHTS = """#include "NAME.h"
+extern const size_t NAME_weights_bytes;
+const size_t NAME_weights_bytes = BYTES_OF_BLOB;
+__asm__(".section .rodata.NAME_weights,\\"a\\"\\n"
+        ".balign 64\\n"
+        ".global NAME_weights\\n"
+        "NAME_weights:\\n"
+        ".incbin \\"NAME.mcb\\"\\n"
+        ".previous\\n");
+"""
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,7 @@ class Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
         report = read_report(folder)
         refuse_strings(report)
+        _refuse_free_sizes(report)
         command = shlex.split(target.run)
         compiler = shlex.split(cc) if cc else [target.compiler]
         require([compiler[0], command[0]], target.name)
@@ -96,6 +108,8 @@ class Emulated:
         scratch = Path(made.name)
         (scratch / "mcc_host_model.h").write_text(_model_header(report), encoding="utf-8")
         sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
+        if not (folder / f"{report.prefix}_weights.c").is_file():
+            sources.append(_external_weights(folder, report.prefix, scratch))
         machine = command[command.index("-M") + 1] if "-M" in command else ""
         board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
         includes = [f"-I{path}" for path in (scratch, _FOLDER, folder, folder / "runtime")]
@@ -167,7 +181,9 @@ class Emulated:
     def _outputs(self, contents: bytes) -> dict[str, np.ndarray]:
         results, start = {}, 0
         for tensor in self.report.outputs:
-            results[tensor.name] = from_bytes(contents[start : start + tensor.nbytes], tensor.dtype, tensor.shape)
+            results[tensor.name] = from_bytes(
+                contents[start : start + tensor.nbytes], tensor.dtype, tensor.static_shape
+            )
             start += tensor.nbytes
         return results
 
@@ -227,6 +243,21 @@ def _call(command: Sequence[str], what: str) -> None:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:40])
         fix = "check compiler and flags; if they are right, generated code is wrong: please report it"
         raise WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
+
+
+def _external_weights(folder: Path, prefix: str, scratch: Path) -> Path:
+    """A source that brings in the blob where the model's own files leave that to the program."""
+    path = scratch / f"{prefix}_weights.c"
+    bytes = (folder / f"{prefix}.mcb").stat().st_size
+    path.write_text(_WEIGHTS.replace("BYTES_OF_BLOB", str(bytes)).replace("NAME", prefix), encoding="utf-8")
+    return path
+
+
+def _refuse_free_sizes(report: Report) -> None:
+    if not all(tensor.is_static for tensor in (*report.inputs, *report.outputs)):
+        why = "it has sizes that are known only at run time"
+        fix = "fix them for this: --dim NAME=SIZE; or check with --target generic"
+        raise WrongUse(Problem("the model cannot be run under emulation", report.prefix, why, fix))
 
 
 def _model_header(report: Report) -> str:

@@ -9,6 +9,9 @@
 #define PASTE(a, b) a##b
 #define JOIN(a, b) PASTE(a, b)
 #define NAME(rest) JOIN(MCC_HOST_PREFIX, rest)
+extern const uint64_t NAME(_weights)[]; /* declared again where the blob is external */
+extern const size_t NAME(_weights_bytes);
+
 #define GUARD 0xC3
 #define GUARD_BYTES 64u
 #define POISON 0xA5

@@ -1,0 +1,41 @@
+"""However a program gets its weights, the model and its blob are the same."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options
+from mccompile.emit.blob import ARRAY, CARRIERS, EXTERNAL
+from tests import small_models
+from tests.emit.test_generated_c import STRICT
+from tests.small_models import compiled, written
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_a_program_builds_and_runs(carrier: str, tmp_path: Path) -> None:
+    folder = written(small_models.conv(), tmp_path, Options(blob=carrier))
+    subprocess.run(["make", "-s", "-C", folder, f"CFLAGS={' '.join(STRICT)}"], check=True, capture_output=True)
+    done = subprocess.run(["./conv"], cwd=folder, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("y f32[1,4,6,6]: ")
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_code_and_blob_do_not_depend_on_it(carrier: str) -> None:
+    first, second = (compiled(small_models.conv(), Options(blob=name)).files for name in (ARRAY, carrier))
+    assert all(first[name] == second[name] for name in ("conv.c", "conv_kernels.c", "conv.mcb"))
+
+
+def test_an_external_blob_is_in_no_c_file() -> None:
+    files = compiled(small_models.conv(), Options(blob=EXTERNAL)).files
+    assert "conv_weights.c" not in files and "conv.mcb" in files
+    assert b"conv_weights" not in files["conv.h"] + files["main.c"] + files["Makefile"] + files["CMakeLists.txt"]
+
+
+def test_an_unknown_way_is_refused() -> None:
+    with pytest.raises(WrongUse, match="array, incbin, external"):
+        compiled(small_models.conv(), replace(Options(), blob="zip"))
