@@ -142,6 +142,7 @@ _MODEL_OPTIONS = [
         show_default=True,
         help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
     ),
+    click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -180,6 +181,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             budget=dict(_budget(text) for text in values.pop("budget")),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
             keep_inputs=values.pop("keep_inputs"),
+            single_file=values.pop("single_file"),
             blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),
             observe=values.pop("observe"),

@@ -18,6 +18,7 @@ from .base.names import c_identifier
 from .emit.blob import CARRIERS
 from .emit.package import Package, package
 from .emit.several import several
+from .emit.single_file import single_file
 from .frontend.load import load
 from .graph import text as graph_text
 from .graph.ir import Graph
@@ -55,6 +56,7 @@ class Options:
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     keep_inputs: bool = False
+    single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
@@ -105,6 +107,8 @@ def _what_fits(model: Path, options: Options, limit: int) -> str:
 
 def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:
     """Compiles ONNX files into one folder; the name in `options` is that of what they share."""
+    if options.single_file:
+        raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
     packages = [compile(model, replace(options, name="")) for model in models]
     return packages, several(packages, _prefix(options.name or "models"))
 
@@ -126,7 +130,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
-    return package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float, options.blob)
+    made = package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float, options.blob)
+    return single_file(made) if options.single_file else made
 
 
 # Files called after these would stand in the way of a header of C or of the runtime, or of main.c.

@@ -7,7 +7,7 @@ map, and from a painted stack.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,8 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
     graph = load(path, options.dims, options.shapes)
     chosen = input_sets(graph, None, seed, 1)[0].inputs
-    package = compile_graph(graph, options, options.name or path.stem)
+    apart = replace(options, single_file=False)  # sizes are told apart by files
+    package = compile_graph(graph, apart, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator
     inputs = {t.name: chosen[t.name].reshape(t.static_shape) for t in model.report.inputs}  # whatever their layout is

@@ -108,7 +108,7 @@ class Emulated:
         scratch = Path(made.name)
         (scratch / "mcc_host_model.h").write_text(_model_header(report), encoding="utf-8")
         sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
-        if not (folder / f"{report.prefix}_weights.c").is_file():
+        if f"{report.prefix}_weights_bytes;" not in (folder / f"{report.prefix}.h").read_text(encoding="utf-8"):
             sources.append(_external_weights(folder, report.prefix, scratch))
         machine = command[command.index("-M") + 1] if "-M" in command else ""
         board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]

@@ -1,0 +1,53 @@
+"""One C file and one header are the whole model, and no other model than the one of many files."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options, compile_several
+from mccompile.toolchain.run import Model
+from tests import small_models
+from tests.emit.test_generated_c import COMPILERS
+from tests.small_models import compiled, random_inputs, reference, written
+
+SINGLE = Options(single_file=True)
+
+
+def test_there_are_two_files_of_c_and_an_example() -> None:
+    files = compiled(small_models.conv(), SINGLE).files
+    assert {name for name in files if name.endswith((".c", ".h"))} == {"conv.c", "conv.h", "main.c"}
+    assert files["conv.mcb"] == compiled(small_models.conv()).files["conv.mcb"]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_they_compile_without_a_warning(compiler: str, tmp_path: Path) -> None:
+    folder = written(small_models.branches(), tmp_path, SINGLE)
+    command = [compiler, *COMPILERS[compiler], "-c", str(folder / "branches.c"), "-o", str(tmp_path / "branches.o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_results_are_right(tmp_path: Path) -> None:
+    made = small_models.branches()
+    inputs = random_inputs(made)
+    results = Model.build(written(made, tmp_path, SINGLE)).run(inputs)
+    for name, wanted in reference(made, inputs).items():
+        np.testing.assert_allclose(results[name], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_two_of_them_go_into_one_program(tmp_path: Path) -> None:
+    folders = [written(made, tmp_path, SINGLE) for made in (small_models.conv(), small_models.branches())]
+    sources = [str(folder / f"{folder.name}.c") for folder in folders]
+    program = Path(__file__).with_name("two_models.c")
+    command = ["gcc", "-std=c99", f"-I{tmp_path}", *(f"-I{folder}" for folder in folders), *sources, str(program)]
+    subprocess.run([*command, "-o", str(tmp_path / "program"), "-lm"], check=True, capture_output=True)
+
+
+def test_several_models_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="single file"):
+        compile_several([tmp_path / "a.onnx", tmp_path / "b.onnx"], SINGLE)
