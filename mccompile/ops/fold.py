@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 
 from ..base.dtypes import bool_
 from ..base.tensor import TensorType
 from ..kinds.fold import Fold
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .at_run_time import Formula, both, chosen, either, equals, static_count, static_shape
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,22 @@ class Col2Im(Operator):
     pads: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
 
-    def plan(self, site: Site) -> tuple[Fold, tuple[int, ...], tuple[int, ...]]:
-        """The kind, the size of a block, and how many blocks there are along each axis."""
-        space = tuple(site.known_ints(1, "image_shape"))
-        block = tuple(site.known_ints(2, "block_shape"))
+    def blocks(self, site: Site) -> list[tuple[int, ...]]:
+        """The size of a block; where it is computed at run time, all that lead to the declared shape."""
+        if site.is_known(2):
+            return [tuple(site.known_ints(2, "block_shape"))]
+        declared, x = site.declared(0, "block_shape"), static_shape(site.type(0))
+        if len(x) != 3 or len(declared) != 2 + static_count(site.type(2)) or not declared[1] or x[1] % declared[1]:
+            raise Invalid(f"blocks {site.type(0)} do not make {declared}, which the model declares")
+        size = x[1] // declared[1]
+        sides = [side for side in range(1, size + 1) if size % side == 0]
+        found = [block for block in product(sides, repeat=len(declared) - 2) if math.prod(block) == size]
+        return [block for block in found if math.prod(self.plan(site, block)[1]) == x[2]]
+
+    def plan(self, site: Site, block: tuple[int, ...]) -> tuple[Fold, tuple[int, ...]]:
+        """The kind, and how many blocks there are along each axis."""
+        known = site.is_known(1)
+        space = tuple(site.known_ints(1, "image_shape")) if known else site.declared(0, "image_shape")[2:]
         axes = len(space)
         strides, dilations = self.strides or (1,) * axes, self.dilations or (1,) * axes
         pads = self.pads or (0,) * (2 * axes)
@@ -31,15 +45,18 @@ class Col2Im(Operator):
         if min((*block, *strides, *dilations, *space)) < 1 or min(pads) < 0:
             raise Invalid(f"image {space}, block {block}, strides {strides}, dilations {dilations} must be positive")
         counts = tuple(
-            (space[n] + pads[n] + pads[n + axes] - dilations[n] * (block[n] - 1) - 1) // strides[n] + 1
+            max(0, (space[n] + pads[n] + pads[n + axes] - dilations[n] * (block[n] - 1) - 1) // strides[n] + 1)
             for n in range(axes)
         )
-        return Fold(space, strides, dilations, pads[:axes]), block, counts
+        return Fold(space, strides, dilations, pads[:axes]), counts
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
-        kind, block, counts = self.plan(site)
-        size = math.prod(block)
+        blocks = self.blocks(site)
+        if not blocks:
+            raise Invalid(f"no size of blocks makes {x} to the image that the model declares")
+        kind, counts = self.plan(site, blocks[0])
+        size = math.prod(blocks[0])
         if x.rank != 3 or x.shape[1] % size != 0 or x.shape[2] != math.prod(counts) or min(counts) < 1:
             raise Invalid(f"x {x} does not have {'x'.join(map(str, counts))} blocks of {size} elements")
         if x.dtype is bool_:
@@ -47,6 +64,18 @@ class Col2Im(Operator):
         return [Fact(TensorType(x.dtype, (x.shape[0], x.shape[1] // size, *kind.space)))]
 
     def lower(self, to: Lowering) -> None:
-        kind, block, counts = self.plan(to.site)
-        type = to.type()
-        to.set(0, to.call(kind, [to.reshape(to.input(0), (*type.shape[:2], *block, *counts))], type)[0])
+        type, blocks, formula = to.type(), self.blocks(to.site), Formula(to)
+        if not to.site.is_known(1):
+            for found, size in zip(formula.elements(1), type.static_shape[2:], strict=True):
+                formula.require(equals(found, size))
+        conditions = []
+        if not to.site.is_known(2):
+            asked = formula.elements(2)
+            conditions = [both([equals(a, b) for a, b in zip(asked, block, strict=True)]) for block in blocks]
+            formula.require(either(conditions))
+        formula.check()
+        views = []
+        for block in blocks:
+            kind, counts = self.plan(to.site, block)
+            views.append(to.call(kind, [to.reshape(to.input(0), (*type.shape[:2], *block, *counts))], type)[0])
+        to.set(0, views[0] if len(views) == 1 else chosen(formula, conditions, views))
