@@ -57,5 +57,7 @@ class Dropout(Operator):
 
     def lower(self, to: Lowering) -> None:
         to.set(0, to.input(0))
+        if self.mask is not bool_ and to.is_read(1):
+            raise Unsupported("the mask of Dropout below opset 10 has no meaning in inference", "leave out the output")
         if to.wants(1):
             to.set(1, to.map(literal(1, self.mask), [], to.type(1).shape))

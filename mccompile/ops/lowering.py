@@ -15,7 +15,7 @@ from ..base.names import Names
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, broadcast
 from ..expr.ir import Expr, apply, cast, operand
-from ..graph.ir import Fact, Invalid, Node, Site
+from ..graph.ir import Fact, Invalid, Node, Site, Value
 from ..kinds.api import Kind
 from ..kinds.map import Map
 from ..program.ir import CONSTANT, Buffer, Call, Item, Program, View
@@ -36,6 +36,7 @@ class Lowering:
         self.program, self.body, self.node = program, body, node
         self._view_of, self._names, self._lower_region = view_of, names, lower_region
         self.results: dict[int, View] = {}
+        self.returned: frozenset[Value] = frozenset()  # outputs of the graph
 
     @property
     def provenance(self) -> Provenance:
@@ -62,6 +63,11 @@ class Lowering:
     def wants(self, index: int) -> bool:
         """Does anybody want result `index`?"""
         return index < len(self.node.outputs) and self.node.outputs[index] is not None
+
+    def is_read(self, index: int) -> bool:
+        """Does anybody read result `index`, or is it an output?"""
+        value = self.node.outputs[index] if index < len(self.node.outputs) else None
+        return value is not None and (bool(value.uses) or value in self.returned)
 
     def fact(self, index: int) -> Fact:
         """What the type rule said of result `index`."""

@@ -273,12 +273,14 @@ class BatchNormalization(Operator):
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         attributes: dict[str, Any] = {"epsilon": self.epsilon, "momentum": self.momentum}
+        if self.training_mode:
+            attributes["training_mode"] = 1
         return (attributes, None) if self.spatial else (attributes | {"spatial": 0}, 7)
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
-        if self.training_mode or site.outputs > 1:
-            raise Unsupported("BatchNormalization in training mode", "export the network for inference")
+        if site.outputs > (3 if self.training_mode else 1) or (self.training_mode and not self.spatial):
+            raise Unsupported("BatchNormalization with statistics of an old opset", "export the network for inference")
         check_dtypes(self.name, "floats", [site.type(i) for i in range(5)], same=False)
         if x.rank < 2:
             raise Invalid(f"x {x} has no channels")
@@ -286,11 +288,33 @@ class BatchNormalization(Operator):
         for i, what in enumerate(("scale", "bias", "mean", "variance"), 1):
             if site.shape(i) != shape:
                 raise Invalid(f"the {what} {site.type(i)} does not fit x {x}")
-        return [Fact(x)]
+        if self.training_mode:
+            element_count(x.shape, tuple(axis for axis in range(x.rank) if axis != 1))
+        return [Fact(x), Fact(site.type(3)), Fact(site.type(4))][: site.outputs]
+
+    def statistics(self, to: Lowering, x: View, mean: View, variance: View) -> tuple[View, View]:
+        """Mean and variance of this batch; the results that follow from them and the ones so far."""
+        work = wide(x.buffer.dtype)
+        axes = tuple(axis for axis in range(len(x.shape)) if axis != 1)
+        count = literal(element_count(x.shape, axes), work)
+        average = apply("div", operand(0, work), count)
+        element = cast(operand(0, x.buffer.dtype), work)
+        middle = reduce_call(to, axes, "add", element, [x], average)
+        off = apply("sub", element, operand(1, work))
+        spread = reduce_call(to, axes, "add", apply("mul", off, off), [x, middle.broadcast_to(x.shape)], average)
+        found = to.reshape(middle, (x.shape[1],)), to.reshape(spread, (x.shape[1],))
+        for number, (before, now) in enumerate(zip((mean, variance), found, strict=True), 1):
+            if to.wants(number):
+                kept = apply("mul", cast(operand(0, before.buffer.dtype), work), literal(self.momentum, work))
+                new = apply("mul", operand(1, work), literal(1 - self.momentum, work))
+                to.set(number, to.map(cast(apply("add", kept, new), before.buffer.dtype), [before, now]))
+        return found
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         scale, bias, mean, variance = (to.input(i) for i in range(1, 5))
+        if self.training_mode:
+            mean, variance = self.statistics(to, x, mean, variance)
         accumulator = wide(x.buffer.dtype)
 
         def read(position: int, view: View) -> Expr:

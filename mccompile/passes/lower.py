@@ -62,6 +62,7 @@ class _Lower:
             return [self.view(value) for value in graph.outputs]
 
         to = Lowering(self.program, body, node, view_of, self.names, region)
+        to.returned = frozenset(self.graph.outputs)
         try:
             if not isinstance(node.op, Operator):
                 raise Refused("it has no lowering")
