@@ -114,12 +114,13 @@ def ours_of(path: Path, given: argparse.Namespace, folder: Path) -> tuple[Contes
     chance = np.random.default_rng(0)
     inputs: dict[str, np.ndarray] = {}
     for tensor in model.report.inputs:
+        shape = tuple(int(size) for size in tensor.shape)
         if stored.is_file() and len(model.report.inputs) == 1:
             inputs[tensor.name] = np.load(stored)
         elif tensor.dtype.is_float:
-            inputs[tensor.name] = chance.random(tensor.shape).astype(tensor.dtype.numpy)
+            inputs[tensor.name] = chance.random(shape).astype(tensor.dtype.numpy)
         else:
-            inputs[tensor.name] = chance.integers(0, 2, tensor.shape).astype(tensor.dtype.numpy)
+            inputs[tensor.name] = chance.integers(0, 2, shape).astype(tensor.dtype.numpy)
     results = list(model.run(inputs).values())
     macs = sum(step.macs for step in package.plan.steps())
     name = f"mccompile {given.target}"

@@ -74,7 +74,7 @@ class VectorLoops(Kernel):
         found = []
         for chunk in chunks(row.counter, row.extent, lanes):
             loads = [
-                chunk.load(lanes, name, loops.index(number), loops.strides[number][-1])
+                chunk.load(lanes, name, loops.index(number), static(loops.strides[number][-1]))
                 for number, name in enumerate(names, 1)
             ]
             lines, value = to_vector_statements(call.kind.expressions()[0], loads, lanes)

@@ -269,7 +269,8 @@ class NodeReader:
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
         try:
-            facts = self._infer(draft, next(filter(None, node.output), node.op_type), [scope.shapes.get(result) for result in node.output], scope)
+            declared = [scope.shapes.get(result) for result in node.output]
+            facts = self._infer(draft, next(filter(None, node.output), node.op_type), declared, scope)
         except Invalid as invalid:
             raise Misfit(invalid.why, invalid.fix) from None
         if len(facts) < wanted:

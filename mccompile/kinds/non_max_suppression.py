@@ -1,6 +1,7 @@
 """non_max_suppression: boxes of each class, best first, without those that overlap a better one too much.
 
-Operands: boxes [batch, box, 4], scores [batch, class, box], and three scalars: the largest number of boxes per batch and
+Operands: boxes [batch, box, 4], scores [batch, class, box], and three scalars: the largest number of boxes per batch
+and
 class (i64), the overlap beyond which a box is left out, and the score that a box must exceed (f32; without it any will
 do). Results: rows of batch, class and box (i64, room for all of them), and how many there are.
 """

@@ -171,7 +171,8 @@ class _Planner:
         aliased = frozenset(role for a in arguments for b in arguments if _meet(a, b) for role in (a.role, b.role))
         context = kernel.context(call)
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
-        key = (kernel.id, repr(sorted(context.items(), key=lambda pair: pair[0])), types, aliased, call.rows, _sizes(call))
+        text = repr(sorted(context.items(), key=lambda pair: pair[0]))
+        key = (kernel.id, text, types, aliased, call.rows, _sizes(call))
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))
