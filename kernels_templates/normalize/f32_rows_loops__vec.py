@@ -81,7 +81,7 @@ class RowLoops(Kernel):
         found = []
         for chunk in chunks(row.counter, row.extent, lanes):
             loads = [
-                chunk.load(lanes, name, place, steps[0])
+                chunk.load(lanes, name, place, static(steps[0]))
                 for name, place, steps in zip(names, places[1:], inner.strides[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
