@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x740EDBA3u
+#define READY 0xF4682BD2u
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x74, 0x0E, 0xDB, 0xA3, 0xD4, 0x75, 0x59, 0xD9, 0x3E, 0x5B, 0xF2, 0x27, 0x84, 0x04, 0xAD, 0xE6
+        0xF4, 0x68, 0x2B, 0xD2, 0x7D, 0x25, 0xD8, 0x51, 0x25, 0xB6, 0xDB, 0x72, 0x1F, 0x52, 0xB6, 0x35
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
@@ -47,7 +47,7 @@ mcc_status conv_run(conv_model *m)
     conv_conv_3x3s1_6x6x2_4(A(float, 576), A(const float, 0), W(float, 0), W(float, 320));
 
     /* c2/Conv + sum/Add + y/Relu: conv f32[1,4,6,6], f32[4,4,3,3], f32[1,4,6,6] -> f32[1,4,6,6]; arena 0..1152 */
-    conv_conv_3x3s1_6x6x4_4(A(float, 0), A(const float, 576), W(float, 384), A(const float, 576));
+    conv_conv_3x3s1_6x6x4_4(A(float, 0), A(const float, 576), W(float, 384), W(float, 960));
 
     return MCC_OK;
 }

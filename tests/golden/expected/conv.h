@@ -24,7 +24,7 @@ extern "C" {
 
 #define CONV_ARENA_BYTES 1152u
 #define CONV_ARENA_ALIGN 16u
-#define CONV_WEIGHTS_BYTES 1152u
+#define CONV_WEIGHTS_BYTES 1216u
 
 /* input "x": f32[1,2,6,6] */
 #define CONV_INPUT_X_COUNT 72u

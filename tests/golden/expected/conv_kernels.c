@@ -149,7 +149,7 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         for (mcc_index point = 0; point < 4; ++point) {
                             const float total = totals[point * 4 + lane];
-                            y[o * 36 + p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32((total + e0[o + p0 * 24 + p1 * 4 + lane + point * 4]), 0.0f);
+                            y[o * 36 + p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32((total + e0[o + lane]), 0.0f);
                         }
                     }
 
@@ -180,7 +180,7 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     const float totals[4] = {a0, a1, a2, a3};
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         const float total = totals[lane];
-                        y[o * 36 + p0 * 6 + p1 + lane * 36] = mcc_max_f32((total + e0[o + p0 * 24 + p1 * 4 + lane]), 0.0f);
+                        y[o * 36 + p0 * 6 + p1 + lane * 36] = mcc_max_f32((total + e0[o + lane]), 0.0f);
                     }
 
                     p1 += 1;
