@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import bool_, i64
 from mccompile.base.tensor import TensorType
@@ -21,7 +23,7 @@ class SelectLoop(Kernel):
     def cases(self) -> Sequence[Case]:
         # all true, so that all of the result is written; tests/ops/test_data_dependent.py has others
         x, y = TensorType(bool_, (7,)), TensorType(i64, (7,))
-        return [Case("all", Select(), (x,), (y, TensorType(i64, (1,))), ranges={0: (1.0, 1.0)})]
+        return [Case("all", Select(), (x,), (y, TensorType(i64, (1,))), values={0: np.ones(7, np.bool_)})]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         return Needs(symbols=True)

@@ -7,7 +7,7 @@ import pytest
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, evaluate, symbol
-from mccompile.base.dtypes import bool_, f32, i64
+from mccompile.base.dtypes import f32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.graph.ir import Fact, Invalid, Op, Refused, Site, Unsupported, constant_fact
 from mccompile.ops.concat import Concat, Split
@@ -184,8 +184,6 @@ def test_what_contradicts_the_standard_is_invalid(op: Op, facts: list[Fact | Non
         (Pad(), [f(4), Fact(TensorType(i64, (2,)))]),
         (Resize(), [f(4), None, f(1)]),
         (TopK(), [f(4), COMPUTED]),
-        (NonZero(), [f(4)]),
-        (Compress(0), [f(4), Fact(TensorType(bool_, (4,)))]),
         (Squeeze(), [f(N, 2)]),
     ],
 )
