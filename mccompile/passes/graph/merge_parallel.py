@@ -2,8 +2,8 @@
 
 - Added up: conv(x, v) + conv(x, w) is conv(x, v + w). A smaller kernel is enlarged with zeros around it, x itself and x
   times a factor per channel are kernels of size 1, and halves of one convolution (Split, Add) are two.
-- Side by side: convolutions with few results each become one with more, whose result is split again, which costs
-  nothing. Only where nobody needs a part in memory of its own, and only with the same kernel size.
+- Side by side: convolutions or matrix products with few results each become one with more, whose result is split
+  again, which costs nothing. Only where nobody needs a part in memory of its own, and only with the same kernel size.
 
 Weights are added in float64 and rounded once.
 """
@@ -198,10 +198,20 @@ RULES = (
 
 @dataclass(frozen=True)
 class _Lane:
-    """A convolution and the activation behind it, if it is the only reader."""
+    """A convolution or product, and the activation behind it, if it is the only reader."""
 
     conv: Node
     activation: Node | None
+
+    @property
+    def axis(self) -> int:
+        """Of the result, along which lanes are joined."""
+        return 1 if self.conv.op.name == "Conv" else self.conv.output.type.rank - 1
+
+    @property
+    def weights_axis(self) -> int:
+        """The same of the weights."""
+        return 0 if self.conv.op.name == "Conv" else 1
 
     @property
     def result(self) -> Value:
@@ -230,7 +240,13 @@ class _SideBySide:
 
     def lane(self, conv: Node) -> _Lane | None:
         """None where it cannot be merged, or should not: a part of a result is no memory of its own."""
-        if conv.op.name != "Conv" or conv.op.domain or vars(conv.op)["group"] != 1 or conv not in self.graph.nodes:
+        if conv.op.domain or conv not in self.graph.nodes:
+            return None
+        if conv.op.name == "MatMul":
+            weights = conv.inputs[1]
+            if weights is None or weights.type.rank != 2 or conv.output.type.rank < 2:
+                return None
+        elif conv.op.name != "Conv" or vars(conv.op)["group"] != 1:
             return None
         if any(value is not None and value.constant is None for value in conv.inputs[1:]):
             return None
@@ -248,14 +264,16 @@ class _SideBySide:
         nodes = [node for lane in lanes for node in (lane.conv, lane.activation) if node is not None]
         provenance = merge(*(node.provenance for node in nodes))
         weights = [_array(lane.conv, 1) for lane in lanes]
-        biases = [_array(lane.conv, 2, len(w)) for lane, w in zip(lanes, weights, strict=True)]
-        ins = [x, self.constant(np.concatenate(weights), f"{names}/weights")]
-        ins.append(self.constant(np.concatenate(biases).astype(weights[0].dtype), f"{names}/bias"))
+        counts = [w.shape[first.weights_axis] for w in weights]
+        ins = [x, self.constant(np.concatenate(weights, first.weights_axis), f"{names}/weights")]
+        if first.conv.op.name == "Conv":
+            biases = [_array(lane.conv, 2, count) for lane, count in zip(lanes, counts, strict=True)]
+            ins.append(self.constant(np.concatenate(biases).astype(weights[0].dtype), f"{names}/bias"))
         result = self.add(first.conv.op, ins, provenance, names)[0]
         if first.activation is not None:
             result = self.add(first.activation.op, [result], provenance, f"{names}/activation")[0]
-        sizes = self.constant(np.array([len(w) for w in weights], np.int64), f"{names}/sizes")
-        parts = self.add(Split(axis=1), [result, sizes], provenance, f"{names}/part", len(lanes))
+        sizes = self.constant(np.array(counts, np.int64), f"{names}/sizes")
+        parts = self.add(Split(axis=first.axis), [result, sizes], provenance, f"{names}/part", len(lanes))
         for lane, part in zip(lanes, parts, strict=True):
             self.graph.replace(lane.result, part)
             if lane.activation is not None:
@@ -286,11 +304,12 @@ def _alike(lane: _Lane) -> tuple[object, ...]:
     w = lane.conv.inputs[1]
     assert w is not None
     activation = lane.activation and lane.activation.op
-    return lane.conv.op, w.type.dtype, w.type.shape[1:], activation
+    others = tuple(size for axis, size in enumerate(w.type.shape) if axis != lane.weights_axis)
+    return lane.conv.op, w.type.dtype, others, activation
 
 
 def _results(lane: _Lane) -> int:
-    size = lane.conv.output.type.shape[1]
+    size = lane.conv.output.type.shape[lane.axis]
     return size if isinstance(size, int) else FEW
 
 

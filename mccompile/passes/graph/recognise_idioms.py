@@ -28,6 +28,7 @@ from ...graph.pattern import (
 )
 from ...ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swish
 from ...ops.normalization import LayerNormalization, RMSNormalization
+from ...ops.reduce import ReduceL2, ReduceSumSquare
 from ...ops.slice import Slice
 from ...ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
 from ..api import Context
@@ -291,4 +292,25 @@ _MOVES = (
     Rule("every_other", Made("Gather", _PARTS, ConstantOperand("index")), _every_other),
 )
 
-RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_MOVES)
+# -- lengths
+
+
+def _reduced(cls: type[ReduceL2] | type[ReduceSumSquare]) -> Build:
+    """The same reduction of x, of its squares."""
+
+    def build(match: Match, make: Maker) -> Value | None:
+        sum = match.node("sum")
+        op = cls(keepdims=vars(sum.op)["keepdims"], noop_with_empty_axes=vars(sum.op)["noop_with_empty_axes"])
+        if not op.noop_with_empty_axes or len(sum.inputs) > 1:
+            return make.node(op, match["x"], *sum.inputs[1:])
+        return None
+
+    return build
+
+
+_LENGTHS = (
+    *rules("sum_of_squares", Made("ReduceSum", squared(X), rest=True, name="sum"), _reduced(ReduceSumSquare)),
+    Rule("length", Made("Sqrt", Made("ReduceSumSquare", X, rest=True, name="sum", read_once=True)), _reduced(ReduceL2)),
+)
+
+RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_LENGTHS, *_MOVES)

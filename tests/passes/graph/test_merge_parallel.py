@@ -19,7 +19,7 @@ from tests.passes.program.interpreter import outputs
 
 SHAPES = {"w3": (4, 4, 3, 3), "w1": (4, 4, 1, 1), "v1": (4, 4, 1, 1), "w8": (8, 4, 3, 3), "d3": (4, 1, 3, 3),
           "b": (4,), "k": (4, 1, 1), "few": (3, 4, 1, 1), "less": (2, 4, 1, 1), "many": (40, 4, 1, 1),
-          "wide": (4, 4, 3, 5)}  # fmt: skip
+          "wide": (4, 4, 3, 5), "columns": (6, 3), "pillars": (6, 2)}  # fmt: skip
 SAME = "<pads = [1,1,1,1]>"
 
 
@@ -106,6 +106,12 @@ def test_the_smaller_kernel_is_enlarged(check: Any) -> None:
 def test_few_results_each_are_computed_together(context: Context) -> None:
     body = "a = Conv(x, few) r = Relu(a) e = Exp(r) c = Conv(x, less) s = Relu(c) f = Exp(s) y = Concat<axis = 1>(e, f)"
     assert merged(graph_of(body, "1,5,6,6"), context) == ["Conv", "Relu", "Split", "Exp", "Exp", "Concat"]
+
+
+def test_products_with_few_columns_are_computed_together(context: Context) -> None:
+    lanes = "a = MatMul(x, columns) r = Relu(a) e = Exp(r) c = MatMul(x, pillars) s = Relu(c) f = Exp(s)"
+    left = merged(graph_of(f"{lanes} y = Concat<axis = 3>(e, f)", "1,4,6,5"), context)
+    assert left == ["MatMul", "Relu", "Split", "Exp", "Exp", "Concat"]
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,9 @@ SPELLINGS = {
         NORM,
     ),
     "rms norm": (f"{RMS} s = Sqrt(w) r = Div(x, s) y = Mul(gamma, r)", "RMSNormalization"),
+    "length": ("q = Mul(x, x) s = ReduceSum <keepdims = 1> (q, last) n = Sqrt(s) y = Div(x, n)", "ReduceL2 Div"),
+    "length by power": ("q = Pow(x, two) s = ReduceSum(q, last) n = Sqrt(s) y = Div(x, n)", "ReduceL2 Div"),
+    "squares": ("q = Mul(x, x) s = ReduceSum(q, last) y = Add(x, s)", "ReduceSumSquare Add"),
     "rms norm by reciprocal": (f"{RMS} s = Sqrt(w) r = Reciprocal(s) y = Mul(x, r)", "RMSNormalization"),
 }  # fmt: skip
 

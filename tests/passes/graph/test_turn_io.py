@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
+from mccompile.passes.graph.turn_io import turn_io
 from tests import small_models
 
 NHWC = Options(io_layout="nhwc")
@@ -41,3 +43,27 @@ def test_lines_are_turned_only_for_convolutions() -> None:
     plan = compile_graph(load_proto(made), NHWC, "lines").plan
     shapes = {tensor.name: tensor.type.static_shape for tensor in (*plan.inputs, *plan.outputs)}
     assert shapes == {"x": (1, 8, 3), "t": (1, 3, 8), "y": (1, 8, 2), "z": (1, 3, 8)}
+
+
+def test_pictures_are_looked_at_in_onnx_order_inside(check: Any) -> None:
+    check(
+        lambda graph, context: turn_io(graph),
+        """
+        input %x: f32[1,3,4,5]
+        input %v: f32[7]
+        %y: f32[1,3,4,5] = Relu(%x) from "y"
+        %w: f32[7] = Neg(%v) from "w"
+        output %y
+        output %w
+        """,
+        """
+        input %x: f32[1,4,5,3]
+        input %v: f32[7]
+        %"x/onnx": f32[1,3,4,5] = Transpose(%x) {perm=(0, 3, 1, 2)}
+        %"y/onnx": f32[1,3,4,5] = Relu(%"x/onnx") from "y"
+        %w: f32[7] = Neg(%v) from "w"
+        %y: f32[1,4,5,3] = Transpose(%"y/onnx") {perm=(0, 2, 3, 1)} from "y"
+        output %y
+        output %w
+        """,
+    )
