@@ -204,17 +204,18 @@ class _Printer:
             one = self.axes[0].kernel == 1 and self.axes[0].always_inside
             origins[0], steps[0] = ("x_row[0]", 1) if one else ("0", 0)
         needs_single = point_axis.out != end - first or bool((end - first) % wide.points)
+        x_at = self.place(self.x, self.group_in, origins, steps)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
-            "rows": [self.place_along(number) for number in range(self.last)],
-            "points": self.place_along(self.last),
+            "rows": [self.place_along(number, x_at) for number in range(self.last)],
+            "points": self.place_along(self.last, x_at),
             "inside": f"p{self.last} >= {first} && p{self.last} <= {end - wide.points}",
             "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
             "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
             "sum_type": kind.accumulator.compute_c,
             "sum_name": kind.accumulator.name,
             "exact": not kind.accumulator.is_float,
-            "x_at": self.place(self.x, self.group_in, origins, steps),
+            "x_at": x_at,
             "w_at": self.w_at,
         }
 
@@ -222,10 +223,12 @@ class _Printer:
         """Does x lie in a ring along this axis?"""
         return number == 0 and self.x.lines > 0
 
-    def place_along(self, number: int) -> dict[str, Any]:
+    def place_along(self, number: int, x_at: str) -> dict[str, Any]:
+        """What the loop along one axis of the image prints; `at` only where something reads it."""
         axis = self.axes[number]
         at = f"at{number}"
         run = Range(f"p{number}", axis.out)
+        used = not axis.always_inside or self.in_ring(number) or at in x_at.split()
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
             "ring": [
@@ -234,7 +237,7 @@ class _Printer:
             ],
             "counter": f"p{number}",
             "out": str(axis.out),
-            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
+            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
         }

@@ -166,6 +166,7 @@ class _Printer:
     def row(self, number: int) -> dict[str, Any]:
         axis, at = self.axes[number], f"at{number}"
         clamped = not axis.always_inside
+        used = clamped or self.in_ring(number) or axis.x != 0
         run = Range(f"p{number}", axis.out)
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
@@ -175,7 +176,7 @@ class _Printer:
             ],
             "counter": f"p{number}",
             "out": str(axis.out),
-            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
+            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
             "first": f"const mcc_index first{number} = {axis.first_tap(at)};" if clamped else "",
             "end": f"const mcc_index end{number} = {axis.end_tap(at)};" if clamped else "",
         }
