@@ -33,7 +33,8 @@ class StridedLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call) or supports_types(call)
-        if not reason and call.ins[0].shape[call.kind.axis] == 0:  # type: ignore[attr-defined]
+        assert isinstance(call.kind, ArgReduce)
+        if not reason and call.ins[0].shape[call.kind.axis] == 0:
             reason = "the axis is empty"
         return No(reason) if reason else Needs()
 
