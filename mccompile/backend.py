@@ -108,7 +108,7 @@ def _options(keywords: Mapping[str, Any]) -> Options:
 
 
 def _compile(model: ModelProto, options: Options, folder: Path | None) -> Any:
-    graph = load_proto(model, folder, options.dims, options.shapes)
+    graph = load_proto(model, folder, options.dims, options.shapes, bounds=options.bounds)
     return compile_graph(graph, options, options.name or model.graph.name or "model")
 
 

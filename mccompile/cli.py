@@ -87,6 +87,23 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
     raise click.BadParameter(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
 
 
+def _dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Each may hold several, with commas between."""
+    return dict(_dim(part) for text in texts for part in text.split(","))
+
+
+def _bound(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    parts = sizes.split("x")
+    if not equals or not name or not all(part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{text!r} is not NAME=COUNT or NAME=COUNTxCOUNT")
+    return name, tuple(int(part) for part in parts)
+
+
+def _bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    return dict(_bound(part) for text in texts for part in text.split(","))
+
+
 def _budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
     unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
@@ -115,9 +132,20 @@ _MODEL_OPTIONS = [
     ),
     click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
     click.option(
-        "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a free dimension, or its range: batch=1..8."
+        "--dim",
+        "dims",
+        multiple=True,
+        metavar="NAME=SIZE,...",
+        help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
     ),
     click.option("--shape", "shapes", multiple=True, metavar="INPUT=1,3,32,32", help="Shape of an input."),
+    click.option(
+        "--bound",
+        "bounds",
+        multiple=True,
+        metavar="NAME=COUNT,...",
+        help="The most that sizes can be that follow from data, by the name of a tensor or a dimension: selected=100.",
+    ),
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
     click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
     click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
@@ -172,8 +200,9 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             target=values.pop("target"),
             prefer=values.pop("prefer"),
             name=values.pop("name"),
-            dims=dict(_dim(text) for text in values.pop("dims")),
+            dims=_dims(values.pop("dims")),
             shapes=dict(_shape(text) for text in values.pop("shapes")),
+            bounds=_bounds(values.pop("bounds")),
             optimize=not values.pop("plain"),
             without=frozenset(values.pop("without")),
             planner=values.pop("planner"),

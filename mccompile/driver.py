@@ -49,6 +49,7 @@ class Options:
         default_factory=dict
     )  # free dimensions by name: lowest and highest size
     shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)  # of inputs by name
+    bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes to leave out
     planner: str = "push-down"
@@ -73,7 +74,7 @@ class Options:
 
 def compile(model: Path, options: Options = Options()) -> Package:
     """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder."""
-    graph = load(model, options.dims, options.shapes)
+    graph = load(model, options.dims, options.shapes, options.bounds)
     package = compile_graph(graph, options, options.name or model.stem)
     raise_all(CheckFailed, _over_budget(model, package, options))
     return package
@@ -216,7 +217,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
     except OSError as error:
         raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error))) from None
     if not start.startswith((b'graph "', b'program "')):
-        graph = load(file, options.dims, options.shapes)
+        graph = load(file, options.dims, options.shapes, options.bounds)
         _observe(graph, options.observe)
         GRAPH.verify(graph, "load")
         return graph

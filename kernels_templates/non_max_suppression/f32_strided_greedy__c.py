@@ -44,7 +44,9 @@ class GreedyBoxes(Kernel):
         def corner(box: str, number: int) -> str:
             return f"boxes[{index_c(boxes.strides, ['n', box, str(number)])}]"
 
+        room = static(call.outs[0].shape[0])
         return {
+            "room": room if room < batches * classes * count else 0,
             "batches": batches,
             "classes": classes,
             "count": count,

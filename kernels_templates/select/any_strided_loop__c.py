@@ -33,6 +33,7 @@ class SelectLoop(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return {
+            "room": "" if call.outs[0].shape == call.ins[0].shape else dim_c(call.outs[0].shape[0]),
             "count": dim_c(call.ins[0].shape[0]),
             "flag": f"x[{index_c(call.ins[0].strides, ['i'])}]",
             "position": f"y0[{index_c(call.outs[0].strides, ['found'])}]",

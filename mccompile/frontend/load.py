@@ -22,6 +22,7 @@ from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_al
 from ..base.names import c_identifier
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
+from .bounds import Bounds, Limits
 from .declarations import declared_shapes
 from .findings import Findings
 from .nodes import NodeReader, Scope, names_made, normal_domain
@@ -37,7 +38,9 @@ InputShapes = Mapping[str, Sequence[int | str]]  # input -> sizes and names of f
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
 
 
-def load(path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | None = None) -> Graph:
+def load(
+    path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | None = None, bounds: Bounds | None = None
+) -> Graph:
     """The graph of a file. Raises MccError."""
     path = Path(path)
     try:
@@ -51,7 +54,7 @@ def load(path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | 
         raise _not_onnx(path, data) from None
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise _not_onnx(path, data)
-    return load_proto(model, path.parent, dims, shapes, path.name)
+    return load_proto(model, path.parent, dims, shapes, path.name, bounds=bounds)
 
 
 def load_proto(
@@ -61,6 +64,7 @@ def load_proto(
     shapes: InputShapes | None = None,
     name: str = "the model",
     fixed: Mapping[str, np.ndarray] | None = None,
+    bounds: Bounds | None = None,
 ) -> Graph:
     """The same for a model that is in memory; external data is looked for in `folder`.
 
@@ -74,7 +78,9 @@ def load_proto(
     inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, findings)
     graph = Graph(model.graph.name or Path(name).stem)
     scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims or {}))
-    reader = NodeReader(name, folder, model.functions, findings)
+    limits = Limits(bounds or {})
+    limits.declare((*model.graph.value_info, *model.graph.output))
+    reader = NodeReader(name, folder, model.functions, findings, limits)
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
     for value in inputs.values():
@@ -89,6 +95,7 @@ def load_proto(
     graph.facts_used |= reader.facts_used
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
+    limits.check()
     return graph
 
 

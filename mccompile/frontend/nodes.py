@@ -24,6 +24,7 @@ from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
 from . import composed
+from .bounds import Limits
 from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
 from .findings import Findings, Misfit
@@ -74,8 +75,16 @@ class Scope:
 
 
 class NodeReader:
-    def __init__(self, file: str, folder: Path | None, functions: Iterable[FunctionProto], findings: Findings) -> None:
+    def __init__(
+        self,
+        file: str,
+        folder: Path | None,
+        functions: Iterable[FunctionProto],
+        findings: Findings,
+        limits: Limits | None = None,
+    ) -> None:
         self.file, self.folder, self.findings = file, folder, findings
+        self.limits = limits or Limits({})
         self.functions: dict[FunctionKey, FunctionProto] = {
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
@@ -166,6 +175,7 @@ class NodeReader:
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )
         inner.shapes = declared_shapes(graph, {})
+        self.limits.declare((*graph.value_info, *graph.output))
         self.constants(graph, inner)
         for number, entry in enumerate(graph.input):
             if search_only:
@@ -269,8 +279,8 @@ class NodeReader:
         op = cls.from_onnx(onnx_node)
         draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
         try:
-            declared = [scope.shapes.get(result) for result in node.output]
-            facts = self._infer(draft, next(filter(None, node.output), node.op_type), declared, scope)
+            name = self._sizes.take(c_identifier(f"{scope.prefix}{next(filter(None, node.output), node.op_type)}"))
+            facts = self._infer(draft, name, node.output, scope)
         except Invalid as invalid:
             raise Misfit(invalid.why, invalid.fix) from None
         if len(facts) < wanted:
@@ -282,20 +292,19 @@ class NodeReader:
             Value(self._unique(result, scope), fact) if result else None
             for result, fact in zip(node.output, facts, strict=False)
         ]
+        self.limits.made(draft.present_outputs, name)
         scope.graph.add(draft)
         return [value or Missing.ABSENT for value in draft.outputs]
 
-    def _infer(
-        self, node: Node, label: str, shapes: Sequence[tuple[int, ...] | None], scope: Scope
-    ) -> Sequence[Fact]:
+    def _infer(self, node: Node, name: str, outputs: Sequence[str], scope: Scope) -> Sequence[Fact]:
         """The type rule; what it needs to know and does not is computed, if it follows from constants."""
 
         def site() -> Site:
             # element types follow from the operator; only the shapes are taken from here
+            shapes = (scope.shapes.get(output) for output in outputs)
             results = tuple(TensorType(f32, s) if s is not None else None for s in shapes)
-            return replace(node.site(), results=results, name=name)
-
-        name = self._sizes.take(c_identifier(f"{scope.prefix}{label}"))
+            limits = tuple(self.limits.of(output) for output in outputs)
+            return replace(node.site(), results=results, name=name, limits=limits)
 
         try:
             return node.op.infer(site())
@@ -307,8 +316,8 @@ class NodeReader:
                 raise
             for position, constant in enumerate(found):
                 if constant is not None:
-                    name = self._unique(f"{node.provenance[0]}/operand", scope, made_up=True)
-                    node.inputs[position] = Value.of_constant(name, constant)
+                    operand = self._unique(f"{node.provenance[0]}/operand", scope, made_up=True)
+                    node.inputs[position] = Value.of_constant(operand, constant)
             return node.op.infer(site())
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:

@@ -50,6 +50,19 @@ class Unsupported(Refused):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What the user says of sizes of a result that follow from data: the most for each axis, or one for all alike."""
+
+    sizes: tuple[int | None, ...] = ()
+    name: str = ""  # of the result
+
+    def most(self, axis: int) -> int | None:
+        if len(self.sizes) == 1:
+            return self.sizes[0]
+        return self.sizes[axis] if axis < len(self.sizes) else None
+
+
+@dataclass(frozen=True)
 class Site:
     """Where an operator's type rule is asked: facts about its operands, the number of results, its regions.
 
@@ -62,6 +75,7 @@ class Site:
     regions: tuple[Graph, ...] = ()
     results: tuple[TensorType | None, ...] = ()
     name: str = ""  # an identifier of its own; empty where the results are there already
+    limits: tuple[Limit, ...] = ()  # of the results
 
     def has(self, index: int) -> bool:
         return index < len(self.facts) and self.facts[index] is not None
@@ -101,12 +115,20 @@ class Site:
             )
         return type.static_shape
 
-    def size(self, index: int, axis: int, most: int, least: int = 0) -> Dim:
-        """A size of result `index` that follows from data: a symbol of this node's own."""
+    def size(self, index: int, axis: int, most: int | None, least: int = 0, part: str = "") -> Dim:
+        """A size of result `index` that follows from data: a symbol of this node's own, at most `most` and what the
+        user says. Where a node has several, `part` tells them apart."""
         type = self.results[index] if index < len(self.results) else None
         if not self.name and type is not None and axis < type.rank:
             return type.shape[axis]
-        return symbol(f"n_{self.name or 'size'}", least, most)
+        limit = self.limits[index] if index < len(self.limits) else Limit()
+        known = [bound for bound in (most, limit.most(axis)) if bound is not None]
+        if not known:
+            raise Unsupported(
+                f"size {axis} of the result follows from data, and nothing says how large it can be",
+                f"say it: --bound {limit.name or 'NAME'}=100",
+            )
+        return symbol(f"n_{self.name or 'size'}{part}", min(least, *known), min(known))
 
     def known(self, index: int, what: str) -> list[Dim]:
         """The same as a flat list, for operands that must be known at compile time."""

@@ -34,7 +34,7 @@ class NonMaxSuppression(Kind):
             return "boxes and scores are not f32"
         if ins[2] != TensorType(i64, ()) or any(type != TensorType(f32, ()) for type in ins[3:]):
             return "the scalars are of another type"
-        room = scores.shape[0] * scores.shape[1] * scores.shape[2]
+        room = outs[0].shape[0] if outs[0].rank == 2 else 0
         if tuple(outs) != (TensorType(i64, (room, 3)), TensorType(i64, (1,))):
-            return f"the result is not i64[{room},3] and a count"
+            return "the results are not i64[room,3] and a count"
         return ""

@@ -96,7 +96,7 @@ def check(
     cc: str | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
-    graph = load(path, options.dims, options.shapes)
+    graph = load(path, options.dims, options.shapes, options.bounds)
     sets = input_sets(graph, data, seed, runs)
     names = [value.name for value in graph.outputs]
     orders = turned(graph) if options.io_layout == "nhwc" else {}
@@ -168,7 +168,7 @@ def first_difference(
     path: Path, options: Options, data_set: DataSet, tolerance: Tolerance = Tolerance(), cc: str | None = None
 ) -> Difference | None:
     """The first inner tensor, in the order of the graph, that is not what the reference says."""
-    graph = load(path, options.dims, options.shapes)
+    graph = load(path, options.dims, options.shapes, options.bounds)
     values = {v.name: v for v in graph.values() if v.producer is not None and v.type.dtype.kind != "string"}
     names = [name for name in Original(path).inner if name in values]
     wanted = Oracle(path, names).run(data_set.inputs)

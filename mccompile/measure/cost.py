@@ -97,7 +97,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         fix = "name one of a core, such as --target cortex-m4 (`mccompile targets`)"
         why = "instructions are counted by it"
         raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
-    graph = load(path, options.dims, options.shapes)
+    graph = load(path, options.dims, options.shapes, options.bounds)
     chosen = input_sets(graph, None, seed, 1)[0].inputs
     apart = replace(options, single_file=False)  # sizes are told apart by files
     package = compile_graph(graph, apart, options.name or path.stem)

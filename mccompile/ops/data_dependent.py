@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.dims import Dim, Symbol, symbols
+from ..base.dims import Dim, Symbol, symbols, upper
 from ..base.dtypes import bool_, f32, i64
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import apply, cast, literal, operand
@@ -84,7 +84,7 @@ class NonZero(Operator):
 
 def selected(to: Lowering, flags: View, dim: Dim) -> View:
     """The positions of true flags, a vector of the size `dim` that is measured here."""
-    found, count = to.call(Select(), [flags], TensorType(i64, flags.shape), TensorType(i64, (1,)))
+    found, count = to.call(Select(), [flags], TensorType(i64, (upper(dim),)), TensorType(i64, (1,)))
     measured(to, dim, count)
     return replace(found, shape=(dim,))
 
@@ -173,7 +173,7 @@ class NonMaxSuppression(Operator):
         ins = [boxes, scores, to.reshape(to.input(2), ()), overlap]
         ins += [to.reshape(to.input(4), ())] if to.has(4) else []
         kind = SuppressionKind(bool(self.center_point_box), to.has(4))
-        room = TensorType(i64, (static_count(scores.type), 3))
+        room = TensorType(i64, (upper(type.shape[0]), 3))
         found, count = to.call(kind, ins, room, TensorType(i64, (1,)))
         measured(to, type.shape[0], count)
         to.set(0, replace(found, shape=type.shape))

@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import CheckFailed, WrongUse
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -91,3 +91,38 @@ def test_pictures_of_a_batch_that_is_not_fixed() -> None:
     )
     inputs = [{"x": random.standard_normal((size, 3, 7, 7)).astype(np.float32)} for size in (3, 1)]
     check(made, *inputs, dims={"batch": (1, 3)})
+
+
+def test_a_bound_keeps_buffers_small_and_ends_a_run_that_exceeds_it() -> None:
+    made = model(
+        "g (float[40,3] x, bool[40] c) => (float[n,3] y, int64[2,m] z)"
+        "{ z = NonZero(x) a = Compress<axis=0>(x, c) y = Relu(a) }"
+    )
+    x = np.zeros((40, 3), np.float32)
+    x[[3, 7], 1] = 1, -2
+    flags = np.zeros(40, np.bool_)
+    flags[[3, 5, 39]] = True
+    check(made, {"x": x, "c": flags}, bounds={"z": (4,), "a": (3,)})
+    rep = backend.prepare(made, bounds={"z": (4,), "a": (3,)})
+    for name, wrong in (("x", np.ones((40, 3), np.float32)), ("c", np.ones(40, np.bool_))):
+        with pytest.raises(CheckFailed, match="size"):
+            rep.run({"x": x, "c": flags} | {name: wrong})
+
+
+def test_a_dimension_that_the_file_names_is_bounded() -> None:
+    made = model(
+        "g (float[1,6,4] b, float[1,2,6] s, int64[1] k, float[1] o, float[1] t) => (int64[selected,3] y)"
+        "{ y = NonMaxSuppression(b, s, k, o, t) }"
+    )
+    random = np.random.default_rng(1)
+    feed = {"b": random.random((1, 6, 4), np.float32), "s": random.random((1, 2, 6), np.float32)}
+    feed |= {"k": np.array([3]), "o": np.array([0.2], np.float32), "t": np.array([0.1], np.float32)}
+    check(made, feed, bounds={"selected": (6,)})
+    with pytest.raises(CheckFailed, match="size"):
+        backend.prepare(made, bounds={"selected": (2,)}).run({**feed, "o": np.array([1.0], np.float32)})
+
+
+def test_a_bound_that_nothing_goes_by_is_refused() -> None:
+    made = model("g (float[2,3] x) => (int64[2,n] y) { y = NonZero(x) }")
+    with pytest.raises(WrongUse, match=r"nothing is bounded by 'z'.*\n.*\n.*follow from data are those of y"):
+        backend.prepare(made, bounds={"z": (4,)})

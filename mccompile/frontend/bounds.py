@@ -1,0 +1,75 @@
+"""What the user says of sizes that follow from data: `--bound NAME=COUNT`.
+
+NAME is a tensor, or a dimension that the file names in the shape it declares for a tensor. Invariant: a bound that
+changes nothing is an error, so that a misspelt one is never taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from onnx import ValueInfoProto
+
+from ..base.dims import symbols
+from ..base.errors import Problem, WrongUse, raise_all
+from ..graph.ir import Limit, Value
+from .signature import similar
+
+Bounds = Mapping[str, Sequence[int]]  # name -> the most for each axis, or one number for all
+STRINGS = "strings"  # not a tensor: bytes for all strings that a run makes
+
+
+class Limits:
+    def __init__(self, given: Bounds) -> None:
+        self.given = {name: tuple(sizes) for name, sizes in given.items()}
+        self.used: set[str] = set()
+        self.free: dict[str, str] = {}  # sizes that follow from data -> the tensor they are bounded by
+        self._declared: dict[str, tuple[str, ...]] = {}  # names of dimensions by tensor; empty where there is none
+
+    def declare(self, entries: Iterable[ValueInfoProto]) -> None:
+        """Takes note of dimensions that the file names."""
+        for entry in entries:
+            dims = entry.type.tensor_type.shape.dim
+            if any(dim.dim_param in self.given for dim in dims):
+                self._declared[entry.name] = tuple(dim.dim_param for dim in dims)
+
+    def of(self, name: str) -> Limit:
+        """What is said of a tensor."""
+        if name in self.given:
+            return Limit(self.given[name], name)
+        dims = self._declared.get(name, ())
+        known = tuple(self.given[dim][0] if dim in self.given else None for dim in dims)
+        return Limit(known if len(known) != 1 else (*known, None), name)
+
+    @property
+    def strings(self) -> int | None:
+        """Bytes for strings."""
+        if STRINGS in self.given:
+            self.used.add(STRINGS)
+        return self.given[STRINGS][0] if STRINGS in self.given else None
+
+    def made(self, values: Iterable[Value], own: str) -> None:
+        """Takes note of results, whose sizes of the node's own are named after `own`."""
+        for value in values:
+            found = {s.name for dim in value.type.shape for s in symbols(dim) if s.name.startswith(f"n_{own}")}
+            self.free |= {name: value.name for name in found}
+            if found:
+                self.used |= {value.name, *self._declared.get(value.name, ())}
+
+    def check(self) -> None:
+        """Refuses what no tensor goes by."""
+        known = list(dict.fromkeys(self.free.values()))
+        why = f"sizes that follow from data are those of {', '.join(known)}" if known else "no size follows from data"
+        raise_all(
+            WrongUse,
+            [
+                Problem(
+                    f"nothing is bounded by {name!r}",
+                    f"--bound {name}={'x'.join(map(str, sizes))}",
+                    why,
+                    similar(name, known) or "leave it out, or name one of these",
+                )
+                for name, sizes in self.given.items()
+                if name not in self.used
+            ],
+        )
