@@ -147,11 +147,12 @@ class Maker:
         self.match: Match
         self.made: list[Node] = []
 
-    def node(self, op: Op, *inputs: Value | None) -> Value:
-        """The first result of a new node."""
+    def node(self, op: Op, *inputs: Value | None, like: Value | None = None) -> Value:
+        """The first result of a new node; of the type of `like` where that does not follow from the operands."""
         root = self.match.root
         draft = Node(op, inputs, [None], self.match.provenance)
-        fact = op.infer(draft.site())[0]
+        site = draft.site() if like is None else replace(draft.site(), results=(like.type,))
+        fact = op.infer(site)[0]
         result = Value(self._name(root.output.name), fact)
         draft.outputs = [result]
         self.made.append(self.graph.add(draft))

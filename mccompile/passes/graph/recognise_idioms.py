@@ -302,7 +302,7 @@ def _reduced(cls: type[ReduceL2] | type[ReduceSumSquare]) -> Build:
         sum = match.node("sum")
         op = cls(keepdims=vars(sum.op)["keepdims"], noop_with_empty_axes=vars(sum.op)["noop_with_empty_axes"])
         if not op.noop_with_empty_axes or len(sum.inputs) > 1:
-            return make.node(op, match["x"], *sum.inputs[1:])
+            return make.node(op, match["x"], *sum.inputs[1:], like=sum.output)
         return None
 
     return build
