@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.dtypes import DType, bool_, i32, i64, u8
 
-_FIXED_POINT = {"product": ((i32, i64), i64), "round": ((i64, u8), i32)}
+_FIXED_POINT = {"high": ((i32, i32), i32), "product": ((i32, i64), i64), "round": ((i64, u8), i32)}
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,10 @@ def _shift(numpy_shift: Callable[..., Any]) -> Callable[..., Any]:
         return np.where(b < bits, numpy_shift(a, np.minimum(b, bits - 1)), 0).astype(np.asarray(a).dtype)
 
     return shift
+
+
+def _high_product(a: Any, b: Any) -> Any:
+    return (np.asarray(a, np.int64) * np.asarray(b, np.int64)) >> 32
 
 
 def _fixed_product(term: Any, multiplier: Any) -> Any:
@@ -141,6 +145,7 @@ def _table() -> dict[str, Function]:
         ("is_nan", 1, "test", "{0} != {0}", None, np.isnan),
         ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
+        ("high_product", 2, "high", None, "mcc_high_product({0}, {1})", _high_product),
         ("fixed_product", 2, "product", None, "mcc_fixed_product({0}, {1})", _fixed_product),  # see mcc_quant.h
         ("fixed_round", 2, "round", None, "mcc_fixed_round({0}, {1})", _fixed_round),
         ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dtypes import i8, i32, i64, of_array, u8
+from ..base.dtypes import DType, i8, i32, i64, of_array, of_onnx, u8
 from ..base.tensor import TensorType
 from ..expr.evaluate import evaluate
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.lookup import Lookup as LookupKind
 from ..kinds.pool import Pool as PoolKind
+from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
 from .elementwise import Elementwise
 from .pool import check_picture
@@ -55,10 +56,8 @@ class Rescale(Elementwise):
         return [Fact(TensorType(site.type(2 * self.terms + 2).dtype, self.result_shape([t.shape for t in types])))]
 
     def lower(self, to: Lowering) -> None:
-        positions = [i for i in range(len(to.node.inputs)) if to.has(i)]
-        views = [to.input(i) for i in positions]
-        args = {i: operand(n, view.buffer.dtype) for n, (i, view) in enumerate(zip(positions, views, strict=True))}
-        to.set(0, to.map(self.scaled([args.get(i) for i in range(2 * self.terms + 5)]), views, to.type().shape))
+        views, args = present_operands(to, 2 * self.terms + 5)
+        to.set(0, to.map(self.scaled(args), views, to.type().shape))
 
     def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
         present = [array for array in arrays if array is not None]
@@ -78,6 +77,56 @@ class Rescale(Elementwise):
         rounded = apply("add", apply("fixed_round", total, given[2 * n + 1]), cast(zero, i32))
         inside = apply("max", rounded, _bound(low, zero.dtype.low))
         return cast(apply("min", inside, _bound(high, zero.dtype.high)), zero.dtype)
+
+
+@dataclass(frozen=True)
+class ShortRescale(Elementwise):
+    """Rescale of one i32 with 32-bit numbers (see mcc_quant.h), at least `low` and at most `high` where these
+    are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high. `to` is its type."""
+
+    name = "ShortRescale"
+    domain = "mccompile"
+    shift: int = 0
+    to: int = 0
+
+    @property
+    def target(self) -> DType:
+        found = of_onnx(self.to)
+        if found not in (i8, u8):
+            raise Invalid(f"results of type {found} are not made")
+        return found
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        found = [type.dtype for type in types]
+        if len(found) < 4 or found[:4] != [i32] * 4 or any(dtype is not self.target for dtype in found[4:]):
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not i32 and bounds of the result")
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+
+    def infer(self, site: Site) -> list[Fact]:
+        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
+        self.check(types)
+        return [Fact(TensorType(self.target, self.result_shape([t.shape for t in types])))]
+
+    def lower(self, to: Lowering) -> None:
+        views, args = present_operands(to, 6)
+        to.set(0, to.map(self.scaled(args), views, to.type().shape))
+
+    def scaled(self, args: Sequence[Expr | None]) -> Expr:
+        total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
+        product = apply("add", apply("high_product", apply("add", total, bias), multiplier), addend)
+        rounded = apply("shift_right", product, literal(self.shift, i32))
+        inside = apply("max", rounded, _bound(args[4], self.target.low))
+        return cast(apply("min", inside, _bound(args[5], self.target.high)), self.target)
+
+
+def present_operands(to: Lowering, count: int) -> tuple[list[View], list[Expr | None]]:
+    """The views of a node's operands that are there, and the leaf for each of `count` operands, None for the others."""
+    positions = [i for i in range(len(to.node.inputs)) if to.has(i)]
+    views = [to.input(i) for i in positions]
+    leaves = {i: operand(n, view.buffer.dtype) for n, (i, view) in enumerate(zip(positions, views, strict=True))}
+    return views, [leaves.get(i) for i in range(count)]
 
 
 def _widened(term: Expr) -> Expr:

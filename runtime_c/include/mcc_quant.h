@@ -9,12 +9,22 @@
  * A shift of 64 + n is a shift by n bits where halves occur: the sum is at most one unit per term below them, addend is
  * larger by that, so a rest of 0 to 3 tells that it was a half (of 3 terms at most), and no other number comes so close.
  *
+ * Where results are few, 32-bit numbers are enough, also proven for every value of the sum:
+ *
+ *     (mcc_high_product(t + bias, multiplier) + addend) >> shift
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MCC_QUANT_H
 #define MCC_QUANT_H
 
 #include "mcc_int.h"
+
+/* floor(a * b / 2^32). */
+MCC_INLINE int32_t mcc_high_product(int32_t a, int32_t b)
+{
+    return (int32_t)mcc_shr_i64((int64_t)a * b, 32);
+}
 
 /* floor(term * multiplier / 2^32), where the product has up to 95 bits; 0 <= multiplier. */
 MCC_INLINE int64_t mcc_fixed_product(int32_t term, int64_t multiplier)

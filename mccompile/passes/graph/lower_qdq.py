@@ -185,7 +185,16 @@ def _products(
     away = 0 if folded else x.zero
     ranges = w.ranges(x.low - away, x.high - away)
     numbers = [[f] for f in factors], constants, [[reach] for reach in ranges]
-    return rescaled(make, [total], *numbers, shape, y, _bounds(match))
+    return rescaled(make, [total], *numbers, shape, y, _bounds(match), shift=_shift_of_sum(w.rows.shape[1]))
+
+
+def _shift_of_sum(products: int) -> int:
+    """A factor is about one over the largest sum; sums of many products of both signs do not grow with their number."""
+    return 2 if products < 26 else 4
+
+
+def _shift_of_mean(count: int) -> int:
+    return max(0, count.bit_length() - 3)
 
 
 def _conv(match: Match, make: Maker) -> Value | None:
@@ -305,7 +314,8 @@ def _pool(match: Match, make: Maker) -> Value | None:
     total = make.node(pool, match["x"])
     reach = [(count * x.low, count * x.high)]
     constant = -factor * count * x.zero
-    return rescaled(make, [total], [[factor]], [constant], [reach], (), y, _bounds(match))
+    shift = _shift_of_mean(count)
+    return rescaled(make, [total], [[factor]], [constant], [reach], (), y, _bounds(match), shift=shift)
 
 
 def _concat(match: Match, make: Maker) -> Value | None:

@@ -11,9 +11,12 @@ import numpy as np
 from ...base.dtypes import DType, f32, i8, u8
 from ...graph.ir import Node, Value
 from ...graph.pattern import Maker
-from ...ops.fixed_point import Rescale
+from ...ops.fixed_point import Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..fixed_point import fixed_point
+from ..short_rounding import ShortRounding, short_rounding
+
+MOST_SHORT_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -122,34 +125,72 @@ def rescaled(
     target: Scheme,
     bounds: Bounds,
     unit: int = 1,
+    shift: int | None = None,
 ) -> Value | None:
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
     constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
-    multiples of `unit`."""
-    low, high = target.low - target.zero, target.high - target.zero
-    found = [
-        fixed_point(factor, constant, reach, low, high, unit)
-        for factor, constant, reach in zip(factors, constants, ranges, strict=True)
-    ]
-    numbers = [number for number in found if number is not None]
-    if len(numbers) != len(found):
-        return None
+    multiples of `unit`. `shift`: of 32-bit numbers, which are tried first."""
     name = make.match.root.output.name
+
+    def point(value: int | None, kept: int, what: str) -> Value | None:
+        if value is not None and value + target.zero == kept and what != "zero":
+            make.used(f"{name}/{what} is that of the type")
+            value = None
+        if value is None:
+            return None
+        number = min(max(value + (0 if what == "zero" else target.zero), target.low), target.high)
+        return make.constant(np.array(number, target.dtype.numpy), f"{name}/{what}")
+
+    last = [point(bounds.low, target.low, "low"), point(bounds.high, target.high, "high")]
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
-    multipliers = [
-        constant([number.multipliers[term] for number in numbers], np.int64, "multiplier") for term in range(len(terms))
+    low, high = target.low - target.zero, target.high - target.zero
+    if shift is not None:
+        bits, short = _short([f for (f,) in factors], constants, [reach for (reach,) in ranges], low, high, shift)
+        if short:
+            numbers = [
+                constant([number.bias for number in short], np.int32, "bias"),
+                constant([number.multiplier for number in short], np.int32, "multiplier"),
+                constant([number.addend + (target.zero << bits) for number in short], np.int32, "addend"),
+            ]
+            return make.node(ShortRescale(bits, target.dtype.onnx), *terms, *numbers, *last)
+    found = [
+        fixed_point(factor, constant, reach, low, high, unit)
+        for factor, constant, reach in zip(factors, constants, ranges, strict=True)
     ]
-    addend = constant([number.addend for number in numbers], np.int64, "addend")
-    shift = constant([number.shift for number in numbers], np.uint8, "shift")
+    wide = [number for number in found if number is not None]
+    if len(wide) != len(found):
+        return None
+    multipliers = [
+        constant([number.multipliers[term] for number in wide], np.int64, "multiplier") for term in range(len(terms))
+    ]
+    addend = constant([number.addend for number in wide], np.int64, "addend")
+    shifts = constant([number.shift for number in wide], np.uint8, "shift")
+    zero = point(target.zero, 0, "zero")
+    return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, shifts, zero, *last)
 
-    def point(value: int | None, what: str) -> Value | None:
-        if value is None:
-            return None
-        kept = min(max(value + (0 if what == "zero" else target.zero), target.low), target.high)
-        return make.constant(np.array(kept, target.dtype.numpy), f"{name}/{what}")
 
-    last = [point(target.zero, "zero"), point(bounds.low, "low"), point(bounds.high, "high")]
-    return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, shift, *last)
+def _short(
+    factors: Sequence[Fraction],
+    constants: Sequence[Fraction],
+    reaches: Sequence[tuple[int, int]],
+    low: int,
+    high: int,
+    shift: int,
+) -> tuple[int, list[ShortRounding]]:
+    """A shift and numbers for all channels, or none. Code contains the shift, so the wanted one comes first: models of
+    one architecture should agree."""
+    for bits in sorted(range(MOST_SHORT_BITS + 1), key=lambda n: abs(n - shift)):
+        if max(factors) >= Fraction(1, 2 << bits):
+            continue
+        found: list[ShortRounding] = []
+        for factor, constant, reach in zip(factors, constants, reaches, strict=True):
+            number = short_rounding(factor, constant, reach, low, high, bits)
+            if number is None:
+                break
+            found.append(number)
+        if len(found) == len(factors):
+            return bits, found
+    return 0, []

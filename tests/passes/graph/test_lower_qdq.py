@@ -94,7 +94,7 @@ def test_what_stays_in_float_is_noted() -> None:
 
 def test_padding_stands_for_the_zero_point_and_weights_are_bytes() -> None:
     graph = integers(network(0, [0, 0, 0]))
-    assert operators(graph) >= {"ConvInteger", "Rescale"}
+    assert operators(graph) >= {"ConvInteger", "ShortRescale"}
     assert all(not value.type.dtype.is_float for value in graph.values())
 
 
