@@ -37,7 +37,7 @@ class ConcatStrided(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = supports_types(call)
+        reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
         assert isinstance(call.kind, Concat)

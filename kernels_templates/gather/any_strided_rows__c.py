@@ -41,7 +41,7 @@ class GatherRows(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = supports_types(call)
+        reason = supports_types(call, strings=True)
         return No(reason) if reason else Needs(symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -58,7 +58,7 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = supports_types(call)
+        reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}

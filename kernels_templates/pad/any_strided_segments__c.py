@@ -61,7 +61,7 @@ class PadSegments(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call) or supports_types(call, strings=True)
         if reason:
             return No(reason)
         assert isinstance(call.kind, Pad)

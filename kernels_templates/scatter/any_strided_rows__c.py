@@ -50,7 +50,7 @@ class ScatterRows(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call) or supports_types(call, strings=True)
         if reason:
             return No(reason)
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {})

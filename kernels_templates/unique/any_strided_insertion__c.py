@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, f64, i64
+from mccompile.base.dtypes import DType, f32, f64, i64, string
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
@@ -30,10 +32,11 @@ class UniqueInsertion(Kernel):
             case("ascending", Unique(), f32, (9, 3)),
             case("as_they_come", Unique(False), f64, (5, 2), permute={0: (1, 0)}),
             case("one", Unique(), f32, (1, 1)),
+            case("strings", Unique(), string, (4, 1), values={0: np.array([["b"], [""], ["ab"], ["a"]], object)}),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call) or supports_types(call, strings=True)
         return No(reason) if reason else Needs(dense_outs=frozenset(range(4)))
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -55,6 +58,7 @@ class UniqueInsertion(Kernel):
             "type": dtype.compute_c,
             "a": element("i"),
             "b": element("(mcc_index)y0[j]"),
+            "is_string": dtype is string,
             "is_float": dtype.is_float,
             "ascending": call.kind.ascending,
         }

@@ -17,6 +17,12 @@ from . import dtypes
 from .tensor import TensorType
 
 
+def encoded(array: np.ndarray) -> list[bytes]:
+    """The strings of an array as UTF-8, in row-major order; bytes are taken as they are."""
+    flat = array.reshape(-1).tolist()
+    return [text if isinstance(text, bytes) else str(text).encode(errors="surrogateescape") for text in flat]
+
+
 class Constant:
     def __init__(self, type: TensorType, load: Callable[[], np.ndarray]) -> None:
         self.type = type
@@ -54,7 +60,6 @@ class Constant:
     def raw_bytes(self) -> bytes:
         """Contents in row-major order, elements little-endian and unpacked; strings as length and text."""
         if self.type.dtype.kind == "string":
-            texts = [t if isinstance(t, bytes) else str(t).encode() for t in self.array.reshape(-1)]
-            return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+            return b"".join(len(text).to_bytes(4, "little") + text for text in encoded(self.array))
         array = np.ascontiguousarray(self.array)
         return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

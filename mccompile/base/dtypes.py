@@ -4,6 +4,7 @@ Invariant: a `DType` is one of the objects in `DTYPES`, so `is` and `==` agree.
 
 A stored element and a computed one may differ: float16 lies in memory as `uint16_t` and is computed as `float`, rounded
 after every operation; 4-bit integers are packed in pairs. `load` and `store` name the runtime functions that convert.
+A string is a pointer and a length, 16 bytes on every machine; where its bytes lie is not its affair.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _table() -> dict[str, DType]:
         ("i16", "int", 16, "int16", "int16_t", "int16_t", 5),
         ("i32", "int", 32, "int32", "int32_t", "int32_t", 6),
         ("i64", "int", 64, "int64", "int64_t", "int64_t", 7),
-        ("string", "string", 8, "object", "char", "char", 8),
+        ("string", "string", 128, "object", "mcc_string", "mcc_string", 8),
         ("bool", "bool", 8, "bool", "uint8_t", "uint8_t", 9),
         ("f16", "float", 16, "float16", "uint16_t", "float", 10),
         ("f64", "float", 64, "float64", "double", "double", 11),
@@ -114,6 +115,7 @@ _BY_NUMPY = {dtype.numpy_name: dtype for dtype in DTYPES.values()}
 _BY_ONNX = {dtype.onnx: dtype for dtype in DTYPES.values()}
 
 f16, bf16, f32, f64 = DTYPES["f16"], DTYPES["bf16"], DTYPES["f32"], DTYPES["f64"]
+string = DTYPES["string"]
 i8, i16, i32, i64 = DTYPES["i8"], DTYPES["i16"], DTYPES["i32"], DTYPES["i64"]
 u8, u16, u32, u64 = DTYPES["u8"], DTYPES["u16"], DTYPES["u32"], DTYPES["u64"]
 bool_ = DTYPES["bool"]

@@ -92,7 +92,9 @@ def _headers_of(text: str) -> set[str]:
         headers.add("math.h")
     if calls & {"memcpy", "memmove", "memset"}:
         headers.add("string.h")
-    if any(call.startswith("mcc_") for call in calls):
+    if any(call.startswith("mcc_string_") for call in calls):
+        headers.add("mcc_string.h")
+    if any(call.startswith("mcc_") and not call.startswith("mcc_string_") for call in calls):
         headers.add("mcc_math.h")
     return headers
 

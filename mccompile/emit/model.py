@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..base.dims import Dim, Symbol, static, symbols, upper
-from ..base.dtypes import DType
+from ..base.dtypes import DType, string
 from ..base.provenance import show
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
@@ -60,8 +60,8 @@ def _context(
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
         "title": comment(plan.name).replace('"', "'"),
-        "inputs": [_tensor(t, preserved(plan, t)) for t in plan.inputs],
-        "outputs": [_tensor(t, True) for t in plan.outputs],
+        "inputs": [_tensor(plan.prefix, t, preserved(plan, t)) for t in plan.inputs],
+        "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],
         "arena_bytes": plan.arena_bytes,
         "arena_size": max(plan.arena_bytes, 1),  # C has no arrays of length 0
         "arena_align": plan.arena_align,
@@ -73,12 +73,14 @@ def _context(
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
         "body": _body(plan),
+        "string_inputs": any(t.type.dtype is string for t in plan.inputs),
+        "has_strings": any(t.type.dtype is string for t in (*plan.inputs, *plan.outputs)),
         "given": [_size(symbol) for symbol in plan.given],
         "measured": [_size(symbol) for symbol in plan.measured],
         "sizes": [_size(symbol) for symbol in (*plan.given, *plan.measured)],
         "resize_parameters": "".join(f", mcc_index {symbol.name}" for symbol in plan.given),
         "shaped": [
-            {**_tensor(t, True), "way": way}
+            {**_tensor(plan.prefix, t, True), "way": way}
             for way, tensors in (("input", plan.inputs), ("output", plan.outputs))
             for t in tensors
             if not t.type.is_static
@@ -122,10 +124,11 @@ def _range(tensor: Tensor) -> tuple[int, int]:
     return offset, offset + max_bytes(tensor.type)
 
 
-def _tensor(tensor: Tensor, kept: bool) -> dict[str, object]:
+def _tensor(prefix: str, tensor: Tensor, kept: bool) -> dict[str, object]:
     type = tensor.type
     count = max_bytes(type) if type.dtype.is_packed else _count(type)
     printed = _printed(type.dtype)
+    element = f"{prefix}_output_{tensor.symbol}(&m)[i]"
     return {
         "symbol": tensor.symbol,
         "S": tensor.symbol.upper(),
@@ -140,7 +143,8 @@ def _tensor(tensor: Tensor, kept: bool) -> dict[str, object]:
         "shape": [dim_c_of_struct(dim) for dim in type.shape],
         "rank": type.rank,
         "format": printed[0],
-        "print_cast": printed[1],
+        "is_string": type.dtype is string,
+        "shown": printed[1].format(element),
     }
 
 
@@ -153,12 +157,14 @@ def dim_c_of_struct(dim: Dim) -> str:
 
 
 def _printed(dtype: DType) -> tuple[str, str]:
-    """printf format and cast; what C cannot print as a number is printed as its bits."""
+    """printf format, and C of its arguments for an element {0}; what C cannot print as a number is printed as bits."""
+    if dtype is string:
+        return '\\"%.*s\\"', "(int){0}.size, {0}.data"
     if dtype.compute_c in ("float", "double") and dtype.is_plain:
-        return "%g", "(double)"
+        return "%g", "(double){0}"
     if dtype.kind == "int" and not dtype.is_packed:
-        return "%ld", "(long)"
-    return "%lu", "(unsigned long)"
+        return "%ld", "(long){0}"
+    return "%lu", "(unsigned long){0}"
 
 
 def _count(type: TensorType) -> int:

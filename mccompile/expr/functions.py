@@ -16,6 +16,7 @@ import numpy as np
 from ..base.dtypes import DType, bool_, i32, i64, u8
 
 _FIXED_POINT = {"high": ((i32, i32), i32), "product": ((i32, i64), i64), "round": ((i64, u8), i32)}
+_OF_STRINGS = {"equal": "mcc_string_equal({0}, {1})", "select": "{0} ? {1} : {2}"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Function:
         return bool_ if self.shape in ("compare", "logic", "test") else types[0]
 
     def spelling(self, dtype: DType) -> str | None:
+        if dtype.kind == "string":
+            return _OF_STRINGS.get(self.name)
         return self.c_float if dtype.is_float else self.c_int
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import DType, bool_, string
 from .functions import FUNCTIONS
 from .ir import Apply, Cast, Expr, Index, Literal, Operand
 
@@ -30,6 +30,8 @@ def literal_c(value: int | float | bool, dtype: DType) -> str:
             text += ".0"
         text += "f" if narrow else ""
         return f"({text})" if number < 0 or text.startswith("-") else text
+    if dtype is string:
+        return "mcc_string_empty()"  # no other is a literal
     number = int(value)
     if dtype is bool_:
         return "1" if number else "0"

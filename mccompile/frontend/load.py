@@ -209,8 +209,8 @@ class _Inputs:
             if kind != "tensor_type":
                 raise Unsupported(f"it is {_kind_name(kind)}, and only tensors can be passed in and out")
             dtype, shape = declared(entry.type)
-            if dtype.kind in ("string", "complex"):
-                raise Unsupported(f"its elements are {dtype}, and only numbers are supported")
+            if dtype.kind == "complex":
+                raise Unsupported("its elements are complex numbers, which are not supported")
             return dtype, shape
         except Refused as refused:
             what = "unsupported input" if isinstance(refused, Unsupported) else "wrong input"

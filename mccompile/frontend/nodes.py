@@ -33,8 +33,6 @@ from .ordering import Circle, in_order, names_read, node_name
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
 from .tensors import declared, dense_constant_of, tensor_constant
 
-_NOT_NUMBERS = ("string", "complex")
-
 
 class Missing(Enum):
     BROKEN = "could not be made; why has been said"
@@ -286,8 +284,8 @@ class NodeReader:
         if len(facts) < wanted:
             raise Invalid(f"it has {wanted} results, {node.op_type} gives {len(facts)}")
         for fact in facts:
-            if fact.type.dtype.kind in _NOT_NUMBERS:
-                raise Unsupported(f"its result is {fact.type}, and only numbers are supported")
+            if fact.type.dtype.kind == "complex":
+                raise Unsupported(f"its result is {fact.type}, and complex numbers are not supported")
         draft.outputs = [
             Value(self._unique(result, scope), fact) if result else None
             for result, fact in zip(node.output, facts, strict=False)
@@ -526,8 +524,8 @@ def _static_type(type: TypeProto) -> TensorType:
 
 def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:
     for position, value in enumerate(operands):
-        if value is not None and value.type.dtype.kind in _NOT_NUMBERS:
-            raise Unsupported(f"operand {position} is {value.type}, and only numbers are supported")
+        if value is not None and value.type.dtype.kind == "complex":
+            raise Unsupported(f"operand {position} is {value.type}, and complex numbers are not supported")
     if sig is not None:
         check_types(sig, [value.type if value is not None else None for value in operands])
 

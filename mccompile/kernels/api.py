@@ -163,12 +163,13 @@ def static_views(call: Call) -> str:
     return f"the size {symbolic[0]} is known only at run time" if symbolic else ""
 
 
-def supports_types(call: Call, dtypes: Sequence[DType] | None = None) -> str:
-    """Why the element types of the call are out of reach for scalar C, or nothing."""
+def supports_types(call: Call, dtypes: Sequence[DType] | None = None, strings: bool = False) -> str:
+    """Why the element types of the call are out of reach for scalar C, or nothing. Strings will do where elements
+    are only moved."""
     used = [v.buffer.dtype for v in (*call.ins, *call.outs)]
     used += [node.dtype for expr in call.kind.expressions() for node in walk(expr)]
     for dtype in used:
-        if dtype.kind in ("string", "complex"):
+        if dtype.kind == "complex" or (dtype.kind == "string" and not strings):
             return f"element type {dtype} is not supported"
         if dtypes is not None and dtype not in dtypes:
             return f"element type {dtype} is not supported"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..base.dtypes import f64, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast
-from .api import Invalid, Unsupported
+from .api import Invalid
 from .elementwise import Binary, BinaryFunction, check_count, check_dtypes, wide
 
 
@@ -122,11 +122,6 @@ class Equal(BinaryFunction):
     versions = (7, 11, 13, 19)
     function = "equal"
     takes = "elements of any type"
-
-    def check(self, types: Sequence[TensorType]) -> None:
-        super().check(types)
-        if types[0].dtype.kind == "string":
-            raise Unsupported("strings cannot be compared yet")
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class Unique(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         shape = static_shape(x)
-        if x.dtype.kind not in ("float", "int", "uint", "bool"):
+        if x.dtype.kind == "complex":
             raise Unsupported(f"elements of type {x.dtype}")
         if self.axis is None:
             rows = static_count(x)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.constant import Constant
-from ..base.dtypes import DType
+from ..base.constant import Constant, encoded
+from ..base.dtypes import DType, string
 from ..base.names import Names
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, broadcast
@@ -18,6 +18,7 @@ from ..expr.ir import Expr, apply, cast, operand
 from ..graph.ir import Fact, Invalid, Node, Site, Value
 from ..kinds.api import Kind
 from ..kinds.map import Map
+from ..kinds.string_table import StringTable
 from ..program.ir import CONSTANT, Buffer, Call, Item, Program, View
 
 
@@ -92,7 +93,17 @@ class Lowering:
         """A constant made from attributes or shapes (what comes from weights is an operand already)."""
         contents = Constant.of(array)
         type = contents.type
+        if type.dtype is string:
+            return self.strings(contents, name)
         return Buffer(self._names.take(name), type.dtype, type.shape, CONSTANT, contents, self.provenance).whole()
+
+    def strings(self, contents: Constant, name: str) -> View:
+        """Constant strings: pointers cannot lie in the blob, so a call makes them, of bytes that do."""
+        texts = encoded(contents.array)
+        ends = np.cumsum([len(text) for text in texts], dtype=np.uint32)
+        bytes = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
+        ins = [self.constant(ends, f"{name}_ends"), self.constant(bytes, f"{name}_bytes")]
+        return self.call(StringTable(), ins, contents.type)[0]
 
     def call(self, kind: Kind, ins: Sequence[View], *types: TensorType) -> tuple[View, ...]:
         """One call with a fresh buffer for each result type."""

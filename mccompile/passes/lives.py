@@ -1,7 +1,8 @@
 """When each buffer of the arena is alive, and the blocks that a planner has to place.
 
 Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
-inputs: from before the first call) to the last that reads it (model outputs: beyond the last). Buffers that overlap
+inputs: from before the first call) to the last that reads it (model outputs, and what strings may point into: beyond
+the last). Buffers that overlap
 by decision of bind_storage are one block with a part for each, so the planner slides them together.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..memory.interval import Block, Part, glue
-from ..program.ir import CONSTANT, Buffer, Program, View, loop_spans, reads, root, scratches, walk, writes
+from ..program.ir import CONSTANT, LASTING, Buffer, Program, View, loop_spans, reads, root, scratches, walk, writes
 
 
 @dataclass
@@ -38,8 +39,8 @@ def lives_of(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
             touch(view.buffer, time)
         for scratch in scratches(item):
             touch(scratch, time)
-    for _, view in program.outputs:
-        touch(view.buffer, time + 1)
+    for buffer in [view.buffer for _, view in program.outputs] + [b for b in spans if b.role == LASTING]:
+        touch(buffer, time + 1)
     if keep_inputs:
         for _, buffer in program.inputs:
             touch(buffer, time + 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.dtypes import string
 from ..base.errors import Problem, UnsupportedModel, raise_all
 from ..base.names import Names
 from ..graph.ir import Graph, Node, Refused, Value
@@ -26,6 +27,7 @@ class _Lower:
         self.names = Names()
         self.views: dict[Value, View] = {}
         self.problems: list[Problem] = []
+        self.preamble: list[Item] = []  # what makes constants that cannot lie in the blob, before all else
 
     def run(self) -> Program:
         for value in self.graph.inputs:
@@ -33,6 +35,7 @@ class _Lower:
             self.program.inputs.append((value.name, buffer))
             self.views[value] = buffer.whole()
         self.nodes(self.graph, self.program.body)
+        self.program.body[:0] = self.preamble
         raise_all(UnsupportedModel, self.problems)
         for value in self.graph.outputs:
             self.program.outputs.append((value.name, self.output(value)))
@@ -84,6 +87,11 @@ class _Lower:
     def view(self, value: Value) -> View:
         if value not in self.views and value.constant is not None:
             type = value.type
+            if type.dtype is string:
+                node = Node(_CONSTANT, [], [value], (value.name,))
+                to = Lowering(self.program, self.preamble, node, lambda _: self.view(value), self.names, lambda *_: [])
+                self.views[value] = to.strings(value.constant, value.name)
+                return self.views[value]
             buffer = Buffer(self.names.take(value.name), type.dtype, type.shape, CONSTANT, value.constant)
             self.views[value] = buffer.whole()
         return self.views[value]
@@ -108,4 +116,8 @@ class _Copy(Operator):
     """Stands for the copy of a strided output; never part of a graph."""
 
 
-_COPY = _Copy()
+class _Constant(Operator):
+    """Stands for the call that makes a constant; never part of a graph."""
+
+
+_COPY, _CONSTANT = _Copy(), _Constant()

@@ -28,6 +28,8 @@ from ..kinds.api import registry
 from .ir import (
     CONSTANT,
     INPUT,
+    LASTING,
+    TEMPORARY,
     Buffer,
     Call,
     Carry,
@@ -57,7 +59,8 @@ def show(program: Program) -> str:
     lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
     for buffer in buffers:
         if buffer.role != INPUT:
-            lines.append(f"  {'const' if buffer.constant else 'buffer'} {_buffer(buffer)}")
+            word = "const" if buffer.constant else LASTING if buffer.role == LASTING else "buffer"
+            lines.append(f"  {word} {_buffer(buffer)}")
     lines += _body(program.body, "  ")
     lines += [f"  output {json.dumps(name)} {_view(view)}" for name, view in program.outputs]
     return "\n".join([*lines, "}"]) + "\n"
@@ -195,7 +198,9 @@ class _ProgramReader:
             elif reader.take("const"):
                 self._declare(CONSTANT)
             elif reader.take("buffer"):
-                self._declare("temporary")
+                self._declare(TEMPORARY)
+            elif reader.take(LASTING):
+                self._declare(LASTING)
             elif reader.take("output"):
                 program.outputs.append((reader.string(), self._view()))
             else:

@@ -8,7 +8,23 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import CONSTANT, INPUT, TEMPORARY, Buffer, Call, If, Item, Loop, Measure, Program, Rows, Stop, View, reads
+from .ir import (
+    CONSTANT,
+    INPUT,
+    LASTING,
+    TEMPORARY,
+    Buffer,
+    Call,
+    If,
+    Item,
+    Loop,
+    Measure,
+    Program,
+    Rows,
+    Stop,
+    View,
+    reads,
+)
 
 
 def verify(program: Program, after: str = "") -> None:
@@ -102,7 +118,7 @@ class _Checker:
         for view in call.outs:
             self.inside(view, what)
             buffer = view.buffer
-            if buffer.role != TEMPORARY:
+            if buffer.role not in (TEMPORARY, LASTING):
                 self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")

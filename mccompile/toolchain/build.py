@@ -41,6 +41,10 @@ class Library:
     ffi: Any
     functions: Any
 
+    def text(self, address: int, size: int) -> bytes:
+        """Bytes that lie in memory."""
+        return bytes(self.ffi.buffer(self.ffi.cast("char *", address), size))
+
 
 def find_compiler(cc: str | None = None) -> Compiler:
     """The compiler asked for, else the one that the environment's CC names, else the first well-known one found."""

@@ -20,12 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mccompile.base.errors import CheckFailed, Problem, WrongUse
+from mccompile.base.dtypes import string
+from mccompile.base.errors import CheckFailed, Problem, WrongUse, raise_all
 from mccompile.targets.api import Target
 
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .image import address, read_map
-from .run import Report, check_inputs, from_bytes, read_report, refuse_strings, to_bytes
+from .run import Report, check_inputs, from_bytes, read_report, to_bytes
 
 _FOLDER = Path(__file__).with_name("board")
 _MAGIC = 0x4D434352
@@ -99,7 +100,7 @@ class Emulated:
     def build(cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = ()) -> Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
         report = read_report(folder)
-        refuse_strings(report)
+        _refuse_strings(report)
         _refuse_free_sizes(report)
         command = shlex.split(target.run)
         compiler = shlex.split(cc) if cc else [target.compiler]
@@ -251,6 +252,13 @@ def _external_weights(folder: Path, prefix: str, scratch: Path) -> Path:
     bytes = (folder / f"{prefix}.mcb").stat().st_size
     path.write_text(_WEIGHTS.replace("BYTES_OF_BLOB", str(bytes)).replace("NAME", prefix), encoding="utf-8")
     return path
+
+
+def _refuse_strings(report: Report) -> None:
+    fix = "check it with a target that runs on this machine"
+    why = "strings cannot be passed to and from an emulated machine"
+    strings = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
+    raise_all(WrongUse, [Problem(f"tensor {t.name!r} holds strings", report.prefix, why, fix) for t in strings])
 
 
 def _refuse_free_sizes(report: Report) -> None:

@@ -8,9 +8,10 @@ every run.
 from __future__ import annotations
 
 import json
+import struct
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dtypes import DTYPES, DType
+from mccompile.base.constant import encoded
+from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 
 from .build import DEFAULT_FLAGS, Library, compile_shared, find_compiler, load
@@ -93,7 +95,6 @@ class Model:
     def build(cls, folder: Path, cc: str | None = None, flags: Sequence[str] = DEFAULT_FLAGS) -> Model:
         """Compile the C files of an output folder of mccompile, load them, and initialise the model."""
         report = read_report(folder)
-        refuse_strings(report)
         # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
         left_out = {"main.c", f"{report.prefix}_weights.c"}
         sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
@@ -126,9 +127,8 @@ class Model:
             sizes = _given_sizes(self.report, inputs)
             status = c.mcc_host_resize(model, ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given]))
             self._check_status("resize", status)
-        for index, tensor in enumerate(self.report.inputs):
-            content = to_bytes(inputs[tensor.name], tensor.dtype)
-            ffi.memmove(self._tensor_pointer(tensor, c.mcc_host_input(model, index)), content, len(content))
+        for pointer, content in self._contents(inputs):
+            ffi.memmove(pointer, content, len(content))
         self._check_status("run", c.mcc_host_run(model))
         self._check_memory()
         results = {}
@@ -136,17 +136,17 @@ class Model:
             pointer = self._tensor_pointer(tensor, c.mcc_host_output(model, index))
             shape = self._shape(index, tensor)
             content = bytes(ffi.buffer(pointer, tensor.dtype.nbytes(prod(shape))))
-            results[tensor.name] = from_bytes(content, tensor.dtype, shape)
+            if tensor.dtype is string:
+                results[tensor.name] = read_strings(content, self._library.text).reshape(shape)
+            else:
+                results[tensor.name] = from_bytes(content, tensor.dtype, shape)
         return results
 
     def time(self, inputs: Mapping[str, np.ndarray], runs: int) -> list[float]:
         """Seconds that each of so many runs takes. Inputs are written before each, outside of what is timed."""
         check_inputs(self.report, inputs)
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
-        contents = [
-            (self._tensor_pointer(tensor, c.mcc_host_input(model, index)), to_bytes(inputs[tensor.name], tensor.dtype))
-            for index, tensor in enumerate(self.report.inputs)
-        ]
+        contents = self._contents(inputs)
         seconds = []
         for _ in range(runs):
             for pointer, content in contents:
@@ -156,6 +156,21 @@ class Model:
             seconds.append(time.perf_counter() - start)
             self._check_status("run", status)
         return seconds
+
+    def _contents(self, inputs: Mapping[str, np.ndarray]) -> list[tuple[Any, bytes]]:
+        """Where each input goes, and what. Texts stay where they are until the next ones come."""
+        given = {tensor.name: encoded(inputs[tensor.name]) for tensor in self.report.inputs if tensor.dtype is string}
+        self._texts = np.frombuffer(b"".join(text for texts in given.values() for text in texts) + b"\0", np.uint8)
+        place = int(self._texts.ctypes.data)
+        found = []
+        for index, tensor in enumerate(self.report.inputs):
+            if tensor.dtype is string:
+                content, place = descriptors(given[tensor.name], place)
+            else:
+                content = to_bytes(inputs[tensor.name], tensor.dtype)
+            pointer = self._library.functions.mcc_host_input(self._pointer(self._struct), index)
+            found.append((self._tensor_pointer(tensor, pointer), content))
+        return found
 
     def _shape(self, index: int, tensor: Tensor) -> tuple[int, ...]:
         """The true shape of an output."""
@@ -223,12 +238,16 @@ def check_inputs(report: Report, inputs: Mapping[str, np.ndarray]) -> None:
         given = inputs.get(name)
         if given is None:
             problems.append(Problem(f"input {name!r} is missing", where=report.prefix, fix=f"give it as {tensor}"))
-        elif not _fits(given.shape, tensor.shape) or given.dtype != tensor.dtype.numpy:
+        elif not _fits(given.shape, tensor.shape) or not _is_of(given, tensor.dtype):
             shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
             problems.append(
                 Problem(f"input {name!r} does not fit", where=report.prefix, why=shown, fix=f"give {tensor}")
             )
     raise_all(WrongUse, problems)
+
+
+def _is_of(given: np.ndarray, dtype: DType) -> bool:
+    return given.dtype.kind in "OUS" if dtype is string else given.dtype == dtype.numpy
 
 
 def _fits(given: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
@@ -294,6 +313,27 @@ def from_bytes(content: bytes, dtype: DType, shape: tuple[int, ...]) -> np.ndarr
     return ((codes ^ sign).astype(np.int8) - np.int8(sign)).astype(dtype.numpy)
 
 
+_DESCRIPTOR = struct.Struct("<QI4x")  # mcc_string where pointers have 64 bits
+
+
+def descriptors(texts: Sequence[bytes], place: int) -> tuple[bytes, int]:
+    """Strings as they lie in C memory, for texts that lie one after the other from address `place` on; and where the
+    next text goes."""
+    rows = []
+    for text in texts:
+        rows.append(_DESCRIPTOR.pack(place, len(text)))
+        place += len(text)
+    return b"".join(rows), place
+
+
+def read_strings(content: bytes, text: Callable[[int, int], bytes]) -> np.ndarray:
+    """The opposite: a vector of str. `text` reads bytes at an address."""
+    found = [text(*_DESCRIPTOR.unpack_from(content, start)) for start in range(0, len(content), _DESCRIPTOR.size)]
+    strings = np.empty(len(found), dtype=object)
+    strings[:] = [each.decode(errors="surrogateescape") for each in found]
+    return strings
+
+
 def read_report(folder: Path) -> Report:
     """The report of an output folder; anything missing or odd in it is a bad file."""
     try:
@@ -326,14 +366,6 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
     if tensor.is_static and tensor.nbytes != dtype.nbytes(prod(tensor.static_shape)):
         raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
     return tensor
-
-
-def refuse_strings(report: Report) -> None:
-    """They cannot be passed between numpy and a compiled model."""
-    fix = "build the program in the output folder and run that"
-    why = "strings cannot be passed between numpy and a compiled model"
-    strings = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.dtype.kind == "string"]
-    raise_all(WrongUse, [Problem(f"tensor {t.name!r} holds strings", report.prefix, why, fix) for t in strings])
 
 
 def _host_model_header(report: Report) -> str:

@@ -38,7 +38,9 @@ typedef enum mcc_status {
     MCC_ERR_BLOB_BYTE_ORDER = 10, /* the blob is little-endian, this machine is not */
     MCC_ERR_BLOB_CRC = 11,        /* the blob is damaged */
     MCC_ERR_BLOB_IDENTITY = 12,   /* a sound blob, but of another model */
-    MCC_ERR_BRANCH = 13           /* the model cannot run the branch that its condition asks for */
+    MCC_ERR_BRANCH = 13,          /* the model cannot run the branch that its condition asks for */
+    MCC_ERR_STRING_ROOM = 14,     /* the strings of a run need more room than the model was compiled for */
+    MCC_ERR_STRING_NUMBER = 15    /* a string that is to be read as a number is none */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -59,6 +61,8 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_BLOB_CRC: return "the blob is damaged";
     case MCC_ERR_BLOB_IDENTITY: return "the blob belongs to another model";
     case MCC_ERR_BRANCH: return "the model cannot run the branch that its condition asks for";
+    case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than the model was compiled for";
+    case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
     }
     return "unknown status";
 }
@@ -76,5 +80,13 @@ typedef uint8_t mcc_f8e5m2;
 typedef uint8_t mcc_f8e5m2fnuz;
 typedef uint8_t mcc_f8e8m0;     /* a power of two */
                                 /* 4-bit and 2-bit elements are packed into uint8_t, the first in the low bits */
+
+/* A piece of text: `size` bytes at `data`, without a zero at the end; mcc_string.h makes them and compares them. It has 16
+ * bytes on every machine, so that memory plans do not depend on the width of pointers. */
+typedef struct mcc_string {
+    const char *data;
+    uint32_t size;
+    uint8_t unused[12u - sizeof(const char *)];
+} mcc_string;
 
 #endif /* MCC_H */

@@ -202,13 +202,13 @@ CASES = {
           fix    correct the model, or export it again
         """,
     ),
-    "strings": (
+    "complex numbers": (
         UnsupportedModel,
-        "g (string[4] x) => (string[4] y) { [n1] y = Identity(x) }",
+        "g (complex64[4] x) => (complex64[4] y) { [n1] y = Identity(x) }",
         """
         error: unsupported input
           where  input 'x' in net.onnx
-          why    its elements are string, and only numbers are supported
+          why    its elements are complex numbers, which are not supported
           fix    change the model to do without it
         """,
     ),

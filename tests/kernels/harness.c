@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200112L
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cases.h"
 
@@ -10,6 +11,37 @@ static void stop(const char *why)
 {
     fprintf(stderr, "harness: %s\n", why);
     exit(2);
+}
+
+/* Pointers of strings: on their way in and out they are block + 1 (upper half) and offset; 0 stands for no text. */
+static void to_pointers(const struct harness_case *c, uint8_t **block, int which)
+{
+    size_t at;
+    for (at = 0; at + sizeof(mcc_string) <= c->bytes[which]; at += sizeof(mcc_string)) {
+        uint64_t place;
+        mcc_string s;
+        memcpy(&place, block[which] + at, sizeof place);
+        memcpy(&s, block[which] + at, sizeof s);
+        if (place >> 32 > (uint64_t)c->blocks) continue; /* of a result: not written yet */
+        s.data = place == 0u ? "" : (const char *)block[(place >> 32) - 1u] + (uint32_t)place;
+        memcpy(block[which] + at, &s, sizeof s);
+    }
+}
+
+static void from_pointers(const struct harness_case *c, uint8_t **block, int which)
+{
+    size_t at;
+    int i;
+    for (at = 0; at + sizeof(mcc_string) <= c->bytes[which]; at += sizeof(mcc_string)) {
+        uint64_t place = 0u;
+        mcc_string s;
+        memcpy(&s, block[which] + at, sizeof s);
+        for (i = 0; s.size != 0u && i < c->blocks; i++) {
+            const uintptr_t from = (uintptr_t)s.data - (uintptr_t)block[i];
+            if (from < c->bytes[i] && s.size <= c->bytes[i] - from) place = (uint64_t)(i + 1) << 32 | from;
+        }
+        memcpy(block[which] + at, &place, sizeof place);
+    }
 }
 
 int main(void)
@@ -25,7 +57,11 @@ int main(void)
             block[i] = (uint8_t *)memory;
             if (fread(block[i], 1, c->bytes[i], stdin) != c->bytes[i]) stop("stdin ends too early");
         }
+        for (i = 0; i < c->blocks; i++)
+            if (c->strings >> i & 1u) to_pointers(c, block, i);
         c->call(block);
+        for (i = 0; i < c->blocks; i++)
+            if (c->strings >> i & 1u) from_pointers(c, block, i);
         for (i = 0; i < c->blocks; i++) {
             fwrite(block[i], 1, c->bytes[i], stdout);
             free(block[i]);

@@ -7,6 +7,7 @@ to lie over an operand.
 from __future__ import annotations
 
 import shlex
+import struct
 import subprocess
 import zlib
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mccompile.base.constant import Constant
+from mccompile.base.constant import Constant, encoded
 from mccompile.base.discovery import data_folder
-from mccompile.base.dtypes import u8
+from mccompile.base.dtypes import string, u8
 from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import function_text
 from mccompile.kernels.api import Case, Kernel, Needs, No
@@ -55,6 +56,7 @@ class Trial:
     ins: tuple[Place, ...]
     scratch: Place | None
     overwritten: frozenset[int]  # operands that share memory with a result
+    strings: frozenset[int] = frozenset()  # blocks of strings
 
     def results(self, blocks: Sequence[bytes]) -> list[np.ndarray]:
         found = []
@@ -62,7 +64,10 @@ class Trial:
             dtype, shape = type.dtype, type.static_shape
             order = self.case.permute_outs.get(index, tuple(range(len(shape))))
             contents = blocks[place.block][place.offset : place.offset + dtype.nbytes(prod(shape))]
-            stored = from_bytes(contents, dtype, tuple(shape[axis] for axis in order))
+            stored_shape = tuple(shape[axis] for axis in order)
+            stored = _texts(contents, blocks, stored_shape) if dtype is string else None
+            if stored is None:
+                stored = from_bytes(contents, dtype, stored_shape)
             found.append(stored.transpose([order.index(axis) for axis in range(len(order))]))
         return found
 
@@ -104,6 +109,9 @@ def _call(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
         elif type.dtype.is_integer:
             low, high = max(low, type.dtype.low), min(high, type.dtype.high)
             value = chance.integers(int(low), int(high), shape, endpoint=True).astype(type.dtype.numpy)
+        elif type.dtype is string:
+            words = np.array(["", "a", "mcc", "Hello world", "héLlo", " 1.5 "], object)
+            value = words[chance.integers(0, len(words), shape)].reshape(shape)
         elif type.dtype.kind == "bool":
             value = chance.integers(0, 2, shape).astype(bool)
         else:
@@ -150,10 +158,17 @@ def _trial(
 
     assert isinstance(packed, dict)
     ins = []
+    texts = b""
+    text_block = len(call.ins) + len(call.outs) + 1  # beyond all others
     for index, view in enumerate(call.ins):
         order = case.permute.get(index, tuple(range(len(view.shape))))
         stored = packed.get(index, values[index].transpose(order))
-        contents = to_bytes(np.ascontiguousarray(stored), view.buffer.dtype) + bytes(needs.slack.get(index, 0))
+        if view.buffer.dtype is string:
+            given = encoded(stored)
+            contents, texts = _descriptors(given, text_block, len(texts)), texts + b"".join(given)
+        else:
+            contents = to_bytes(np.ascontiguousarray(stored), view.buffer.dtype)
+        contents += bytes(needs.slack.get(index, 0))
         ins.append(block(contents, needs.align.get(index, 1)))
     outs = []
     for index, view in enumerate(call.outs):
@@ -180,9 +195,34 @@ def _trial(
     )
     function = Function(f"k_{name}", kernel, call, aliased)
     overwritten = frozenset() if overlap is None else frozenset({overlap[1]})
-    return Trial(
-        name, case, function, values, tuple(blocks), tuple(aligns), tuple(outs), tuple(ins), scratch, overwritten
-    )
+    places = zip((*ins, *outs), (*call.ins, *call.outs), strict=True)
+    strings = frozenset(place.block for place, view in places if view.buffer.dtype is string)
+    if strings:
+        while len(blocks) <= text_block:
+            block(b"", 1)
+        blocks[text_block] = texts
+    memory = tuple(blocks), tuple(aligns), tuple(outs), tuple(ins)
+    return Trial(name, case, function, values, *memory, scratch, overwritten, strings)
+
+
+_STRING = struct.Struct("<QI4x")  # block + 1 in the upper half of the pointer's place, offset in the lower; 0: no text
+
+
+def _descriptors(texts: Sequence[bytes], block: int, start: int) -> bytes:
+    rows = []
+    for text in texts:
+        rows.append(_STRING.pack(block + 1 << 32 | start if text else 0, len(text)))
+        start += len(text)
+    return b"".join(rows)
+
+
+def _texts(contents: bytes, blocks: Sequence[bytes], shape: tuple[int, ...]) -> np.ndarray:
+    found = np.empty(len(contents) // _STRING.size, object)
+    for i in range(len(found)):
+        place, size = _STRING.unpack_from(contents, i * _STRING.size)
+        block, offset = (place >> 32) - 1, place & 0xFFFFFFFF
+        found[i] = blocks[block][offset : offset + size].decode() if size else ""
+    return found.reshape(shape)
 
 
 def write_sources(found: Sequence[Trial], folder: Path) -> None:
@@ -194,12 +234,13 @@ def write_sources(found: Sequence[Trial], folder: Path) -> None:
     declared = [text.split("{", 1)[0].strip() + ";" for text in texts]
     (folder / "kernels.h").write_text('#include "mcc.h"\n' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(
-        f'#include "kernels.h"\n#include "mcc_math.h"\n{includes}{own}\n' + "\n".join(texts)
+        f'#include "kernels.h"\n#include "mcc_math.h"\n#include "mcc_string.h"\n{includes}{own}\n' + "\n".join(texts)
     )
     lines = ['#include "kernels.h"', f"#define HARNESS_BLOCKS {max(len(t.blocks) for t in found)}"]
     lines.append("struct harness_case {")
     lines.append("    int blocks;")
     lines.append("    size_t bytes[HARNESS_BLOCKS], align[HARNESS_BLOCKS];")
+    lines.append("    unsigned strings; /* a bit for each block of strings */")
     lines.append("    void (*call)(uint8_t **);")
     lines.append("};")
     rows = []
@@ -207,7 +248,8 @@ def write_sources(found: Sequence[Trial], folder: Path) -> None:
         lines.append(f"static void call_{number}(uint8_t **b) {{ {trial.function.name}({_arguments(trial)}); }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
         aligns = ", ".join(f"{align}u" for align in trial.aligns)
-        rows.append(f"    {{{len(trial.blocks)}, {{{sizes}}}, {{{aligns}}}, call_{number}}},")
+        strings = sum(1 << block for block in trial.strings)
+        rows.append(f"    {{{len(trial.blocks)}, {{{sizes}}}, {{{aligns}}}, {strings}u, call_{number}}},")
     lines += ["static const struct harness_case cases[] = {", *rows, "};", ""]
     (folder / "cases.h").write_text("\n".join(lines))
 

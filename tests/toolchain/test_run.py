@@ -14,7 +14,7 @@ import pytest
 from mccompile.base.dtypes import DTYPES, of_array
 from mccompile.base.errors import BadFile, CheckFailed, MccError, WrongUse
 from mccompile.toolchain.build import DEFAULT_FLAGS
-from mccompile.toolchain.run import Model, from_bytes, to_bytes
+from mccompile.toolchain.run import Model, descriptors, from_bytes, read_strings, to_bytes
 
 INPUTS = {"a": np.array([[1, 2], [3, 4]], np.float32), "b:0": np.array([10, 20, 30, 40], np.float32)}
 
@@ -122,12 +122,13 @@ def test_a_folder_without_its_files_is_refused(adder: Path, file: str) -> None:
         Model.build(adder)
 
 
-def test_strings_are_refused(adder: Path) -> None:
-    report = json.loads((adder / "report.json").read_text())
-    report["outputs"][0].update(dtype="string", bytes=4)
-    (adder / "report.json").write_text(json.dumps(report))
-    with pytest.raises(WrongUse, match="tensor 'y' holds strings"):
-        Model.build(adder)
+def test_strings_lie_in_memory_as_pointers_and_lengths() -> None:
+    texts = ["ab", "", "ünï"]
+    encoded = [text.encode() for text in texts]
+    content, end = descriptors(encoded, 1000)
+    memory = b"".join(encoded)
+    read = read_strings(content, lambda address, size: memory[address - 1000 : address - 1000 + size])
+    assert (read.tolist(), end) == (texts, 1000 + len(memory))
 
 
 @pytest.mark.parametrize(

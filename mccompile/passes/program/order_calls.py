@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from ...kernels.api import Needs
 from ...memory.order import Node, Tensor, best_order
-from ...program.ir import CONSTANT, INPUT, Buffer, Call, Item, Measure, Program, View, reads, root, walk, writes
+from ...program.ir import (
+    CONSTANT,
+    INPUT,
+    LASTING,
+    Buffer,
+    Call,
+    Item,
+    Measure,
+    Program,
+    View,
+    reads,
+    root,
+    walk,
+    writes,
+)
 from ...program.relocate import disjoint
 from ..api import Context
 
@@ -49,7 +63,8 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
         makers = sorted({number for number, _ in written.get(buffer, [])})
         around = _around(buffer)
         users = {number for base in around for number, _ in read.get(base, [])} | set(makers[1:])
-        needed_later = any(base in outputs for base in around) or (context.keep_inputs and buffer.role == INPUT)
+        needed_later = any(base in outputs for base in around) or buffer.role == LASTING
+        needed_later |= context.keep_inputs and buffer.role == INPUT
         own = max(0, buffer.max_bytes - sum(part.max_bytes for part in parts.get(buffer, [])))
         numbers[buffer] = len(tensors)
         if makers or buffer.role == INPUT:
