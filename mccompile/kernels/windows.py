@@ -60,7 +60,10 @@ class Axis:
 
 
     def ring(self, number: int, lines: int) -> list[str]:
-        """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside."""
+        """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside. A single one is no
+        loop: compilers that see one leave the sum that follows in scalars."""
+        if self.kernel == 1 and self.always_inside:
+            return [f"const mcc_index x_row[1] = {{at{number} % {lines} * {self.x}}};"]
         first, end = ("0", str(self.kernel)) if self.always_inside else (f"first{number}", f"end{number}")
         tap = "k" if self.dilation == 1 else f"k * {self.dilation}"
         return [
