@@ -11,6 +11,7 @@ from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
 from .passes.graph.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel import merge_parallel
+from .passes.graph.move_factors import move_factors
 from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
@@ -30,6 +31,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
+    GraphPass("move_factors", move_factors),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),
     GraphPass("merge_parallel", merge_parallel),

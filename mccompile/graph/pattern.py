@@ -142,10 +142,12 @@ class Rule:
 class Maker:
     """Makes the nodes and constants of a replacement."""
 
-    def __init__(self, graph: Graph, names: set[str], facts_used: dict[str, None]) -> None:
-        self.graph, self._names, self._facts_used = graph, names, facts_used
+    def __init__(self, graph: Graph, names: set[str]) -> None:
+        self.graph, self._names = graph, names
         self.match: Match
         self.made: list[Node] = []
+        self.facts: list[str] = []  # that hold for this replacement
+        self.defined: set[Value] = set()  # constants that are the same whatever the model's contain
 
     def node(self, op: Op, *inputs: Value | None, like: Value | None = None) -> Value:
         """The first result of a new node; of the type of `like` where that does not follow from the operands."""
@@ -161,9 +163,15 @@ class Maker:
     def constant(self, array: np.ndarray, name: str) -> Value:
         return Value.of_constant(self._name(name), Constant.of(array))
 
+    def definite(self, array: np.ndarray, name: str) -> Value:
+        """A constant that follows from definitions alone; that a rule looks at it is worth no note."""
+        made = self.constant(array, name)
+        self.defined.add(made)
+        return made
+
     def used(self, fact: str) -> None:
         """Notes what was concluded from the contents of constants."""
-        self._facts_used[fact] = None
+        self.facts.append(fact)
 
     def _name(self, text: str) -> str:
         name, number = text, 1
@@ -189,7 +197,7 @@ def graphs(graph: Graph) -> Iterator[Graph]:
 
 class _Rewriting:
     def __init__(self, graph: Graph, rules: Sequence[Rule], names: set[str], facts_used: dict[str, None]) -> None:
-        self.graph, self.maker = graph, Maker(graph, names, facts_used)
+        self.graph, self.maker, self.facts_used = graph, Maker(graph, names), facts_used
         self.rules: dict[str, list[Rule]] = {}
         for rule in rules:
             for operator in rule.pattern.operators:
@@ -225,12 +233,14 @@ class _Rewriting:
             for match in self.matches(rule.pattern, node):
                 if not rule.when(match):
                     continue
-                self.maker.match, self.maker.made = match, []
+                self.maker.match, self.maker.made, self.maker.facts = match, [], []
                 new = rule.build(match, self.maker)
                 if new is not None and self.may_replace(node.output, new):
                     self.applied[rule.name] += 1
                     for value, number in match.numbers.items():
-                        self.maker.used(f"{value.name} is {number:g}")
+                        if value not in self.maker.defined:
+                            self.maker.used(f"{value.name} is {number:g}")
+                    self.facts_used.update(dict.fromkeys(self.maker.facts))
                     self.own.update(self.maker.made)
                     yield from self.maker.made
                     yield from self.replace(rule, node.output, new)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from mccompile.base.constant import Constant
 from mccompile.base.errors import InternalError
 from mccompile.graph.ir import Graph, Value
-from mccompile.graph.pattern import Anything, Made, Maker, Match, Maybe, Rule, rewrite
+from mccompile.graph.pattern import Anything, Made, Maker, Match, Maybe, Number, Rule, rewrite
 from mccompile.graph.text import read, show
 from mccompile.graph.verify import verify
 from mccompile.ops.api import resolve
@@ -66,7 +68,7 @@ def test_a_node_that_others_read_is_matched_but_stays() -> None:
 
 def test_the_same_name_means_the_same_value() -> None:
     rule = Rule("twice", Made("Add", X, X), lambda m, make: build("Neg", m, make))
-    text = "input %x: f32[4]\ninput %z: f32[4]\n%y: f32[4] = Add(%x, %{}) from \"y\"\noutput %y"
+    text = 'input %x: f32[4]\ninput %z: f32[4]\n%y: f32[4] = Add(%x, %{}) from "y"\noutput %y'
     assert rewrite(graph_of(text.replace("{}", "x")), [rule]) == 1
     assert rewrite(graph_of(text.replace("{}", "z")), [rule]) == 0
 
@@ -144,3 +146,33 @@ def test_what_was_concluded_from_constants_is_recorded() -> None:
 
     rewrite(graph, [Rule("identity", Made("Identity", X), note)])
     assert list(graph.facts_used) == ["the sky is blue"]
+
+
+def test_only_what_a_rewrite_was_decided_on_is_recorded() -> None:
+    text = 'input %x: f32[4]\nconst %two: f32[] = #two\n%y: f32[4] = Mul(%x, %two) from "y"\n'
+    constants = {"two": Constant.of(np.array(2, np.float32))}
+
+    def noted(match: Match, make: Maker) -> Value | None:
+        make.used("x is looked at")
+        return build("Neg", match, make) if match.root.op.name == "Mul" else None
+
+    def facts(rule: Rule, more: str) -> list[str]:
+        graph = read(f'graph "g" {{\n{text}{more}\n}}', resolve, constants)
+        rewrite(graph, [rule])
+        return list(graph.facts_used)
+
+    assert facts(Rule("fits", Made("Mul", X, Number(2)), noted), "output %y") == ["x is looked at", "two is 2"]
+    last = '%z: f32[4] = Add(%y, %two) from "z"\noutput %z'
+    assert facts(Rule("does not fit after all", Made("Add", X, Number(2)), noted), last) == []
+
+
+def test_a_constant_that_follows_from_definitions_is_no_fact() -> None:
+    def with_one(match: Match, make: Maker) -> Value:
+        one = make.definite(np.array(1, np.float32), "one")
+        return make.node(resolve("", "Mul")(), make.node(resolve("", "Neg")(), match["x"]), one)
+
+    rules = [Rule("one", Made("Relu", X), with_one), Rule("times_one", Made("Mul", X, Number(1)), give_x)]
+    graph = graph_of('input %x: f32[4]\n%y: f32[4] = Relu(%x) from "y"\n%z: f32[4] = Exp(%y) from "z"\noutput %z')
+    assert rewrite(graph, rules) == 2
+    assert [node.op.name for node in graph.nodes] == ["Neg", "Exp"]
+    assert not graph.facts_used

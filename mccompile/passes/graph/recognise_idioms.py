@@ -176,7 +176,7 @@ def _normalization(match: Match, make: Maker, means: tuple[str, ...]) -> tuple[i
 
 def _ones(match: Match, make: Maker) -> Value:
     """The scale of a normalization that does not scale."""
-    return make.constant(np.ones(1, match["x"].type.dtype.numpy), f"{match.root.output.name}/ones")
+    return make.definite(np.ones(1, match["x"].type.dtype.numpy), f"{match.root.output.name}/ones")
 
 
 def _layer_norm(match: Match, make: Maker) -> Value | None:

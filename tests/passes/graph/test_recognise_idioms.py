@@ -178,7 +178,6 @@ def test_a_normalization_takes_its_scale_and_bias(check: Any) -> None:
         """
         fact "eps is 0.0009765625"
         fact "two is 2"
-        fact "n/ones is 1"
         input %x: f32[2,8]
         const %gamma: f32[8] = #gamma
         %y: f32[2,8] = LayerNormalization(%x, %gamma, %gamma) {axis=1, epsilon=0.0009765625} from PROVENANCE
