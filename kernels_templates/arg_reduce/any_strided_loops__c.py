@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.arg_reduce import ArgReduce
 
@@ -32,28 +32,28 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         assert isinstance(call.kind, ArgReduce)
         if not reason and call.ins[0].shape[call.kind.axis] == 0:
             reason = "the axis is empty"
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 2e-9, code=150)
+        return Cost(upper(call.ins[0].type.count) * 2e-9, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, ArgReduce)
         kind, x, out = call.kind, call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
-        outer = nest([static(out.shape[a]) for a in kept], [out.permuted(kept), x.permuted(kept)])
-        strides = [*outer.strides[1], static(x.strides[kind.axis])]
+        outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
+        strides = [*outer.strides[1], x.strides[kind.axis]]
         counters = [loop.counter for loop in outer.loops]
         dtype = x.buffer.dtype
         return {
             "outer": outer.loops,
             "type": dtype.compute_c,
-            "extent": static(x.shape[kind.axis]),
+            "extent": x.shape[kind.axis],
             "first": load_c(dtype, ins[0], index_c(strides[:-1], counters)),
             "load": load_c(dtype, ins[0], index_c(strides, [*counters, "r"])),
             "comparison": (">" if kind.largest else "<") + ("=" if kind.last else ""),

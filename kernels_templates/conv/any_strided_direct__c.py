@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.expr.dims_c import factor_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
-from mccompile.kernels.loops import index_c
+from mccompile.kernels.loops import index_c, magnitude, size_name
 from mccompile.kernels.tiles import (
     Product,
     Range,
@@ -34,7 +35,7 @@ from mccompile.kernels.tiles import (
     packed_row,
     term_c,
 )
-from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
+from mccompile.kernels.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.kinds.conv import Conv
 
 Named = tuple[tuple[str, str], ...]  # C names and their values
@@ -109,15 +110,15 @@ class Direct(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
         rows = frozenset({2}) if len(_kind(call).strides) > 1 else frozenset()
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 4e-10, code=600)
+        return Cost(upper(macs) * 4e-10, code=600)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):
@@ -135,7 +136,7 @@ class Direct(Kernel):
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        space = "x".join(map(str, x.shape[2:]))
+        space = "x".join(map(size_name, x.shape[2:]))
         name = "depthwise" if kind.group > 1 and kind.group == x.shape[1] else "conv"
         return f"{name}_{kernel}_{space}x{x.shape[1]}_{w.shape[0]}"
 
@@ -163,7 +164,7 @@ class _Printer:
         self.axes = self.spatial_axes([static(stride) for stride in self.w.strides[2:]])
         self.last = len(self.axes) - 1
         # Depthwise over channels-last operands: a tile is made of neighbouring channels, which are groups.
-        channels_last = abs(static(self.x.strides[1])) < abs(self.axes[-1].x)
+        channels_last = magnitude(self.x.strides[1]) < magnitude(self.axes[-1].x)
         self.lanes_are_groups = kind.group > 1 and self.group_out == 1 and channels_last
         first, end = self.axes[-1].interior
         lanes = kind.group if self.lanes_are_groups else self.group_out
@@ -180,36 +181,36 @@ class _Printer:
         else:
             self.w_at = index_c([self.group_out * self.w_lane, self.w_lane], self.channel())
 
-    def spatial_axes(self, w_strides: Sequence[int]) -> list[Axis]:
+    def spatial_axes(self, w_strides: Sequence[int]) -> list[Sliding[Dim]]:
         """The positions of a tile lie along the last one."""
         kind, kernel = self.kind, self.w.type.static_shape[2:]
-        found = axes(
+        found = any_axes(
             self.y, self.x, w_strides, self.extras, kernel, kind.strides, kind.dilations, kind.pads, not self.by_rows
         )
         free = range(1 if self.by_rows else 0, len(found))
-        long = [number for number in free if found[number].out >= 4]
-        chosen = long[-1] if long else max(free, key=lambda number: found[number].out)
+        long = [number for number in free if upper(found[number].out) >= 4]
+        chosen = long[-1] if long else max(free, key=lambda number: upper(found[number].out))
         return [*found[:chosen], *found[chosen + 1 :], found[chosen]]
 
     def context(self) -> dict[str, Any]:
         kind, point_axis = self.kind, self.axes[self.last]
         first, end = point_axis.interior
         wide = self.tile
-        outer = [Range("n", static(self.x.shape[0]))]
+        outer = [Range.over("n", self.x.shape[0])]
         if not self.lanes_are_groups:
             outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
         origins = [f"at{i}" for i in range(len(self.axes))]
-        steps = [axis.x for axis in self.axes]
+        steps: list[Dim] = [axis.x for axis in self.axes]
         if self.in_ring(0):  # the row is added where its tap is known: here, if there is only one
             one = self.axes[0].kernel == 1 and self.axes[0].always_inside
             origins[0], steps[0] = ("x_row[0]", 1) if one else ("0", 0)
-        needs_single = point_axis.out != end - first or bool((end - first) % wide.points)
+        needs_single = not point_axis.is_static or point_axis.out != end - first or bool((end - first) % wide.points)
         x_at = self.place(self.x, self.group_in, origins, steps)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
             "rows": [self.place_along(number, x_at) for number in range(self.last)],
             "points": self.place_along(self.last, x_at),
-            "inside": f"p{self.last} >= {first} && p{self.last} <= {end - wide.points}",
+            "inside": point_axis.inside(self.last, wide.points),
             "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
             "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
             "sum_type": kind.accumulator.compute_c,
@@ -227,7 +228,7 @@ class _Printer:
         """What the loop along one axis of the image prints; `at` only where something reads it."""
         axis = self.axes[number]
         at = f"at{number}"
-        run = Range(f"p{number}", axis.out)
+        run = Range.over(f"p{number}", axis.out)
         used = not axis.always_inside or self.in_ring(number) or at in x_at.split()
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
@@ -236,7 +237,7 @@ class _Printer:
                 *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
             ],
             "counter": f"p{number}",
-            "out": str(axis.out),
+            "out": factor_c(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
@@ -247,15 +248,15 @@ class _Printer:
         kind = self.kind
         return ["g" if kind.group > 1 else "0", "0" if self.lanes_are_groups or self.group_out == 1 else "o"]
 
-    def place(self, view: Any, channels: int, counters: list[str], strides: list[int]) -> str:
+    def place(self, view: Any, channels: int, counters: list[str], strides: list[Dim]) -> str:
         """Index in an operand that has a batch and groups of `channels`."""
         batch = "n" if self.x.shape[0] != 1 else "0"
-        fixed = [static(view.strides[0]), static(view.strides[1]) * channels]
+        fixed = [view.strides[0], view.strides[1] * channels]
         return index_c([*fixed, *strides], [batch, self.channel()[0], *counters])
 
     def sum_loops(self, clamped: bool) -> list[Range]:
         """Loops over input channels and taps, those with the largest steps through x outermost."""
-        found = [(abs(static(self.x.strides[1])), Range("c", self.group_in))]
+        found = [(magnitude(self.x.strides[1]), Range("c", self.group_in))]
         for number, axis in enumerate(self.axes):
             if axis.always_inside or (number == self.last and not clamped):
                 loop = Range(f"k{number}", axis.kernel)
@@ -263,7 +264,7 @@ class _Printer:
                 loop = Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
             if self.in_ring(number):
                 loop = replace(loop, then=f"const mcc_index x_line = x_at + x_row[k{number}];")
-            found.append((abs(axis.x) * axis.dilation, loop))
+            found.append((magnitude(axis.x) * axis.dilation, loop))
         found.sort(key=lambda item: -item[0])
         return [loop for _, loop in found if loop.extent != 1 or loop.end]
 
@@ -272,7 +273,7 @@ class _Printer:
         around, inside = cut_sum(self.sum_loops(clamped), kind.accumulator)
         used = [loop.counter for loop in self.sum_loops(clamped)]
         counters = [name if name in used else "0" for name in ("c", *(f"k{i}" for i in range(len(self.axes))))]
-        x_strides = [static(self.x.strides[1]), *(a.x * a.dilation for a in self.axes)]
+        x_strides = [self.x.strides[1], *(a.x * a.dilation for a in self.axes)]
         x_at = "x_at"
         if self.in_ring(0):
             x_strides[1] = 0
@@ -305,7 +306,8 @@ class _Printer:
         x_lanes = range(tile.lanes) if self.lanes_are_groups else range(1)
         for lane in x_lanes:
             for point in range(tile.points):
-                step = lane * static(self.x.strides[1]) + point * self.axes[self.last].x * self.axes[self.last].stride
+                along = self.axes[self.last].x * self.axes[self.last].stride
+                step = lane * self.x.strides[1] + point * along
                 name = f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}"
                 zero = "zero_x" if kind.x_zero else ""
                 loads.append((name, term_c(self.x.buffer.dtype, "x", _moved("x_in", step), total, zero)))
@@ -330,8 +332,8 @@ class _Printer:
         lane = "0" if tile.lanes == 1 else "lane"
         point = "0" if tile.points == 1 else "point"
 
-        def at(view: Any, steps: Sequence[int]) -> str:
-            channel = static(view.strides[1])
+        def at(view: Any, steps: Sequence[Dim]) -> str:
+            channel = view.strides[1]
             places = [ring_row(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
             counters = [self.channel()[1], *places, lane, point]
             return self.place(view, self.group_out, counters, [channel, *steps, channel, steps[-1]])
@@ -351,8 +353,8 @@ def _kind(call: Call) -> Conv:
     return call.kind
 
 
-def _moved(name: str, step: int) -> str:
-    return index_c([1], [name], step) if step else name
+def _moved(name: str, step: Dim) -> str:
+    return index_c([1], [name], step) if step != 0 else name
 
 
 def _case(

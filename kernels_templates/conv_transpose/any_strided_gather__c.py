@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.ir import apply, cast, literal, operand
@@ -33,7 +33,7 @@ from mccompile.kernels.api import (
     supports_types,
     viewed,
 )
-from mccompile.kernels.loops import index_c
+from mccompile.kernels.loops import index_c, magnitude, size_name
 from mccompile.kernels.tiles import (
     Product,
     Range,
@@ -55,16 +55,16 @@ Named = tuple[tuple[str, str], ...]  # C names and their values
 @dataclass(frozen=True)
 class Axis:
     number: int
-    size: int  # of x
-    out: int
+    size: Dim  # of x
+    out: Dim
     kernel: int
     stride: int
     dilation: int
     pad: int
-    x: int  # strides of the views, in elements
-    y: int
+    x: Dim  # strides of the views, in elements
+    y: Dim
     w: int
-    extras: tuple[int, ...]
+    extras: tuple[Dim, ...]
 
     @property
     def tap_step(self) -> int:
@@ -133,14 +133,14 @@ class Gather(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 5e-10, code=800)
+        return Cost(upper(macs) * 5e-10, code=800)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):
@@ -158,7 +158,7 @@ class Gather(Kernel):
     def label(self, call: Call) -> str:
         x, w = call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(_kind(call).strides)))
-        space = "x".join(map(str, x.shape[2:]))
+        space = "x".join(map(size_name, x.shape[2:]))
         return f"conv_transpose_{kernel}_{space}x{x.shape[1]}_{call.outs[0].shape[1]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
@@ -178,13 +178,13 @@ class _Printer:
         self.w_input, self.w_lane = static(self.w.strides[0]), static(self.w.strides[1])
         self.w_taps = [static(stride) for stride in self.w.strides[2:]]
         axes = [self.axis(number) for number in range(len(self.kind.strides))]
-        wide = [a for a in axes if a.out >= 4 * a.stride] or [max(axes, key=lambda a: a.out)]
+        wide = [a for a in axes if upper(a.out) >= 4 * a.stride] or [max(axes, key=lambda a: upper(a.out))]
         self.point_axis = wide[-1]  # the positions of a tile lie along this one
         self.axes = [a for a in axes if a is not self.point_axis] + [self.point_axis]
         axis = self.point_axis
-        count = -(-axis.out // axis.stride)
+        count = -(-upper(axis.out) // axis.stride)
         taps = -(-axis.kernel // axis.tap_step)
-        self.tile = best_tile(max(0, min(count, axis.size - (taps - 1) * axis.x_step)), self.group_out)
+        self.tile = best_tile(max(0, min(count, upper(axis.size) - (taps - 1) * axis.x_step)), self.group_out)
         channel = index_c([self.w_lane], ["o"])
         if is_constant(self.w):
             kernel = self.w.type.static_shape[2:]
@@ -204,27 +204,27 @@ class _Printer:
         kind, at = self.kind, number + 2
         return Axis(
             number,
-            static(self.x.shape[at]),
-            static(self.y.shape[at]),
+            self.x.shape[at],
+            self.y.shape[at],
             static(self.w.shape[at]),
             kind.strides[number],
             kind.dilations[number],
             kind.pads[number],
-            static(self.x.strides[at]),
-            static(self.y.strides[at]),
+            self.x.strides[at],
+            self.y.strides[at],
             self.w_taps[number],
-            tuple(static(view.strides[at]) for view in self.extras),
+            tuple(view.strides[at] for view in self.extras),
         )
 
     def context(self) -> dict[str, Any]:
         kind, axis = self.kind, self.point_axis
         tile = self.tile
         outer = [
-            Range("n", static(self.x.shape[0])),
+            Range.over("n", self.x.shape[0]),
             Range("g", kind.group),
             Range("o", self.group_out, step=tile.lanes),
         ]
-        batch_and_group = [static(self.x.strides[0]), static(self.x.strides[1]) * self.group_in]
+        batch_and_group = [self.x.strides[0], self.x.strides[1] * self.group_in]
         numbers = [a.number for a in self.axes]
         return {
             "outer": outer,
@@ -236,7 +236,7 @@ class _Printer:
             "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
             "w_at": self.w_at,
             "x_in": index_c(
-                [1, static(self.x.strides[1]), *(-a.x * a.x_step for a in self.axes)],
+                [1, self.x.strides[1], *(-a.x * a.x_step for a in self.axes)],
                 ["x_at", self.channel_counter, *(f"k{i}" for i in numbers)],
             ),
             "w_in": index_c(
@@ -251,14 +251,14 @@ class _Printer:
 
     def sum_loops(self, clamped: bool) -> list[Range]:
         """Loops over input channels and taps, those with the largest steps through x outermost."""
-        found = [(abs(static(self.x.strides[1])), Range("c", self.group_in))] if self.group_in != 1 else []
+        found = [(magnitude(self.x.strides[1]), Range("c", self.group_in))] if self.group_in != 1 else []
         for axis in self.axes:
             taps = -(-axis.kernel // axis.tap_step)
             if axis is self.point_axis and not clamped:
                 loop = Range(f"k{axis.number}", taps, end=f"taps{axis.number}")
             else:
                 loop = Range(f"k{axis.number}", taps, f"first{axis.number}", f"end{axis.number}")
-            found.append((abs(axis.x) * axis.x_step, loop))
+            found.append((magnitude(axis.x) * axis.x_step, loop))
         found.sort(key=lambda item: -item[0])
         return [loop for _, loop in found]
 
@@ -287,8 +287,8 @@ class _Printer:
         point = "0" if tile.points == 1 else "point"
         positions = [f"p{axis.number}" for axis in self.axes[:-1]]
 
-        def at(view: View, steps: Sequence[int]) -> str:
-            batch, channel = static(view.strides[0]), static(view.strides[1])
+        def at(view: View, steps: Sequence[Dim]) -> str:
+            batch, channel = view.strides[:2]
             along = steps[-1] * self.point_axis.stride
             return index_c(
                 [batch, channel * self.group_out, channel, channel, *steps[:-1], steps[-1], along, along],
@@ -309,8 +309,8 @@ def _kind(call: Call) -> ConvTranspose:
     return call.kind
 
 
-def _moved(name: str, step: int) -> str:
-    return index_c([1], [name], step) if step else name
+def _moved(name: str, step: Dim) -> str:
+    return index_c([1], [name], step) if step != 0 else name
 
 
 def _case(

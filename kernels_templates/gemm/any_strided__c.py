@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
 from mccompile.base.tensor import TensorType
+from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -28,11 +29,10 @@ from mccompile.kernels.api import (
     No,
     Target,
     View,
-    static_views,
     supports_types,
     viewed,
 )
-from mccompile.kernels.loops import Loop, index_c, nest
+from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kernels.tiles import (
     Product,
     Range,
@@ -103,14 +103,14 @@ class Strided(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed))
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 4e-10, code=500)
+        return Cost(upper(macs) * 4e-10, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not _is_packed(call):
@@ -126,7 +126,8 @@ class Strided(Kernel):
 
     def label(self, call: Call) -> str:
         a, b = call.ins[:2]
-        return "_".join(["gemm", *(map(str, call.outs[0].shape[:-2])), f"{a.shape[-2]}x{a.shape[-1]}x{b.shape[-1]}"])
+        sizes = "x".join(map(size_name, (a.shape[-2], a.shape[-1], b.shape[-1])))
+        return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
@@ -144,60 +145,57 @@ class _Printer:
     def __init__(self, call: Call, names: list[str]) -> None:
         self.kind, self.call, self.names = _kind(call), call, names
         self.a, self.b, self.y = call.ins[0], call.ins[1], call.outs[0]
-        self.rows, self.columns = static(self.y.shape[-2]), static(self.y.shape[-1])
+        self.rows, self.columns = self.y.shape[-2:]
         zeros = call.ins[2 : self.kind.fixed]
         self.a_zero = zeros[0] if self.kind.a_zero else None
         self.b_zero = zeros[-1] if self.kind.b_zero else None
         self.views = [self.y, *call.ins]
-        self.depth = static(self.a.shape[-1])
+        self.depth = self.a.shape[-1]
         self.packed = _is_packed(call)
-        self.tile = best_cover(self.rows, self.columns)
-        self.row = packed_row(self.columns, self.tile)
-        batch = [static(dim) for dim in self.y.shape[:-2]]
-        self.batches = nest(batch, self.views, prefix="n")
+        self.tile = best_cover(upper(self.rows), upper(self.columns))
+        self.row = packed_row(upper(self.columns), self.tile)
+        self.batches = nest(self.y.shape[:-2], self.views, prefix="n")
 
     def context(self) -> dict[str, Any]:
         total = self.kind.accumulator
-        around, inside = cut_sum([Range("k", self.depth)] if self.depth != 1 else [], total)
+        around, inside = cut_sum([Range.over("k", self.depth)] if self.depth != 1 else [], total)
         step = "k" if self.depth != 1 else "0"
         return {
-            "batches": [_range(loop) for loop in self.batches.loops],
+            "batches": [Range.over(loop.counter, loop.count) for loop in self.batches.loops],
             "blocks": self.blocks(),
             "around": around,
             "inside": inside,
             "sum_type": total.compute_c,
             "sum_name": total.name,
             "exact": not total.is_float,
-            "a_in": index_c(
-                [1, static(self.a.strides[-2]), static(self.a.strides[-1])], [self.batches.index(1), "i", step]
-            ),
+            "a_in": index_c([1, *self.a.strides[-2:]], [self.batches.index(1), "i", step]),
             "b_in": self.b_in(step),
         }
 
     def b_in(self, step: str) -> str:
         batch = self.batches.index(2)
         if self.packed:
-            column = packed_lane_c("j", self.columns, self.row, self.depth)
+            column = packed_lane_c("j", static(self.columns), self.row, static(self.depth))
             return index_c([1, 1, self.row], [batch, column, step])
-        return index_c([1, static(self.b.strides[-1]), static(self.b.strides[-2])], [batch, "j", step])
+        return index_c([1, self.b.strides[-1], self.b.strides[-2]], [batch, "j", step])
 
     def blocks(self) -> list[Block]:
         """The parts of the result, with whatever is longer in the outer loop: its operand is read once."""
         tile = self.tile
         rows = _parts("i", self.rows, tile.points)
         columns = _parts("j", self.columns, tile.lanes)
-        if self.columns >= self.rows:
+        if upper(self.columns) >= upper(self.rows):
             return [self.block(column, row, Tile(high, wide)) for column, wide in columns for row, high in rows]
         return [self.block(row, column, Tile(high, wide)) for row, high in rows for column, wide in columns]
 
     def block(self, outer: str, inner: str, tile: Tile) -> Block:
         total = self.kind.accumulator
-        b_lane = 1 if self.packed else static(self.b.strides[-1])
+        b_lane = 1 if self.packed else self.b.strides[-1]
         zeros: list[tuple[str, str]] = []
         loads: list[tuple[str, str]] = []
         for point in range(tile.points):
             zero = self.zero(f"zero_a{point}", "a_zero", self.a_zero, "i", point, zeros)
-            at = _moved("a_in", point * static(self.a.strides[-2]))
+            at = _moved("a_in", point * self.a.strides[-2])
             loads.append((f"a_{point}", term_c(self.a.buffer.dtype, "a", at, total, zero)))
         for lane in range(tile.lanes):
             zero = self.zero(f"zero_b{lane}", "b_zero", self.b_zero, "j", lane, zeros)
@@ -218,7 +216,7 @@ class _Printer:
         if view is None:
             return ""
         number = 1 + next(i for i, other in enumerate(self.call.ins) if i >= 2 and other is view)
-        stride = static(view.strides[-1])
+        stride = view.strides[-1]
         at = index_c([1, stride, stride], [self.batches.index(number), counter, str(step)])
         zeros.append((name, term_c(view.buffer.dtype, pointer, at, self.kind.accumulator)))
         return name
@@ -228,7 +226,7 @@ class _Printer:
         counters = ["i", "0" if tile.points == 1 else "point", "j", "0" if tile.lanes == 1 else "lane"]
 
         def at(number: int) -> str:
-            row, column = (static(stride) for stride in self.views[number].strides[-2:])
+            row, column = self.views[number].strides[-2:]
             return index_c([1, row, row, column, column], [self.batches.index(number), *counters])
 
         fixed = self.kind.fixed
@@ -254,14 +252,16 @@ def _is_packed(call: Call) -> bool:
     return one and is_constant(b) and 0 not in b.shape
 
 
-def _range(loop: Loop) -> Range:
-    return Range(loop.counter, loop.extent)
-
-
-def _parts(counter: str, count: int, size: int) -> list[tuple[str, int]]:
+def _parts(counter: str, count: Dim, size: int) -> list[tuple[str, int]]:
     """Whole tiles along rows or columns, then what is left over: each as C that opens a block, and the size of its
     tiles."""
     parts: list[tuple[str, int]] = []
+    if not isinstance(count, int):
+        if count % size == 0 or size == 1:
+            return [(Range.over(counter, count, step=size).header, size)]
+        tiles = Range(counter, 0, end=dim_c(count - (size - 1)), step=size)
+        rest = Range(counter, 0, begin=dim_c(count - count % size), end=dim_c(count))
+        return [(tiles.header, size), (rest.header, 1)]
     whole = count - count % size
     if whole > size:
         parts.append((Range(counter, whole, step=size).header, size))
@@ -272,8 +272,8 @@ def _parts(counter: str, count: int, size: int) -> list[tuple[str, int]]:
     return parts or [(Range(counter, 0).header, 1)]
 
 
-def _moved(name: str, step: int) -> str:
-    return index_c([1], [name], step) if step else name
+def _moved(name: str, step: Dim) -> str:
+    return index_c([1], [name], step) if step != 0 else name
 
 
 def _case(

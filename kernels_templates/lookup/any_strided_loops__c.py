@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f32, i8, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c, store_c
@@ -29,7 +29,7 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call)
+        reason = static_views(call, call.ins[1])
         if not reason and (call.ins[1].buffer.dtype.is_packed or call.ins[1].buffer.dtype.kind == "string"):
             reason = f"tables of {call.ins[1].buffer.dtype}"
         if reason:
@@ -38,13 +38,13 @@ class StridedLoops(Kernel):
         return Needs(alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 2e-9, code=60)
+        return Cost(upper(call.outs[0].type.count) * 2e-9, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, table, y = call.ins[0], call.ins[1], call.outs[0]
         inner = [axis for axis in memory_order(y) if axis != call.rows]  # rows are the outermost loop
         views = [view.permuted(inner) for view in (y, x)]
-        loops = nest(views[0].type.static_shape, views)
+        loops = nest(views[0].shape, views)
 
         def at(number: int) -> str:
             if call.rows is None:

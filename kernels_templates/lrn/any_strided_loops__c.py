@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, f64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.lrn import Lrn
 
@@ -29,31 +29,31 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.kind.macs([call.ins[0].type], [call.outs[0].type])) * 2e-9, code=250)
+        return Cost(upper(call.kind.macs([call.ins[0].type], [call.outs[0].type])) * 2e-9, code=250)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Lrn)
         kind, x, out = call.kind, call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         space = list(range(2, len(out.shape)))
-        around = nest([static(out.shape[a]) for a in space], [out.permuted(space), x.permuted(space)])
+        around = nest([out.shape[a] for a in space], [out.permuted(space), x.permuted(space)])
         counters = [loop.counter for loop in around.loops]
         dtype = x.buffer.dtype
         wide = f64 if dtype is f64 else f32
-        steps = [static(stride) for stride in x.strides[:2]]
+        steps = x.strides[:2]
 
         def load(channel: str) -> str:
             return load_c(dtype, ins[0], index_c([*steps, *around.strides[1]], ["n", channel, *counters]))
 
-        place = index_c([*(static(s) for s in out.strides[:2]), *around.strides[0]], ["n", "c", *counters])
+        place = index_c([*out.strides[:2], *around.strides[0]], ["n", "c", *counters])
         suffix = "" if wide is f64 else "f"
         return {
-            "batch": static(x.shape[0]),
-            "channels": static(x.shape[1]),
+            "batch": x.shape[0],
+            "channels": x.shape[1],
             "before": kind.before,
             "after": kind.after,
             "space": around.loops,

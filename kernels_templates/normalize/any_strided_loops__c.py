@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, product, upper
 from mccompile.base.dtypes import f16, f32, f64
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
+from mccompile.expr.ir import Index, apply, cast, literal, operand, size, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
     Call,
@@ -20,18 +19,17 @@ from mccompile.kernels.api import (
     No,
     Target,
     elementwise_alias,
-    static_views,
     supports_types,
 )
-from mccompile.kernels.loops import Loop, index_c, nest
+from mccompile.kernels.loops import Loop, index_c, magnitude, nest, size_name
 from mccompile.kernels.sums import levels
 from mccompile.kinds.normalize import Normalize
 
 
-def group_size(call: Call) -> int:
+def group_size(call: Call) -> Dim:
     """How many elements are measured together."""
     assert isinstance(call.kind, Normalize)
-    return math.prod(static(call.ins[0].shape[axis]) for axis in call.kind.axes)
+    return product(call.ins[0].shape[axis] for axis in call.kind.axes)
 
 
 class StridedLoops(Kernel):
@@ -66,13 +64,13 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)})
+        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 10e-9, code=300)
+        return Cost(upper(call.ins[0].type.count) * 10e-9, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_math.h", "math.h"})
@@ -82,11 +80,11 @@ class StridedLoops(Kernel):
         kind, x, out = call.kind, call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         views = (out, *call.ins)
-        inside = sorted(kind.axes, key=lambda axis: (-abs(static(x.strides[axis])), axis))
+        inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
         kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
         indexed = kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue))
-        outer = nest([static(out.shape[a]) for a in kept], [v.permuted(kept) for v in views], indexed)
-        inner = nest([static(out.shape[a]) for a in inside], [v.permuted(inside) for v in views], indexed, prefix="r")
+        outer = nest([out.shape[a] for a in kept], [v.permuted(kept) for v in views], indexed)
+        inner = nest([out.shape[a] for a in inside], [v.permuted(inside) for v in views], indexed, prefix="r")
         axes = dict(zip([*kept, *inside], [*outer.axes, *inner.axes], strict=True))
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         places = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(len(views))]
@@ -110,7 +108,7 @@ class StridedLoops(Kernel):
             "zero": literal_c(0, wide),
             "one": literal_c(1, wide),
             "lowest": literal_c(wide.low, wide),
-            "count": literal_c(group_size(call), wide),
+            "count": to_statements(cast(size(group_size(call)), wide), [])[1],
             "epsilon": literal_c(kind.epsilon, wide),
             "x": loads[0],
             "keeps": keeps,
@@ -121,4 +119,4 @@ class StridedLoops(Kernel):
 
     def label(self, call: Call) -> str:
         assert isinstance(call.kind, Normalize)
-        return f"{call.kind.measure}_{group_size(call)}"
+        return f"{call.kind.measure}_{size_name(group_size(call))}"

@@ -6,29 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, bounds, static, upper
 from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
+from mccompile.expr.dims_c import dim_c, factor_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import Loop, index_c, memory_order
-from mccompile.kernels.moves import move_c, place
+from mccompile.kernels.moves import move_c, place, run_bytes_c
 from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.pad import Pad
 
-Segment = tuple[int, int, int | None, int]  # first, count, first of x (or None: the constant), step
+Segment = tuple[Dim, Dim, Dim | None, int]  # first, count, first of x (or None: the constant), step
 
 
 @dataclass
 class Axis:
-    size: int  # of x
-    before: int
-    after: int
-    x_stride: int
-    y_stride: int
+    size: Dim  # of x
+    before: Dim
+    after: Dim
+    x_stride: Dim
+    y_stride: Dim
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Dim:
         return self.before + self.size + self.after
 
 
@@ -61,16 +62,18 @@ class PadSegments(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call, strings=True)
+        assert isinstance(call.kind, Pad)
+        reason = supports_types(call, strings=True)
+        if call.kind.mode != "constant" and any(bounds(dim)[0] == 0 for dim in call.ins[0].shape):
+            reason = reason or "there may be no elements to pad with"
         if reason:
             return No(reason)
-        assert isinstance(call.kind, Pad)
         pads = zip(call.kind.before, call.kind.after, strict=True)
         free = frozenset(axis for axis, pad in enumerate(pads) if pad == (0, 0))
         return Needs(rows=frozenset() if call.outs[0].buffer.dtype.is_packed else free)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
+        return Cost(upper(call.outs[0].type.count) * 1e-9, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Pad)
@@ -81,24 +84,27 @@ class PadSegments(Kernel):
         names = list(by_rows.out_names), list(by_rows.in_names)
         axes = _merged(
             [
-                Axis(static(dim), kind.before[axis], kind.after[axis], static(x.strides[axis]), static(y.strides[axis]))
+                Axis(dim, kind.before[axis], kind.after[axis], x.strides[axis], y.strides[axis])
                 for axis, dim in ((axis, x.shape[axis]) for axis in memory_order(y))
             ],
             kind.mode,
         )
+        if kind.mode != "constant" and not isinstance(axes[-1].size, int):
+            axes.append(Axis(1, 0, 0, 1, 1))  # one element at a time: where segments end is not known
         outer, inner = axes[:-1], axes[-1]
         loops = []
         for number, axis in enumerate(outer):
             counters = [f"i{n}" for n in range(number + 1)]
             at = index_c([a.y_stride for a in outer[: number + 1]], counters)
-            filled = axis.before + axis.after > 0 and kind.mode == "constant"
+            end = factor_c(axis.before + axis.size)
+            filled = axis.before + axis.after != 0 and kind.mode == "constant"
             loops.append(
                 {
                     "counter": f"i{number}",
                     "extent": axis.extent,
                     "source": f"s{number}",
-                    "place": _source_c(kind.mode, axis, f"i{number}") if axis.x_stride else "",
-                    "inside": f"i{number} >= {axis.before} && i{number} < {axis.before + axis.size}" if filled else "",
+                    "place": _source_c(kind.mode, axis, f"i{number}") if axis.x_stride != 0 else "",
+                    "inside": f"i{number} >= {factor_c(axis.before)} && i{number} < {end}" if filled else "",
                     "slab": _slab(axes[number + 1 :], at, dtype, names[0][0]) if filled else None,
                 }
             )
@@ -143,53 +149,58 @@ def _merged(axes: Sequence[Axis], mode: str) -> list[Axis]:
 
 def _source_c(mode: str, axis: Axis, i: str) -> str:
     """C text of the position of x that position `i` of the result shows, for an axis that is not the innermost."""
-    if not (axis.before or axis.after):
+    if axis.before == axis.after == 0:
         return i
+    before, size = factor_c(axis.before), factor_c(axis.size)
     if mode == "edge":
-        return f"{i} < {axis.before} ? 0 : {i} < {axis.before + axis.size} ? {i} - {axis.before} : {axis.size - 1}"
+        end, last = factor_c(axis.before + axis.size), dim_c(axis.size - 1)
+        return f"{i} < {before} ? 0 : {i} < {end} ? {i} - {before} : {last}"
+    if mode == "constant":
+        return f"{i} - {before}"
+    if not isinstance(axis.size, int) or not isinstance(axis.before, int):
+        period = size if mode == "wrap" else f"({size} > 1 ? 2 * ({size} - 1) : 1)"
+        there = f"(({i} - {before}) % {period} + {period}) % {period}"
+        return there if mode == "wrap" else f"{there} < {size} ? {there} : {period} - {there}"
     if mode == "wrap":
         return f"({i} + {-axis.before % axis.size}) % {axis.size}"
-    if mode == "reflect":
-        if axis.size == 1:
-            return f"{i} * 0"
-        period = 2 * (axis.size - 1)
-        there = f"({i} + {-axis.before % period}) % {period}"
-        return f"{there} < {axis.size} ? {there} : {period} - {there}"
-    return f"{i} - {axis.before}"
+    if axis.size == 1:
+        return f"{i} * 0"
+    turn = 2 * (axis.size - 1)
+    there = f"({i} + {-axis.before % turn}) % {turn}"
+    return f"{there} < {axis.size} ? {there} : {turn} - {there}"
 
 
-def _source(mode: str, axis: Axis, i: int) -> int | None:
-    """The same as a number; None where the constant goes."""
-    at = i - axis.before
-    if 0 <= at < axis.size:
+def _source(mode: str, axis: Axis, i: int) -> int:
+    """The same as a number, where sizes are known."""
+    size = static(axis.size)
+    at = i - static(axis.before)
+    if 0 <= at < size:
         return at
     if mode == "edge":
-        return 0 if at < 0 else axis.size - 1
+        return 0 if at < 0 else size - 1
     if mode == "wrap":
-        return at % axis.size
-    if mode == "reflect":
-        period = max(2 * (axis.size - 1), 1)
-        return min(at % period, period - at % period) if axis.size > 1 else 0
-    return None
+        return at % size
+    period = max(2 * (size - 1), 1)
+    return min(at % period, period - at % period) if size > 1 else 0
 
 
 def _segments(mode: str, axis: Axis) -> list[Segment]:
     """The runs that make up the innermost axis."""
-    found: list[Segment] = []
+    runs: list[tuple[int, int, int, int]] = []
     if mode == "constant":
         end = axis.before + axis.size
         parts: list[Segment] = [(0, axis.before, None, 0), (axis.before, axis.size, 0, 1), (end, axis.after, None, 0)]
-        return [part for part in parts if part[1]]
-    sources = [_source(mode, axis, i) or 0 for i in range(axis.extent)]
+        return [part for part in parts if part[1] != 0]
+    sources = [_source(mode, axis, i) for i in range(static(axis.extent))]
     for i, source in enumerate(sources):
-        first, count, start, step = found[-1] if found else (0, 0, 0, 0)
-        if count == 1 and start is not None and abs(source - start) <= 1:
-            found[-1] = (first, 2, start, source - start)
-        elif count > 1 and start is not None and source == start + count * step:
-            found[-1] = (first, count + 1, start, step)
+        first, count, start, step = runs[-1] if runs else (0, 0, 0, 0)
+        if count == 1 and abs(source - start) <= 1:
+            runs[-1] = (first, 2, start, source - start)
+        elif count > 1 and source == start + count * step:
+            runs[-1] = (first, count + 1, start, step)
         else:
-            found.append((i, 1, source, 1))
-    return found
+            runs.append((i, 1, source, 1))
+    return list(runs)
 
 
 def _segment_c(
@@ -197,29 +208,30 @@ def _segment_c(
 ) -> dict[str, Any]:
     first, count, source, step = part
     y, x = names[0][0], names[1][0]
-    y_first = f"{y_at} + {first * axis.y_stride}".removeprefix("0 + ").removesuffix(" + 0")
+    y_first = f"{y_at} + {dim_c(first * axis.y_stride)}".removeprefix("0 + ").removesuffix(" + 0")
     if source is None:
         return {"count": count, "statement": store_c(dtype, y, f"{y_first} + {_times('j', axis.y_stride)}", "fill")}
-    x_first = f"{x_at} + {source * axis.x_stride}".removeprefix("0 + ").removesuffix(" + 0").replace("+ -", "- ")
+    x_first = f"{x_at} + {dim_c(source * axis.x_stride)}".removeprefix("0 + ").removesuffix(" + 0").replace("+ -", "- ")
     x_step = step * axis.x_stride
     if x_step == axis.y_stride == 1 and not dtype.is_packed:
-        return {"count": 0, "statement": f"memcpy({place(y, y_first)}, {place(x, x_first)}, {dtype.nbytes(count)});"}
-    from_x = f"{x_first} + {_times('j', x_step)}".replace("+ -", "- ") if x_step else x_first
+        size = run_bytes_c(dtype, count)
+        return {"count": 0, "statement": f"memcpy({place(y, y_first)}, {place(x, x_first)}, {size});"}
+    from_x = f"{x_first} + {_times('j', x_step)}".replace("+ -", "- ") if x_step != 0 else x_first
     return {"count": count, "statement": move_c(dtype, y, f"{y_first} + {_times('j', axis.y_stride)}", x, from_x)}
 
 
-def _times(counter: str, stride: int) -> str:
-    return counter if stride == 1 else f"{counter} * {stride}"
+def _times(counter: str, stride: Dim) -> str:
+    return counter if stride == 1 else f"{counter} * {factor_c(stride)}"
 
 
 def _slab(axes: Sequence[Axis], at: str, dtype: DType, y: str) -> dict[str, Any]:
     """Loops that fill all of `axes` of the result."""
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[Dim, Dim]] = []
     for axis in axes:
         if spans and spans[-1][1] == axis.y_stride * axis.extent:
             spans[-1] = (spans[-1][0] * axis.extent, axis.y_stride)
         else:
             spans.append((axis.extent, axis.y_stride))
-    loops = [Loop(f"f{number}", extent) for number, (extent, _) in enumerate(spans)]
+    loops = [Loop(f"f{number}", upper(extent), extent) for number, (extent, _) in enumerate(spans)]
     index = " + ".join([at, *(_times(loop.counter, stride) for loop, (_, stride) in zip(loops, spans, strict=True))])
     return {"loops": loops, "statement": store_c(dtype, y, index.removeprefix("0 + "), "fill")}

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import product, static
+from mccompile.base.dims import product, static, upper
 from mccompile.base.dtypes import f32, f64, i8, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
+from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kernels.tiles import LONG, term_c
 from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.pool import Pool
@@ -51,7 +51,7 @@ class Global(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = _kind(call)
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         x, y = call.ins[0], call.outs[0]
@@ -63,17 +63,18 @@ class Global(Kernel):
         if not kind.accumulator.is_plain:
             return No(f"{kind.accumulator} is no type of C")
         if y.buffer.dtype is kind.accumulator:
-            return Needs(rows=frozenset({2}))
+            return Needs(rows=frozenset({2}), symbols=True)
         if call.rows is None:
             return No("a result cannot hold a sum, and the image does not come by rows")
         sums = static(y.type.count) * kind.accumulator.nbytes(1)
         return Needs(rows=frozenset({2}), scratch=sums)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 4e-10, code=300)
+        return Cost(upper(call.ins[0].type.count) * 4e-10, code=300)
 
     def label(self, call: Call) -> str:
-        return f"{_kind(call).algorithm}_pool_global_{'x'.join(map(str, call.ins[0].shape[2:]))}x{call.ins[0].shape[1]}"
+        space = "x".join(map(size_name, call.ins[0].shape[2:]))
+        return f"{_kind(call).algorithm}_pool_global_{space}x{call.ins[0].shape[1]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, extras = _kind(call), call.ins[0], call.outs[0], call.ins[1:]
@@ -82,8 +83,8 @@ class Global(Kernel):
         channels = static(x.shape[1])
         lanes = next(n for n in (8, 4, 2, 1) if channels % n == 0)
         inner = x.sliced(2, 0, 1)
-        loops = nest([1, 1, 1, *inner.type.static_shape[3:]], [inner], prefix="p")
-        batch, channel, row = (static(stride) for stride in x.strides[:3])
+        loops = nest([1, 1, 1, *inner.shape[3:]], [inner], prefix="p")
+        batch, channel, row = x.strides[:3]
         x_at = [
             index_c([batch, channel, row], ["n" if x.shape[0] != 1 else "0", "c", ring_row("row", x.lines)]),
             loops.index(0),
@@ -93,7 +94,7 @@ class Global(Kernel):
         one_batch = y.shape[0] == 1
 
         def at(view: Any, lane: str = "lane") -> str:
-            batch, channel = static(view.strides[0]), static(view.strides[1])
+            batch, channel = view.strides[:2]
             return index_c([batch, channel, channel], ["0" if one_batch else "n", "c", lane])
 
         def sum_at(lane: str) -> str:
@@ -105,10 +106,10 @@ class Global(Kernel):
         lines, value = to_statements(kind.epilogue or operand(0, sum_type), ["total", *values], local="v")
         return {
             "rings": ring_rows("row", [x]),
-            "batches": static(x.shape[0]),
+            "batches": x.shape[0],
             "first": "0" if call.rows is None else "begin",
-            "end": str(x.shape[2]) if call.rows is None else "end",
-            "rows": static(x.shape[2]),
+            "end": x.shape[2] if call.rows is None else "end",
+            "rows": x.shape[2],
             "channels": channels,
             "lanes": lanes,
             "inner": loops.loops,
@@ -118,11 +119,11 @@ class Global(Kernel):
             "algorithm": kind.algorithm,
             "sum_name": "" if sum_type.is_float else sum_type.name,
             "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
-            "count": static(product(x.shape[2:])),
+            "count": product(x.shape[2:]),
             "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
             "sum_at": sum_at("lane"),
             "sum_ats": [sum_at(str(lane)) for lane in range(lanes)],
-            "in_turn": not sum_type.is_float or kind.algorithm == "max" or static(product(x.shape[2:])) <= LONG,
+            "in_turn": not sum_type.is_float or kind.algorithm == "max" or upper(product(x.shape[2:])) <= LONG,
             "lines": lines,
             "store": store_c(y.buffer.dtype, "y", at(y), value),
         }

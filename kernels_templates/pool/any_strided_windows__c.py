@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, bounds, static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.expr.dims_c import factor_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
-from mccompile.kernels.loops import index_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
+from mccompile.kernels.loops import index_c, magnitude, size_name
 from mccompile.kernels.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
-from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
+from mccompile.kernels.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.kinds.pool import Pool
 
 
@@ -76,14 +77,14 @@ class Windows(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         rows = frozenset({2}) if len(_kind(call).kernel) > 1 and call.outs[0].shape[2] != 1 else frozenset()
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
+        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        terms = static(call.outs[0].type.count)
+        terms = upper(call.outs[0].type.count)
         for size in _kind(call).kernel:
             terms *= size
         return Cost(terms * 5e-10, code=400)
@@ -91,7 +92,7 @@ class Windows(Kernel):
     def label(self, call: Call) -> str:
         kind = _kind(call)
         kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        space = "x".join(map(str, call.ins[0].shape[2:]))
+        space = "x".join(map(size_name, call.ins[0].shape[2:]))
         return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
@@ -109,13 +110,13 @@ class _Printer:
         self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
         kind = self.kind
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
-        self.axes = axes(self.y, self.x, (), self.extras, *window, join=False)
+        self.axes = any_axes(self.y, self.x, (), self.extras, *window, join=False)
         # Where the padded image ends along each axis: that far elements count, with count_include_pad.
         self.pads_after = kind.pads[len(kind.kernel) :]
-        wide = [i for i, a in enumerate(self.axes) if a.out >= 4 and (i or not self.by_rows)] or [len(self.axes) - 1]
-        self.point = wide[-1]  # the positions of a tile lie along this axis
+        wide = [i for i, a in enumerate(self.axes) if upper(a.out) >= 4 and (i or not self.by_rows)]
+        self.point = (wide or [len(self.axes) - 1])[-1]  # the positions of a tile lie along this axis
         self.channels = static(self.x.shape[1])
-        self.channels_last = abs(static(self.x.strides[1])) < abs(self.axes[self.point].x)
+        self.channels_last = magnitude(self.x.strides[1]) < magnitude(self.axes[self.point].x)
 
     def context(self) -> dict[str, Any]:
         kind, axis = self.kind, self.axes[self.point]
@@ -123,13 +124,13 @@ class _Printer:
         tile = self.tile(end - first)
         positions = [self.row(number) for number in range(len(self.axes)) if number != self.point]
         channel = Range("c", self.channels, step=tile.lanes)
-        needs_single = axis.out != end - first or bool((end - first) % tile.points)
+        needs_single = not axis.is_static or axis.out != end - first or bool((end - first) % tile.points)
         return {
-            "outer": [Range("n", static(self.x.shape[0])), *([] if self.channels_last else [channel])],
+            "outer": [Range.over("n", self.x.shape[0]), *([] if self.channels_last else [channel])],
             "rows": positions,
             "points": self.row(self.point),
             "inner": [channel] if self.channels_last else [],
-            "inside": f"p{self.point} >= {first} && p{self.point} <= {end - tile.points}",
+            "inside": axis.inside(self.point, tile.points),
             "wide": self.body(tile, clamped=False) if end - first >= tile.points else None,
             "single": self.body(Tile(1, tile.lanes), clamped=True) if needs_single else None,
             "algorithm": kind.algorithm,
@@ -167,7 +168,7 @@ class _Printer:
         axis, at = self.axes[number], f"at{number}"
         clamped = not axis.always_inside
         used = clamped or self.in_ring(number) or axis.x != 0
-        run = Range(f"p{number}", axis.out)
+        run = Range.over(f"p{number}", axis.out)
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
             "ring": [
@@ -175,14 +176,14 @@ class _Printer:
                 *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
             ],
             "counter": f"p{number}",
-            "out": str(axis.out),
+            "out": factor_c(axis.out),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
             "first": f"const mcc_index first{number} = {axis.first_tap(at)};" if clamped else "",
             "end": f"const mcc_index end{number} = {axis.end_tap(at)};" if clamped else "",
         }
 
-    def at(self, view: View, steps: Sequence[int], counters: Sequence[str], lane: str) -> str:
-        batch, channel = static(view.strides[0]), static(view.strides[1])
+    def at(self, view: View, steps: Sequence[Dim], counters: Sequence[str], lane: str) -> str:
+        batch, channel = view.strides[:2]
         return index_c([batch, channel, channel, *steps], ["n", "c", lane, *counters])
 
     def body(self, tile: Tile, clamped: bool) -> Body:
@@ -201,8 +202,8 @@ class _Printer:
         for lane in range(tile.lanes):
             for point in range(tile.points):
                 along = self.axes[self.point].x * self.axes[self.point].stride
-                step = lane * static(self.x.strides[1]) + point * along
-                index = index_c([1], ["x_in"], step) if step else "x_in"
+                step = lane * self.x.strides[1] + point * along
+                index = index_c([1], ["x_in"], step) if step != 0 else "x_in"
                 loads.append(
                     (f"x{tile.result(lane, point)}", term_c(self.x.buffer.dtype, "x", index, kind.accumulator))
                 )
@@ -218,7 +219,7 @@ class _Printer:
         lane = "0" if tile.lanes == 1 else "lane"
         point = "0" if tile.points == 1 else "point"
 
-        def at(view: View, steps: Sequence[int]) -> str:
+        def at(view: View, steps: Sequence[Dim]) -> str:
             places = [ring_row(f"p{i}", view.lines if i == 0 else 0) for i in range(len(self.axes))]
             counters = [*places, point]
             return self.at(view, [*steps, steps[self.point]], counters, lane)
@@ -234,7 +235,7 @@ class _Printer:
             lines.insert(0, f"const {c_type} total = sum / ({c_type})({' * '.join(counts)});")
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
-    def count(self, number: int, axis: Axis, clamped: bool) -> str:
+    def count(self, number: int, axis: Sliding[Dim], clamped: bool) -> str:
         """C for how many elements of a window count along an axis."""
         if axis.always_inside or (number == self.point and not clamped):
             return str(axis.kernel)
@@ -242,7 +243,7 @@ class _Printer:
             return f"(end{number} - first{number})"
         padded = replace(axis, size=axis.size + self.pads_after[number])
         last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
-        return str(axis.kernel) if last < padded.size else f"({padded.end_tap(f'at{number}')})"
+        return str(axis.kernel) if bounds(padded.size - last)[0] > 0 else f"({padded.end_tap(f'at{number}')})"
 
 
 def _kind(call: Call) -> Pool:

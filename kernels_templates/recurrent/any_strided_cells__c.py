@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Expr, apply, literal, operand
@@ -28,7 +28,7 @@ from mccompile.kernels.api import (
     static_views,
     supports_types,
 )
-from mccompile.kernels.loops import index_c
+from mccompile.kernels.loops import index_c, size_name
 from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
@@ -69,7 +69,7 @@ class StridedCells(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = _kind(call)
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
         if kind.accumulator not in (f32, f64):
@@ -82,15 +82,15 @@ class StridedCells(Kernel):
                     alias[pair] = 0
         states = {RNN: 2, GRU: 2 if kind.reset_after else 3, LSTM: 3}[kind.cell]
         hidden = static(call.ins[1].shape[2])
-        return Needs(alias=alias, scratch=kind.accumulator.nbytes(states * hidden))
+        return Needs(alias=alias, scratch=kind.accumulator.nbytes(states * hidden), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 1e-9, code=800)
+        return Cost(upper(macs) * 1e-9, code=800)
 
     def label(self, call: Call) -> str:
         time, batch, directions, _ = call.ins[0].shape
-        return f"{_kind(call).cell}_{time}x{batch}x{directions}x{call.ins[1].shape[2]}"
+        return f"{_kind(call).cell}_{'x'.join(map(size_name, (time, batch, directions, call.ins[1].shape[2])))}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
@@ -106,10 +106,11 @@ class _Printer:
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
         self.kind = _kind(call)
         self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
-        self.time, self.batch, self.directions, _ = (static(dim) for dim in call.ins[0].shape)
+        self.time, self.batch = call.ins[0].shape[:2]
+        self.directions = static(call.ins[0].shape[2])
         self.hidden = static(call.ins[1].shape[2])
         self.d = "d" if self.directions > 1 else "0"
-        self.b = "b" if self.batch > 1 else "0"
+        self.b = "b" if self.batch != 1 else "0"
         self.type = self.kind.accumulator.compute_c
 
     def context(self) -> dict[str, Any]:
@@ -151,20 +152,20 @@ class _Printer:
             "zero": self.store("y", literal_c(0, kind.accumulator)) if "y" in kind.gives else "",
         }
 
-    def index(self, name: str, counters: Sequence[str], constant: int = 0) -> str:
-        return index_c([static(stride) for stride in self.views[name].strides], counters, constant)
+    def index(self, name: str, counters: Sequence[str], constant: Dim = 0) -> str:
+        return index_c(self.views[name].strides, counters, constant)
 
     def at(self, name: str, counters: Sequence[str], gate: int = 0) -> str:
         """An element; `gate` moves the last counter but those behind it by so many times the hidden size."""
         view = self.views[name]
         axis = 1 if name in ("bias_in", "r_in", "peepholes_in") else 0
         return load_c(
-            view.buffer.dtype, name, self.index(name, counters, gate * self.hidden * static(view.strides[axis]))
+            view.buffer.dtype, name, self.index(name, counters, gate * self.hidden * view.strides[axis])
         )
 
     def input(self, number: int) -> str:
         view = self.views["x_in"]
-        stride = static(view.strides[3])
+        stride = view.strides[3]
         return load_c(view.buffer.dtype, "x_in", index_c([1, stride], ["x_at", "j"], number * self.hidden * stride))
 
     def gate(self, name: str, number: int, activation: Expr) -> Gate:
@@ -209,7 +210,7 @@ class _Printer:
     def store(self, name: str, value: str = "") -> str:
         view = self.views[f"{name}_out"]
         if name == "y":
-            place = index_c([1, static(view.strides[3])], ["y_at", "j"])
+            place = index_c([1, view.strides[3]], ["y_at", "j"])
             resets_before = self.kind.cell == GRU and not self.kind.reset_after
             value = value or ("h[j]" if resets_before else "h_next[j]")
         else:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import product, upper
 from mccompile.base.dtypes import bool_, f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Expr, Index, apply, cast, index, literal, operand, walk
@@ -21,10 +20,9 @@ from mccompile.kernels.api import (
     Target,
     View,
     elementwise_alias,
-    static_views,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.loops import index_c, magnitude, nest, size_name
 from mccompile.kernels.sums import levels
 from mccompile.kinds.reduce import Reduce
 
@@ -73,27 +71,25 @@ class StridedLoops(Kernel):
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         extras = range(_kind(call).operands, len(call.ins))
-        return Needs(alias={(0, i): 0 for i in extras if elementwise_alias(call, i)})
+        return Needs(alias={(0, i): 0 for i in extras if elementwise_alias(call, i)}, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * (1 + len(call.ins)) * 1e-9, code=150)
+        return Cost(upper(call.ins[0].type.count) * (1 + len(call.ins)) * 1e-9, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, out = _kind(call), call.outs[0]
         outs, ins = self.parameter_names(call)
         full, extras = call.ins[: kind.operands], call.ins[kind.operands :]
         # Elements are read in the order in which they lie in memory, as far as the order of axes can bring that about.
-        reduced = sorted(kind.axes, key=lambda axis: (-abs(static(full[0].strides[axis])), axis))
+        reduced = sorted(kind.axes, key=lambda axis: (-magnitude(full[0].strides[axis]), axis))
         kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
         indexed = _has_index(kind.element) or _has_index(kind.epilogue)
-        outer = nest([static(out.shape[a]) for a in kept], [v.permuted(kept) for v in (out, *full, *extras)], indexed)
-        inner = nest(
-            [static(full[0].shape[a]) for a in reduced], [v.permuted(reduced) for v in full], indexed, prefix="r"
-        )
+        outer = nest([out.shape[a] for a in kept], [v.permuted(kept) for v in (out, *full, *extras)], indexed)
+        inner = nest([full[0].shape[a] for a in reduced], [v.permuted(reduced) for v in full], indexed, prefix="r")
         axes = dict(zip([*kept, *reduced], [*outer.axes, *inner.axes], strict=True))
         positions = [axes[axis] for axis in range(len(axes))]
 
@@ -129,5 +125,5 @@ class StridedLoops(Kernel):
 
     def label(self, call: Call) -> str:
         kind = _kind(call)
-        count = math.prod(static(call.ins[0].shape[axis]) for axis in kind.axes)
+        count = size_name(product(call.ins[0].shape[axis] for axis in kind.axes))
         return f"reduce_{kind.combine}_{count}"

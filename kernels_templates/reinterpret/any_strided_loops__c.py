@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DTYPES, DType, f32, f64, i8, i16, i32, i64, u8
 from mccompile.base.tensor import TensorType
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import nest
 from mccompile.kernels.moves import place
 from mccompile.kinds.reinterpret import Reinterpret
@@ -30,16 +30,16 @@ class ReinterpretLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if not reason and any(view.buffer.dtype.is_packed for view in (*call.ins, *call.outs)):
             reason = "elements share bytes"
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-9, code=60)
+        return Cost(upper(call.outs[0].type.count) * 1e-9, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        loops = nest(call.outs[0].type.static_shape, [call.outs[0], call.ins[0]])
+        loops = nest(call.outs[0].shape, [call.outs[0], call.ins[0]])
         size = call.ins[0].buffer.dtype.bits // 8
         move = f"memcpy({place('y', loops.index(0))}, {place('x', loops.index(1))}, {size});"
         return {"loops": loops.loops, "move": move}

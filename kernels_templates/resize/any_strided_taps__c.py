@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Index, apply, cast, index, operand, walk
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, memory_order, nest
 from mccompile.kernels.moves import along
 from mccompile.kinds.resize import Resize
@@ -51,26 +51,26 @@ class ResizeTaps(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 2e-9, code=300)
+        return Cost(upper(macs) * 2e-9, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind
         assert isinstance(kind, Resize)
         x, y = call.ins[0], call.outs[0]
         (y_name,), in_names = self.parameter_names(call)
-        shape = y.type.static_shape
+        shape = y.shape
         direct = along(x, [-1 if axis in kind.axes else axis for axis in range(len(shape))], shape)
         rows = [along(table, (axis, -1), shape) for axis, *pair in _tables(call) for table in pair]
         extras = call.ins[kind.fixed :]
         order = memory_order(y)
         views = [view.permuted(order) for view in (y, direct, *rows, *extras)]
         indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
-        loops = nest(views[0].type.static_shape, views, keep_axes=indexed)
+        loops = nest(views[0].shape, views, keep_axes=indexed)
         places = [loops.axes[order.index(axis)] for axis in range(len(shape))]
         accumulator = kind.accumulator
         sums = []
@@ -80,9 +80,9 @@ class ResizeTaps(Kernel):
             number = 1 + 2 * level
             tap = f"t{level}"
             counters = [*(loop.counter for loop in loops.loops), tap]
-            at = index_c((*loops.strides[1 + number], static(positions.strides[1])), counters)
-            weight = index_c((*loops.strides[2 + number], static(weights.strides[1])), counters)
-            step = index_c((static(x.strides[axis]),), (f"(mcc_index){in_names[number]}[{at}]",))
+            at = index_c((*loops.strides[1 + number], positions.strides[1]), counters)
+            weight = index_c((*loops.strides[2 + number], weights.strides[1]), counters)
+            step = index_c((x.strides[axis],), (f"(mcc_index){in_names[number]}[{at}]",))
             place = f"{before} + {step}".removeprefix("0 + ")
             unused += [in_names[number]] if step == "0" else []
             sums.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, f64, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, operand
@@ -19,7 +19,6 @@ from mccompile.kernels.api import (
     No,
     Target,
     elementwise_alias,
-    static_views,
     supports_types,
 )
 from mccompile.kernels.loops import index_c, nest
@@ -41,29 +40,29 @@ class StridedLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if reason:
             return No(reason)
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 2e-9, code=120)
+        return Cost(upper(call.ins[0].type.count) * 2e-9, code=120)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, ScanAxis)
         kind, x, out = call.kind, call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
-        outer = nest([static(out.shape[a]) for a in kept], [out.permuted(kept), x.permuted(kept)])
+        outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
         counters = [loop.counter for loop in outer.loops] + ["r"]
-        place = index_c([*outer.strides[0], static(out.strides[kind.axis])], counters)
-        source = index_c([*outer.strides[1], static(x.strides[kind.axis])], counters)
+        place = index_c([*outer.strides[0], out.strides[kind.axis]], counters)
+        source = index_c([*outer.strides[1], x.strides[kind.axis]], counters)
         joined = apply(kind.combine, operand(0, kind.accumulator), operand(1, kind.accumulator))
         return {
             "outer": outer.loops,
             "type": kind.accumulator.compute_c,
             "identity": literal_c(0 if kind.combine == "add" else 1, kind.accumulator),
-            "extent": static(x.shape[kind.axis]),
+            "extent": x.shape[kind.axis],
             "load": load_c(x.buffer.dtype, ins[0], source),
             "joined": to_statements(joined, ["total", "value"])[1],
             "exclusive": kind.exclusive,

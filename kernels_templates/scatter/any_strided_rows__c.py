@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Expr, apply, operand
@@ -19,7 +19,6 @@ from mccompile.kernels.api import (
     No,
     Target,
     elementwise_alias,
-    static_views,
     supports_types,
 )
 from mccompile.kernels.loops import index_c, nest
@@ -50,31 +49,32 @@ class ScatterRows(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call, strings=True)
+        reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        elements = static(call.ins[0].type.count) + static(call.ins[1].type.count) * len(call.ins)
+        elements = upper(call.ins[0].type.count) + upper(call.ins[1].type.count) * len(call.ins)
         return Cost(elements * 1e-9, code=100 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Scatter)
         (x, updates, *indices), y, axes = call.ins, call.outs[0], call.kind.axes
         (y_name,), (x_name, updates_name, *index_names) = self.parameter_names(call)
-        loops = nest(updates.type.static_shape, [updates, along(y, axes, updates.type.static_shape), *indices])
+        loops = nest(updates.shape, [updates, along(y, axes, updates.shape), *indices])
         counters = [loop.counter for loop in loops.loops]
-        depth = max((1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s), default=0)
+        used = (1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s != 0)
+        depth = max(used, default=0)
         lines = []
         to_index = list(counters)
         to_steps = list(loops.strides[1])
         for axis, number in enumerate(axes):
             if number < 0:
                 load = load_c(indices[-1 - number].buffer.dtype, index_names[-1 - number], loops.index(1 - number))
-                lines += position_c(f"p{axis}", load, static(x.shape[axis]), in_range=False)
+                lines += position_c(f"p{axis}", load, x.shape[axis], in_range=False)
                 to_index.append(f"p{axis}")
-                to_steps.append(static(y.strides[axis]))
+                to_steps.append(y.strides[axis])
                 lines += [f"(void)p{axis};"] if to_steps[-1] == 0 else []
         dtype, place = y.buffer.dtype, index_c(to_steps, to_index)
         if call.kind.reduction is None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import bounds, upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
+from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kinds.top_k import TopK
 
 
@@ -37,21 +37,21 @@ class TopKHeap(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         if not reason and 0 in call.outs[0].shape:
             reason = "nothing is asked for"
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 5e-9, code=400)
+        return Cost(upper(call.ins[0].type.count) * 5e-9, code=400)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, TopK)
         kind, x, dtype = call.kind, call.ins[0], call.ins[0].buffer.dtype
         axis = kind.axis
-        steps = [static(view.strides[axis]) for view in (*call.outs, x)]
+        steps = [view.strides[axis] for view in (*call.outs, x)]
         lines = [_without(view, axis) for view in (*call.outs, x)]
-        loops = nest(lines[0].type.static_shape, lines)
+        loops = nest(lines[0].shape, lines)
         names = ("y0", "y1", "x")
 
         def at(which: int, position: str) -> str:
@@ -73,8 +73,9 @@ class TopKHeap(Kernel):
 
         return {
             "loops": loops.loops,
-            "n": static(x.shape[axis]),
+            "n": x.shape[axis],
             "k": kind.k,
+            "maybe_none": bounds(kind.k)[0] <= 0,
             "type": dtype.compute_c,
             "get": get,
             "put": put,
@@ -83,7 +84,7 @@ class TopKHeap(Kernel):
 
     def label(self, call: Call) -> str:
         assert isinstance(call.kind, TopK)
-        return f"top_{call.kind.k}"
+        return f"top_{size_name(call.kind.k)}"
 
 
 def _without(view: View, axis: int) -> View:

@@ -14,7 +14,9 @@ from typing import Any
 
 import jinja2
 
+from ..base.dims import Symbolic
 from ..base.discovery import data_folder
+from ..expr.dims_c import factor_c
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -33,6 +35,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        finalize=lambda value: factor_c(value) if isinstance(value, Symbolic) else value,
         loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
     )
 

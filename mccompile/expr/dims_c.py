@@ -6,8 +6,11 @@ can be a factor or a term of a sum as it stands.
 
 from __future__ import annotations
 
-from ..base.dims import Dim, Function, Symbol, bounds
+from collections.abc import Iterable
+
+from ..base.dims import Dim, Function, Symbol, bounds, symbols
 from ..base.errors import InternalError
+from .ir import Expr, Size, walk
 
 
 def dim_c(dim: Dim) -> str:
@@ -29,13 +32,22 @@ def factor_c(dim: Dim) -> str:
     return f"({text})" if not isinstance(dim, int) and (len(dim.terms) > 1 or dim.constant) else text
 
 
+def sizes_in(dims: Iterable[Dim], expressions: Iterable[Expr] = ()) -> set[str]:
+    """Names of what is known only at run time."""
+    inside = [node.dim for expr in expressions for node in walk(expr) if isinstance(node, Size)]
+    return {symbol.name for dim in (*dims, *inside) for symbol in symbols(dim)}
+
+
 def _function_c(function: Function) -> str:
     a, b = (f"({dim_c(arg)})" for arg in function.args)
+    (low, _), (divisor, _) = bounds(function.args[0]), bounds(function.args[1])
     match function.name:
         case "min":
             return f"({a} < {b} ? {a} : {b})"
         case "max":
             return f"({a} > {b} ? {a} : {b})"
-    if bounds(function.args[0])[0] < 0 or bounds(function.args[1])[0] <= 0:
-        raise InternalError(f"{function} of negative numbers has no C form")
+    if divisor <= 0:
+        raise InternalError(f"{function} by what may be no number above 0 has no C form")
+    if low < 0:  # C rounds towards zero
+        return f"(({a} % {b} + {b}) % {b})" if function.name == "mod" else f"(({a} - ({a} % {b} + {b}) % {b}) / {b})"
     return f"({a} {'/' if function.name == 'floordiv' else '%'} {b})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
 from ..base.errors import InternalError
 from .functions import FUNCTIONS
@@ -48,6 +49,13 @@ class Index(Expr):
 
 
 @dataclass(frozen=True)
+class Size(Expr):
+    """A size that is known only at run time, as i64."""
+
+    dim: Dim
+
+
+@dataclass(frozen=True)
 class Literal(Expr):
     value: int | float | bool
 
@@ -80,6 +88,15 @@ def operand(index: int, dtype: DType) -> Expr:
 
 def index(axis: int) -> Expr:
     return Index(i64, axis)
+
+
+def size(dim: Dim) -> Expr:
+    return Literal(i64, dim) if isinstance(dim, int) else Size(i64, dim)
+
+
+def number(dim: Dim, dtype: DType) -> Expr:
+    """A size as a number of some type."""
+    return literal(dim, dtype) if isinstance(dim, int) else cast(Size(i64, dim), dtype)
 
 
 def literal(value: int | float | bool, dtype: DType) -> Expr:

@@ -11,8 +11,9 @@ import math
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, bool_, string
+from .dims_c import dim_c
 from .functions import FUNCTIONS
-from .ir import Apply, Cast, Expr, Index, Literal, Operand
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size
 
 
 def literal_c(value: int | float | bool, dtype: DType) -> str:
@@ -54,6 +55,8 @@ def _print(expr: Expr, operands: Sequence[str], indices: Sequence[str]) -> str:
             return f"(int64_t)({indices[expr.axis]})"
         case Literal():
             return literal_c(expr.value, expr.dtype)
+        case Size():
+            return f"(int64_t)({dim_c(expr.dim)})"
         case Cast():
             return cast_c(_print(expr.argument, operands, indices), expr.argument.dtype, expr.dtype, expr.saturate)
         case Apply():

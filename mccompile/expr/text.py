@@ -7,7 +7,7 @@ import re
 from ..base.dtypes import DTYPES
 from ..base.text import Reader, write
 from .functions import FUNCTIONS
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, cast, index, literal, operand
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size, apply, cast, index, literal, operand, size
 
 
 def show(expr: Expr) -> str:
@@ -16,6 +16,8 @@ def show(expr: Expr) -> str:
             return f"x{expr.index}.{expr.dtype}"
         case Index():
             return f"index{expr.axis}"
+        case Size():
+            return f"size({write(expr.dim)})"
         case Literal():
             return f"{expr.dtype}({write(expr.value)})"
         case Apply():
@@ -41,6 +43,10 @@ def read(reader: Reader) -> Expr:
         argument = read(reader)
         reader.expect(")")
         return cast(argument, DTYPES[found[2]], saturate=not found[1])
+    if word == "size":
+        dim = reader.dim()
+        reader.expect(")")
+        return size(dim)
     if word in DTYPES:
         value = reader.value()
         reader.expect(")")

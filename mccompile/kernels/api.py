@@ -156,9 +156,9 @@ def viewed(view: View, constant: Constant) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(flat, view.type.static_shape, strides, writeable=False)
 
 
-def static_views(call: Call) -> str:
-    """Why a kernel without run-time sizes cannot take the call, or nothing."""
-    dims: list[Dim] = [d for view in (*call.ins, *call.outs) for d in (*view.shape, *view.strides)]
+def static_views(call: Call, *views: View) -> str:
+    """Why a kernel without run-time sizes in these views (none named: all) cannot take the call, or nothing."""
+    dims: list[Dim] = [d for view in views or (*call.ins, *call.outs) for d in (*view.shape, *view.strides)]
     symbolic = [d for d in dims if not isinstance(d, int)]
     return f"the size {symbolic[0]} is known only at run time" if symbolic else ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.dims import Dim, upper
+from ..base.dims import Dim, bounds, upper
 from ..expr.dims_c import dim_c, factor_c
 from ..program.ir import View
 
@@ -23,7 +23,7 @@ class Loop:
 
     @property
     def limit(self) -> str:
-        return str(self.extent) if isinstance(self.size, int) else dim_c(self.size)
+        return str(self.extent) if isinstance(self.size, int) else factor_c(self.size)
 
     @property
     def count(self) -> Dim:
@@ -72,6 +72,16 @@ def memory_order(view: View) -> tuple[int, ...]:
 
     Kernels whose elements do not depend on each other permute shape and views by it: channels-last stays fast."""
     return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(upper(view.strides[axis]))))
+
+
+def size_name(dim: Dim) -> str:
+    """A size as part of a function's name."""
+    return str(dim) if isinstance(dim, int) else "n"
+
+
+def magnitude(stride: Dim) -> int:
+    """How far apart neighbours may lie, for choosing which loop goes inside."""
+    return max(abs(bound) for bound in bounds(stride))
 
 
 def index_c(strides: Sequence[Dim], counters: Sequence[str], constant: Dim = 0) -> str:

@@ -37,16 +37,16 @@ def copy(to: View, source: View, target: str, origin: str, start: Dim = 0, prefi
             place(name, index_c(strides[:-1], counters, first))
             for name, strides, first in ((target, loops.strides[0], start), (origin, loops.strides[1], 0))
         ]
-        return Copy(loops.loops[:-1], f"memcpy({places[0]}, {places[1]}, {bytes_c(dtype, loops.loops[-1])});")
+        return Copy(loops.loops[:-1], f"memcpy({places[0]}, {places[1]}, {run_bytes_c(dtype, loops.loops[-1].count)});")
     counters = [loop.counter for loop in loops.loops]
     return Copy(loops.loops, move_c(dtype, target, index_c(loops.strides[0], counters, start), origin, loops.index(1)))
 
 
-def bytes_c(dtype: DType, loop: Loop) -> str:
+def run_bytes_c(dtype: DType, count: Dim) -> str:
     """The size of a run of elements."""
-    if isinstance(loop.count, int):
-        return str(dtype.nbytes(loop.count))
-    return f"(size_t)({loop.limit}) * {dtype.bits // 8}u"
+    if isinstance(count, int):
+        return str(dtype.nbytes(count))
+    return f"(size_t)({dim_c(count)}) * {dtype.bits // 8}u"
 
 
 def move_c(dtype: DType, target: str, to: str, origin: str, at: str) -> str:

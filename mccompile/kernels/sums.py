@@ -45,12 +45,12 @@ def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
         step = 1
         while blocked and step * BLOCK < loop.extent:
             step *= BLOCK
-        first, limit = "0", str(loop.extent)
+        first, limit = "0", loop.limit
         while step > 1:
             counter = f"{loop.counter}_{step}"
             add(counter, first, limit, step)
-            end = f"{counter} + {step}"
-            limit = end if loop.extent % step == 0 else f"({end} < {loop.extent} ? {end} : {loop.extent})"
+            end, whole = f"{counter} + {step}", loop.count % step == 0
+            limit = end if whole else f"({end} < {loop.limit} ? {end} : {loop.limit})"
             first, step = counter, step // BLOCK
         add(loop.counter, first, limit, 1)
     return found

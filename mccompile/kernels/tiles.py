@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..base.dims import Dim, upper
 from ..base.dtypes import DType
+from ..expr.dims_c import factor_c
 from ..expr.scalar_c import cast_c, load_c
 from ..program.ir import CONSTANT, Call, View
 from .api import elementwise_alias
@@ -27,7 +29,7 @@ MAX_RESULTS = 16  # of a tile: what fits the registers of most machines
 
 @dataclass(frozen=True)
 class Range:
-    """A C loop over `counter`; `extent` is how often it runs at most."""
+    """A C loop over `counter`; `extent` is how often it runs at most, `size` where that is known only at run time."""
 
     counter: str
     extent: int
@@ -35,10 +37,19 @@ class Range:
     end: str = ""
     step: int = 1
     then: str = ""  # what comes first inside of it
+    size: Dim = 0
+
+    @staticmethod
+    def over(counter: str, size: Dim, step: int = 1) -> Range:
+        return Range(counter, upper(size), step=step, size=size)
+
+    @property
+    def limit(self) -> str:
+        return self.end or (str(self.extent) if isinstance(self.size, int) else factor_c(self.size))
 
     @property
     def header(self) -> str:
-        end = self.end or str(self.extent)
+        end = self.limit
         move = f"++{self.counter}" if self.step == 1 else f"{self.counter} += {self.step}"
         loop = f"for (mcc_index {self.counter} = {self.begin}; {self.counter} < {end}; {move}) {{"
         return f"{loop}\n{self.then}" if self.then else loop
@@ -140,8 +151,8 @@ def cut_sum(loops: Sequence[Range], dtype: DType) -> tuple[tuple[Range, ...], tu
         if piece >= 2 and loop.begin == "0" and not loop.end:
             start = f"{loop.counter}_piece"
             end = f"{start} + {piece}"
-            if loop.extent % piece:
-                end = f"({end} < {loop.extent} ? {end} : {loop.extent})"
+            if loop.extent % piece or not isinstance(loop.size, int):
+                end = f"({end} < {loop.limit} ? {end} : {loop.limit})"
             around = replace(loop, counter=start, step=piece, then="")
             inside = Range(loop.counter, piece, start, end, then=loop.then)
             return (*loops[:position], around), (inside, *loops[position + 1 :])

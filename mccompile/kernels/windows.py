@@ -9,35 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from ..base.dims import static
+from ..base.dims import Dim, bounds, static, upper
+from ..expr.dims_c import factor_c
 from ..program.ir import View
+
+Extent = TypeVar("Extent", bound=Dim)
 
 
 @dataclass(frozen=True)
-class Axis:
-    size: int  # of the image
-    out: int
+class Sliding(Generic[Extent]):
+    """A window along one axis."""
+
+    size: Extent  # of the image
+    out: Extent
     kernel: int
     stride: int
     dilation: int
     pad: int  # before the image
-    x: int  # strides of the views, in elements
-    y: int
+    x: Extent  # strides of the views, in elements
+    y: Extent
     w: int = 0
-    extras: tuple[int, ...] = ()
+    extras: tuple[Extent, ...] = ()
+
+    @property
+    def is_static(self) -> bool:
+        return isinstance(self.size, int) and isinstance(self.out, int)
 
     @property
     def interior(self) -> tuple[int, int]:
-        """The positions [first, end) whose windows lie inside the image altogether."""
+        """The positions [first, end) whose windows lie inside the image altogether, where it is as large as it can
+        be."""
         first = max(0, -(-self.pad // self.stride))
-        room = self.size - 1 + self.pad - (self.kernel - 1) * self.dilation
-        end = min(self.out, room // self.stride + 1)
+        room = upper(self.size) - 1 + self.pad - (self.kernel - 1) * self.dilation
+        end = min(upper(self.out), room // self.stride + 1)
         return (first, end) if first < end else (0, 0)
 
     @property
     def always_inside(self) -> bool:
-        return self.interior == (0, self.out) and self.out > 0
+        if self.is_static:
+            return self.interior == (0, self.out) and self.out != 0
+        last = (self.out - 1) * self.stride - self.pad + (self.kernel - 1) * self.dilation
+        return self.pad <= 0 and bounds(self.size - 1 - last)[0] >= 0
+
+    def inside(self, number: int, points: int) -> str:
+        """C for whether the windows of so many positions from `p<number>` on lie inside, as those of a tile do."""
+        position = f"p{number}"
+        if self.is_static:
+            first, end = self.interior
+            return f"{position} >= {first} && {position} <= {end - points}"
+        tests = [f"{position} + {points} <= {factor_c(self.out)}"]
+        if not self.always_inside:
+            reach = (points - 1) * self.stride + (self.kernel - 1) * self.dilation
+            tests += [f"at{number} >= 0", f"at{number} + {reach} < {factor_c(self.size)}"]
+        return " && ".join(tests)
 
     def origin(self, position: str) -> str:
         """C for the place in the image of tap 0."""
@@ -53,10 +79,11 @@ class Axis:
     def end_tap(self, origin: str) -> str:
         """C for the end of the taps inside; where none is, it is not above the first."""
         last = (self.kernel - 1) * self.dilation
-        count = f"{self.size} - {origin}"
+        size = factor_c(self.size)
+        count = f"{size} - {origin}"
         if self.dilation > 1:
             count = f"({count} + {self.dilation - 1}) / {self.dilation}"
-        return f"{origin} + {last} < {self.size} ? {self.kernel} : {count}"
+        return f"{origin} + {last} < {size} ? {self.kernel} : {count}"
 
 
     def ring(self, number: int, lines: int) -> list[str]:
@@ -72,6 +99,9 @@ class Axis:
         ]
 
 
+Axis = Sliding[int]  # where all sizes are known at compile time
+
+
 def ring_rows(position: str, views: Sequence[View]) -> list[str]:
     """C that names, for each ring among the views, the line that holds a row."""
     sizes = sorted({view.lines for view in views if view.lines})
@@ -81,6 +111,41 @@ def ring_rows(position: str, views: Sequence[View]) -> list[str]:
 def ring_row(position: str, lines: int) -> str:
     """The name of that line; of a whole tensor the row itself."""
     return f"{position}_in_{lines}" if lines else position
+
+
+def any_axes(
+    out: View,
+    x: View,
+    w: Sequence[int],
+    extras: Sequence[View],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    join: bool = True,
+) -> list[Sliding[Dim]]:
+    """One per spatial axis; `w` are strides of the weights along them, if there are any. With `join`, neighbours over
+    which nothing slides (1x1 windows) become one where they lie evenly in every view."""
+    found: list[Sliding[Dim]] = []
+    for number, size in enumerate(kernel):
+        at = number + 2
+        axis: Sliding[Dim] = Sliding(
+            x.shape[at],
+            out.shape[at],
+            size,
+            strides[number],
+            dilations[number],
+            pads[number],
+            x.strides[at],
+            out.strides[at],
+            w[number] if w else 0,
+            tuple(extra.strides[at] for extra in extras),
+        )
+        if join and found and (joined := _joined(found[-1], axis)):
+            found[-1] = joined
+        else:
+            found.append(axis)
+    return found
 
 
 def axes(
@@ -94,31 +159,17 @@ def axes(
     pads: Sequence[int],
     join: bool = True,
 ) -> list[Axis]:
-    """One per spatial axis; `w` are strides of the weights along them, if there are any. With `join`, neighbours over
-    which nothing slides (1x1 windows) become one where they lie evenly in every view."""
-    found: list[Axis] = []
-    for number, size in enumerate(kernel):
-        at = number + 2
-        axis = Axis(
-            static(x.shape[at]),
-            static(out.shape[at]),
-            size,
-            strides[number],
-            dilations[number],
-            pads[number],
-            static(x.strides[at]),
-            static(out.strides[at]),
-            w[number] if w else 0,
-            tuple(static(extra.strides[at]) for extra in extras),
-        )
-        if join and found and (joined := _joined(found[-1], axis)):
-            found[-1] = joined
-        else:
-            found.append(axis)
-    return found
+    """The same where all sizes are known at compile time."""
+    return [_known(axis) for axis in any_axes(out, x, w, extras, kernel, strides, dilations, pads, join)]
 
 
-def _joined(a: Axis, b: Axis) -> Axis | None:
+def _known(axis: Sliding[Dim]) -> Axis:
+    size, out, x, y = (static(dim) for dim in (axis.size, axis.out, axis.x, axis.y))
+    extras = tuple(static(stride) for stride in axis.extras)
+    return Sliding(size, out, axis.kernel, axis.stride, axis.dilation, axis.pad, x, y, axis.w, extras)
+
+
+def _joined(a: Sliding[Dim], b: Sliding[Dim]) -> Sliding[Dim] | None:
     for axis in (a, b):
         if axis.kernel != 1 or axis.stride != 1 or axis.pad != 0 or axis.size != axis.out:
             return None
@@ -127,4 +178,4 @@ def _joined(a: Axis, b: Axis) -> Axis | None:
             if outer != inner * b.out:
                 return None
     small = a if b.out == 1 else b
-    return Axis(a.size * b.size, a.out * b.out, 1, 1, 1, 0, small.x, small.y, 0, small.extras)
+    return Sliding(a.size * b.size, a.out * b.out, 1, 1, 1, 0, small.x, small.y, 0, small.extras)

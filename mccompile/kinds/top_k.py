@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import upper
+from ..base.dims import Dim, upper
 from ..base.dtypes import i64
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
@@ -21,7 +21,7 @@ class TopK(Kind):
     name: ClassVar[str] = "top_k"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axis: int
-    k: int
+    k: Dim
     largest: bool = True
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

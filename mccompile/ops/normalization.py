@@ -92,7 +92,7 @@ class LayerNormalization(Operator):
         if not to.wants(1) and not to.wants(2):
             to.set(0, normalized(to, x, axes, "standardize", self.epsilon, dtype, parts))
             return
-        count = literal(element_count(x.shape, axes), accumulator)
+        count = element_count(x.shape, axes, accumulator)
         element, total = cast(operand(0, dtype), accumulator), operand(0, accumulator)
         mean = reduce_call(to, axes, "add", element, [x], apply("div", total, count))
         off = apply("sub", element, operand(1, accumulator))
@@ -288,15 +288,13 @@ class BatchNormalization(Operator):
         for i, what in enumerate(("scale", "bias", "mean", "variance"), 1):
             if site.shape(i) != shape:
                 raise Invalid(f"the {what} {site.type(i)} does not fit x {x}")
-        if self.training_mode:
-            element_count(x.shape, tuple(axis for axis in range(x.rank) if axis != 1))
         return [Fact(x), Fact(site.type(3)), Fact(site.type(4))][: site.outputs]
 
     def statistics(self, to: Lowering, x: View, mean: View, variance: View) -> tuple[View, View]:
         """Mean and variance of this batch; the results that follow from them and the ones so far."""
         work = wide(x.buffer.dtype)
         axes = tuple(axis for axis in range(len(x.shape)) if axis != 1)
-        count = literal(element_count(x.shape, axes), work)
+        count = element_count(x.shape, axes, work)
         average = apply("div", operand(0, work), count)
         element = cast(operand(0, x.buffer.dtype), work)
         middle = reduce_call(to, axes, "add", element, [x], average)

@@ -8,13 +8,15 @@ from typing import ClassVar
 
 from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
 from ..base.tensor import Shape, TensorType, show_shape
-from ..expr.ir import cast, operand
+from ..expr.ir import apply, cast, literal, operand
 from ..kinds.argmax_pool import ArgmaxPool
 from ..kinds.pool import Pool as PoolKind
 from ..kinds.roi_max_pool import RoiMaxPool
 from ..kinds.unpool import Unpool
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .at_run_time import must_equal
+from .elementwise import wide
+from .reduce import element_count, reduce_call
 from .window import Window, window_sizes
 
 FLOATS = (f16, bf16, f32, f64)
@@ -127,10 +129,24 @@ class _GlobalPool(Operator):
         space = to.input(0).shape[2:]
         sizes = tuple(dim for dim in space if isinstance(dim, int))
         if len(sizes) != len(space):
-            raise Unsupported("the size of the image is known only at run time", "fix it with --dim or --shape")
+            self.reduce(to, p)
+            return
         ones = (1,) * len(sizes)
         shapes = (sizes, ones, ones, (0,) * (2 * len(sizes)), ones)
         lower_pool(to, lambda total: PoolKind(self.algorithm, *shapes, total, False, p))
+
+    def reduce(self, to: Lowering, p: int) -> None:
+        """Where the size of the image is known only at run time."""
+        x = to.input(0)
+        axes, dtype, work = tuple(range(2, len(x.shape))), x.buffer.dtype, wide(x.buffer.dtype)
+        element, total = cast(operand(0, dtype), work), operand(0, work)
+        if self.algorithm == "average":
+            total = apply("div", total, element_count(x.shape, axes, work))
+        elif self.algorithm == "lp":
+            element = apply("pow", apply("abs", element), literal(p, work))
+            total = apply("pow", total, literal(1 / p, work))
+        combine = "max" if self.algorithm == "max" else "add"
+        to.set(0, reduce_call(to, axes, combine, element, [x], cast(total, dtype)))
 
     def lower(self, to: Lowering) -> None:
         self.pool(to)

@@ -15,10 +15,10 @@ import numpy as np
 from ..base.dims import Dim, maximum, minimum, product
 from ..base.dtypes import DType, bool_, f64
 from ..base.tensor import Shape, TensorType, show_shape
-from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.ir import Expr, apply, cast, literal, number, operand
 from ..kinds.reduce import Reduce
 from ..program.ir import View
-from .api import REDUCTION, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
+from .api import REDUCTION, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axes
 from .at_run_time import (
     Formula,
     axes_choices,
@@ -52,7 +52,7 @@ class Reduction(Operator):
         """What is combined, in the accumulator's type."""
         return x
 
-    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+    def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         """The result, in the accumulator's type."""
         return total
 
@@ -140,7 +140,7 @@ class Reduction(Operator):
         dtype = x.buffer.dtype
         accumulator = self.accumulator(dtype)
         element = self.element(cast(operand(0, dtype), accumulator))
-        result = cast(self.finish(operand(0, accumulator), lambda: element_count(x.shape, axes)), dtype)
+        result = cast(self.finish(operand(0, accumulator), lambda: element_count(x.shape, axes, accumulator)), dtype)
         return reduce_call(to, axes, self.combine, element, [x], result)
 
 
@@ -153,12 +153,9 @@ def reduce_call(
     return to.call(kind, ins, TensorType(epilogue.dtype, kind.out_shape(ins[0].shape)))[0]
 
 
-def element_count(shape: Shape, axes: tuple[int, ...]) -> int:
-    """How many elements are reduced to one; needed at compile time."""
-    count = product(shape[axis] for axis in axes)
-    if not isinstance(count, int):
-        raise Unsupported(f"a mean over {count} elements, known only at run time", "fix it with --dim or --shape")
-    return count
+def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
+    """How many elements are reduced to one."""
+    return number(product(shape[axis] for axis in axes), dtype)
 
 
 @dataclass(frozen=True)
@@ -176,8 +173,8 @@ class ReduceMean(Reduction):
     noop_with_empty_axes: int = 0
     keepdims: int = 1
 
-    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
-        return apply("div", total, literal(count(), total.dtype))
+    def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
+        return apply("div", total, count())
 
 
 class Extreme(Reduction):
@@ -243,7 +240,7 @@ class ReduceL2(Reduction):
     def element(self, x: Expr) -> Expr:
         return apply("mul", x, x)
 
-    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+    def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("sqrt", total)
 
 
@@ -266,7 +263,7 @@ class ReduceLogSum(Reduction):
     noop_with_empty_axes: int = 0
     keepdims: int = 1
 
-    def finish(self, total: Expr, count: Callable[[], int]) -> Expr:
+    def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("log", total)
 
 

@@ -6,14 +6,15 @@ Nearest neighbours are a view where they lie evenly (enlarging by whole numbers 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ..base.dims import Dim
+from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import DType, f32, f64
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.ir import Expr, apply, cast, literal, number, operand
 from ..kinds.gather import Gather as GatherKind
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
@@ -33,6 +34,32 @@ from .resize_computed import (
 )
 from .resize_tables import Axis, coordinates, inside, nearest, taps
 from .shapes import FIX_DIMENSIONS, sizes
+
+Planned = tuple[Dim, Dim, float | None]  # before, after, and the scale if it is known
+
+
+@dataclass(frozen=True)
+class Resized:
+    """How an axis is resized. Without a scale it follows from the sizes."""
+
+    axis: int
+    size: Dim
+    out: Dim
+    scale: float | None
+    start: float
+    end: float
+
+    @property
+    def known(self) -> Axis | None:
+        """The same where everything is known at compile time."""
+        if self.scale is None or not (isinstance(self.size, int) and isinstance(self.out, int)):
+            return None
+        return Axis(self.axis, self.size, self.out, self.scale, self.start, self.end)
+
+    def computed(self) -> ComputedAxis:
+        scale = literal(self.scale, f32) if self.scale is not None else None
+        scale = scale or apply("div", number(self.out, f32), number(self.size, f32))
+        return ComputedAxis(self.axis, self.size, self.out, scale, literal(self.start, f32), literal(self.end, f32))
 
 
 @dataclass(frozen=True)
@@ -71,7 +98,7 @@ class Resize(Operator):
 
     # -- which axes change, and how
 
-    def resized(self, site: Site) -> list[Axis | None]:
+    def resized(self, site: Site) -> list[Resized | None]:
         """Per axis of x, how it is resized; None where nothing happens."""
         x = site.type(0)
         axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
@@ -81,7 +108,7 @@ class Resize(Operator):
         has_scales, has_sizes = (site.has(i) and site.shape(i) != (0,) for i in (2, 3))
         if has_scales == has_sizes:
             raise Invalid("one of scales and sizes must be given, and not both")
-        result: list[Axis | None] = [None] * x.rank
+        result: list[Resized | None] = [None] * x.rank
         given = site.type(2 if has_scales else 3)
         if given.count != len(axes):
             raise Invalid(f"scales or sizes {given} for {len(axes)} axes of {x}")
@@ -92,8 +119,8 @@ class Resize(Operator):
         for axis, start, end, planned in zip(axes, region[: len(axes)], region[len(axes) :], plan, strict=True):
             if planned is not None:
                 size, out, scale = planned
-                result[axis] = Axis(axis, size, out, scale, float(start), float(end))
-                if size == 0 and out:
+                result[axis] = Resized(axis, size, out, scale, float(start), float(end))
+                if size == 0 and out != 0:
                     raise Invalid(f"axis {axis} of {x} is empty and cannot be resized to {out}")
                 if has_scales and end - start != 1 and out != size:
                     raise Unsupported("scales together with a region of interest", "give sizes instead of scales")
@@ -108,33 +135,36 @@ class Resize(Operator):
             raise Invalid(f"roi has {len(roi)} elements for {count} axes")
         return roi.astype(np.float64)
 
-    def by_scales(self, x: TensorType, axes: list[int], scales: np.ndarray) -> list[tuple[int, int, float] | None]:
-        plan: list[tuple[int, int, float] | None] = []
+    def by_scales(self, x: TensorType, axes: list[int], scales: np.ndarray) -> list[Planned | None]:
+        plan: list[Planned | None] = []
         for axis, scale in zip(axes, scales.astype(np.float32), strict=True):
             if not 0 < scale < np.inf:
                 raise Invalid(f"scale {scale} of axis {axis} is not positive")
             if scale == 1 and self.coordinate_transformation_mode != "tf_crop_and_resize":
                 plan.append(None)
                 continue
-            size = _known(x.shape[axis])
-            plan.append((size, int(np.floor(np.float32(size) * scale)), float(scale)))
+            size = x.shape[axis]
+            plan.append((size, _scaled(size, scale), float(scale)))
         return plan
 
     def by_sizes(
         self, x: TensorType, axes: list[int], wanted: tuple[Dim, ...]
-    ) -> list[tuple[int, int, float] | None]:
+    ) -> list[Planned | None]:
         policy = self.keep_aspect_ratio_policy
         if policy not in ("stretch", "not_larger", "not_smaller"):
             raise Invalid(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
-        plan: list[tuple[int, int, float] | None] = []
+        plan: list[Planned | None] = []
         crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
         if policy == "stretch":
             for axis, out in zip(axes, wanted, strict=True):
                 if out == x.shape[axis] and not crop:
                     plan.append(None)
                 else:
-                    size = _known(x.shape[axis])
-                    plan.append((size, _known(out), float(np.float32(_known(out)) / np.float32(max(size, 1)))))
+                    size = x.shape[axis]
+                    if isinstance(size, int) and isinstance(out, int):
+                        plan.append((size, out, float(np.float32(out) / np.float32(max(size, 1)))))
+                    else:
+                        plan.append((size, out, None))
             return plan
         known = [(_known(x.shape[axis]), _known(out)) for axis, out in zip(axes, wanted, strict=True)]
         scales = [np.float32(out) / np.float32(max(size, 1)) for size, out in known]
@@ -157,8 +187,11 @@ class Resize(Operator):
         for axis in self.resized(site):
             if axis is not None:
                 shape[axis.axis] = axis.out
-                coordinates(self.coordinate_transformation_mode, axis)
-                nearest(np.zeros(0), axis, self.nearest_mode)
+                trial = Axis(axis.axis, upper(axis.size), upper(axis.out), axis.scale or 1.0)
+                coordinates(self.coordinate_transformation_mode, trial)
+                nearest(np.zeros(0), trial, self.nearest_mode)
+                if self.antialias and axis.known is None:
+                    raise Unsupported(f"dimension {axis.size} is resized with antialias", FIX_DIMENSIONS)
         return [Fact(TensorType(x.dtype, tuple(shape)))]
 
     # -- where scales, sizes or the region are computed at run time
@@ -201,6 +234,10 @@ class Resize(Operator):
         if any(before[axis] != after[axis] for axis in range(rank) if axis not in named):
             raise Invalid(f"only axes {named} of {x.type} are resized")
         moving = [axis for axis in axes if crop or not axis.size == axis.out == 1]
+        return self.moved(formula, x, moving)
+
+    def moved(self, formula: Formula, x: View, moving: list[ComputedAxis]) -> View:
+        """Where the tables are computed at run time."""
         if not moving:
             return x
         mode = self.coordinate_transformation_mode
@@ -212,7 +249,7 @@ class Resize(Operator):
             )
             accumulator = _accumulator(x.buffer.dtype)
             result = resized_weighted(formula, x, moving, how, accumulator, _rounded(accumulator, x.buffer.dtype))
-        if crop:
+        if mode == "tf_crop_and_resize":
             value = literal(_element(self.extrapolation_value, x.buffer.dtype), x.buffer.dtype)
             result = extrapolated(formula, result, moving, mode, value)
         return result
@@ -227,7 +264,12 @@ class Resize(Operator):
         if self.is_computed(to.site):
             to.set(0, self.computed(to, x))
             return
-        axes = [axis for axis in self.resized(to.site) if axis is not None]
+        resized = [axis for axis in self.resized(to.site) if axis is not None]
+        axes = [axis.known for axis in resized if axis.known is not None]
+        if len(axes) != len(resized):
+            moving = [axis.computed() for axis in resized]
+            to.set(0, self.moved(Formula(to), x, moving))
+            return
         places = {axis.axis: coordinates(self.coordinate_transformation_mode, axis) for axis in axes}
         before, after = [0] * len(x.shape), [0] * len(x.shape)
         if self.coordinate_transformation_mode == "tf_crop_and_resize":
@@ -262,9 +304,9 @@ class Resize(Operator):
             return x
         shape = tuple(len(tables[axis]) if axis in tables else dim for axis, dim in enumerate(x.shape))
         ins = [x]
-        for number, table in tables.items():
+        for place, table in tables.items():
             around = [1] * len(shape)
-            around[number] = len(table)
+            around[place] = len(table)
             ins.append(to.constant(table.reshape(around), "places").broadcast_to(shape))
         order = list(tables)
         numbers = tuple(-1 - order.index(axis) if axis in tables else axis for axis in range(len(shape)))
@@ -301,6 +343,23 @@ _WHOLE = (literal(0, f32), literal(1, f32))
 
 def _accumulator(dtype: DType) -> DType:
     return f64 if dtype is f64 or (not dtype.is_float and dtype.bits >= 32) else f32
+
+
+def _scaled(size: Dim, scale: np.float32) -> Dim:
+    """The size after resizing, as ONNX rounds it. Of a size that is known only at run time it has to be a fraction that
+    gives the same for all sizes there can be."""
+
+    def rounded(size: int) -> int:
+        return int(np.floor(np.float32(size) * scale))
+
+    if isinstance(size, int):
+        return rounded(size)
+    low, high = bounds(size)
+    fraction = Fraction(float(scale)).limit_denominator(1000)
+    up, down = fraction.numerator, fraction.denominator
+    if any(rounded(number) != number * up // down for number in range(low, high + 1)):
+        raise Unsupported(f"dimension {size} times {scale} is no fraction of it", FIX_DIMENSIONS)
+    return size * up // down
 
 
 def _known(dim: Dim) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from ..base.dims import static
+from ..base.dims import Dim, static
 from ..base.dtypes import DType, f32, f64, i32, i64
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, index, literal, operand
+from ..expr.ir import Expr, apply, cast, index, literal, number, operand, size
 from ..kinds.reduce import Reduce
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
@@ -21,18 +21,25 @@ from .at_run_time import Formula, either, gathered
 
 @dataclass(frozen=True)
 class ComputedAxis:
-    """One resized axis: sizes are known, the rest are scalar expressions in f32."""
+    """One resized axis: sizes are dimensions, the rest are scalar expressions in f32."""
 
     axis: int
-    size: int
-    out: int
+    size: Dim
+    out: Dim
     scale: Expr
     start: Expr
     end: Expr
 
 
-def _f(value: float) -> Expr:
-    return literal(value, f32)
+def _f(value: float | Dim) -> Expr:
+    return literal(value, f32) if isinstance(value, int | float) else number(value, f32)
+
+
+def _unless_one(dim: Dim, one: Expr, more: Expr) -> Expr:
+    """`more`, but `one` where there is a single element."""
+    if isinstance(dim, int):
+        return one if dim == 1 else more
+    return apply("select", apply("equal", size(dim), literal(1, i64)), one, more)
 
 
 def _op(name: str, *args: Expr) -> Expr:
@@ -53,7 +60,7 @@ def check_scales(formula: Formula, axes: list[ComputedAxis]) -> None:
 def common_scale(formula: Formula, operand_: int, sizes: list[int], policy: str) -> Expr:
     """The one scale of all axes that keeps the aspect ratio."""
     asked = [
-        _op("div", cast(formula.element(operand_, n), f32), _f(max(size, 1))) for n, size in enumerate(sizes)
+        _op("div", cast(formula.element(operand_, n), f32), _f(max(before, 1))) for n, before in enumerate(sizes)
     ]
     return reduce(lambda a, b: _op("min" if policy == "not_larger" else "max", a, b), asked)
 
@@ -66,32 +73,29 @@ def check_rounded(formula: Formula, axes: list[ComputedAxis]) -> None:
 
 def coordinate(mode: str, axis: ComputedAxis) -> Expr:
     """The place on the axis of x, for the element of the result at index(0)."""
-    x, scale, size, out = cast(index(0), f32), axis.scale, _f(axis.size), _f(axis.out)
+    x, scale, before, out = cast(index(0), f32), axis.scale, _f(axis.size), _f(axis.out)
     centre = _op("div", _op("add", x, _f(0.5)), scale)
     half = _op("sub", centre, _f(0.5))
     match mode:
         case "half_pixel_symmetric":
-            adjustment = _op("div", out, _op("mul", scale, size))
-            return _op("add", _op("mul", _op("div", size, _f(2)), _op("sub", _f(1), adjustment)), half)
+            adjustment = _op("div", out, _op("mul", scale, before))
+            return _op("add", _op("mul", _op("div", before, _f(2)), _op("sub", _f(1), adjustment)), half)
         case "pytorch_half_pixel":
-            return half if axis.out > 1 else _f(0)
+            return _unless_one(axis.out, _f(0), half)
         case "asymmetric":
             return _op("div", x, scale)
         case "tf_half_pixel_for_nn":
             return centre
         case "align_corners":
-            if axis.out == 1:
-                return _f(0)
-            asked = _op("mul", scale, size)
+            asked = _op("mul", scale, before)
             whole = _op("less", _op("abs", _op("sub", asked, out)), _op("mul", out, _f(1e-4)))
             reach = _op("sub", _op("select", whole, out, asked), _f(1))
-            return _op("div", _op("mul", x, _f(axis.size - 1)), reach)
+            return _unless_one(axis.out, _f(0), _op("div", _op("mul", x, _f(axis.size - 1)), reach))
         case "tf_crop_and_resize":
             last = _f(axis.size - 1)
-            if axis.out == 1:
-                return _op("mul", _op("mul", _f(0.5), _op("add", axis.start, axis.end)), last)
+            middle = _op("mul", _op("mul", _f(0.5), _op("add", axis.start, axis.end)), last)
             step = _op("div", _op("mul", _op("mul", x, _op("sub", axis.end, axis.start)), last), _f(axis.out - 1))
-            return _op("add", _op("mul", axis.start, last), step)
+            return _unless_one(axis.out, middle, _op("add", _op("mul", axis.start, last), step))
     return half
 
 
@@ -110,7 +114,7 @@ def nearest_place(place: Expr, axis: ComputedAxis, mode: str) -> Expr:
             found = _op("ceil", exact)
         case _:  # "simple"
             found = _op("select", _op("less", axis.scale, _f(1)), _op("ceil", exact), _op("floor", exact))
-    inside = _op("min", _op("max", found, literal(0, f64)), literal(axis.size - 1, f64))
+    inside = _op("min", _op("max", found, literal(0, f64)), number(axis.size - 1, f64))
     return cast(inside, i64)
 
 
@@ -158,13 +162,13 @@ def _taps(formula: Formula, axis: ComputedAxis, how: Interpolation, accumulator:
     stretch, most = one, 1.0
     if how.antialias:
         stretch = _op("max", one, _op("div", one, cast(axis.scale, f64)))
-        most = max(1.0, axis.size / axis.out)  # no scale that leads to this size is smaller
+        most = max(1.0, static(axis.size) / static(axis.out))  # no scale that leads to this size is smaller
     count = int(-(-2 * reach * most // 1)) + (1 if how.antialias else 0)
     place = cast(coordinate(how.coordinates, axis), f64)
     first = _op("add", _op("floor", _op("sub", place, _op("mul", literal(reach, f64), stretch))), one)
     at = _op("add", first, cast(index(1), f64))
     distance = _op("div", _op("abs", _op("sub", at, place)), stretch)
-    zero, last = literal(0, f64), literal(axis.size - 1, f64)
+    zero, last = literal(0, f64), number(axis.size - 1, f64)
     weight = _cubic(distance, how.coefficient) if how.mode == "cubic" else _op("max", _op("sub", one, distance), zero)
     if how.exclude_outside:
         weight = _op("select", either([_op("less", at, zero), _op("greater", at, last)]), zero, weight)

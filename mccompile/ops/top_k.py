@@ -10,9 +10,9 @@ from ..base.dims import bounds, static
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from ..kinds.top_k import TopK as TopKKind
-from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
 from .at_run_time import must_equal
-from .shapes import FIX_DIMENSIONS, scalar
+from .shapes import scalar
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,7 @@ class TopK(Operator):
         if types[0].count == 0:
             results = [to.constant(np.empty(type.static_shape, type.dtype.numpy)) for type in types]
         else:
-            k = types[0].shape[axis]
-            if not isinstance(k, int):
-                raise Unsupported(f"k is {k}, known only at run time", FIX_DIMENSIONS)
-            results = list(to.call(TopKKind(axis, k, bool(self.largest)), [x], *types))
+            results = list(to.call(TopKKind(axis, types[0].shape[axis], bool(self.largest)), [x], *types))
         for number, view in enumerate(results):
             if to.wants(number):
                 to.set(number, view)

@@ -13,6 +13,7 @@ from ..base.dims import Dim, upper
 from ..base.dims import symbols as dim_symbols
 from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
+from ..expr.dims_c import sizes_in
 from ..kernels.registry import Registry
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
@@ -208,7 +209,7 @@ class _Planner:
 def _sizes(call: Call) -> tuple[str, ...]:
     """Symbols in the sizes and strides of what a call is about."""
     dims = [dim for view in (*call.ins, *call.outs) for dim in (*view.shape, *view.strides)]
-    return tuple(sorted({symbol.name for dim in dims for symbol in dim_symbols(dim)}))
+    return tuple(sorted(sizes_in(dims, call.kind.expressions())))
 
 
 def _meet(a: Argument, b: Argument) -> bool:

@@ -88,7 +88,8 @@ def disjoint(a: View, b: View) -> bool:
     not meet."""
     if a.buffer is not b.buffer or len(a.shape) != len(b.shape) or 0 in (*a.shape, *b.shape):
         return False
-    if not isinstance(a.offset, int) or not isinstance(b.offset, int):
+    dims = [d for view in (a, b) for d in (*view.shape, *view.strides, view.offset)]
+    if not all(isinstance(d, int) for d in dims):
         return False
     grid = sorted(
         {static(s) for view in (a, b) for dim, s in zip(view.shape, view.strides, strict=True) if dim != 1},

@@ -117,6 +117,12 @@ class Model:
             )
         return cls(library, report, weights)
 
+    def resize(self, sizes: Mapping[str, int]) -> None:
+        """How large the inputs of the next runs are; `run` sees to it by itself."""
+        values = self._library.ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given])
+        status = self._library.functions.mcc_host_resize(self._pointer(self._struct), values)
+        self._check_status("resize", status)
+
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. With `poison` (a byte) the arena is first filled with it and the model initialised anew."""
         check_inputs(self.report, inputs)
@@ -124,9 +130,7 @@ class Model:
             self._init(poison)
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
         if self.report.given:
-            sizes = _given_sizes(self.report, inputs)
-            status = c.mcc_host_resize(model, ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given]))
-            self._check_status("resize", status)
+            self.resize(_given_sizes(self.report, inputs))
         for pointer, content in self._contents(inputs):
             ffi.memmove(pointer, content, len(content))
         self._check_status("run", c.mcc_host_run(model))
