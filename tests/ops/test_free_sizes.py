@@ -119,7 +119,8 @@ OPERATORS = {
     "concat": graph(f"{OF_ROWS} {{ a = Relu(x) b = Concat<axis=1>(a, x) y = Tanh(b) }}"),
     "split": graph(f"{OF_ROWS} {{ a, b = Split<axis=2>(x) c = Tanh(a) y = Concat<axis=2>(c, b) }}"),
     "slice": graph(
-        f"{ROWS} => (float[batch,o,8] y, float[batch,o,8] z) {{ y = Slice(x, one, end, one) z = Slice(x, m, s, one, m) }}",
+        f"{ROWS} => (float[batch,o,8] y, float[batch,o,8] z)"
+        "{ y = Slice(x, one, end, one) z = Slice(x, m, s, one, m) }",
         one=ints(1), end=ints(1 << 40), m=ints(-1), s=ints(-(1 << 40)),
     ),
     "turned": graph(
