@@ -12,6 +12,7 @@ from ..expr.dims_c import dim_c
 from ..plan.ir import (
     ARENA,
     BLOB,
+    STREAMS,
     Address,
     Argument,
     Branch,
@@ -85,6 +86,7 @@ def _context(
             for t in tensors
             if not t.type.is_static
         ],
+        "streams": plan.streams,
         "swaps": any(swap.now for swap in swaps(plan.items)),
     }
 
@@ -267,6 +269,8 @@ def _pointer(address: Address, c: str, const: bool) -> str:
         return f"A({'const ' if const else ''}{c}, {offset})"
     if address.base == BLOB:
         return f"W({c}, {offset})"
+    if address.base == STREAMS:
+        return f"&m->streams[{static(address.offset) // 8}]"
     return f"P({'const ' if const else ''}{c}, {address.base}, {offset})"
 
 

@@ -24,7 +24,8 @@ from .kernels import kernel_files
 from .model import model_files, runtime_version
 from .report import report
 
-VECTORS = ("mcc_vec.h", "mcc_vecmath.h")  # only of use, and only understood, where the kernels are for vectors
+# headers that are there only where kernels ask for one of them: some compilers do not understand those for vectors
+APART = (("mcc_vec.h", "mcc_vecmath.h"), ("mcc_random.h",))
 MARK, LIST = "report.json", "files"  # a folder with that file was made by mccompile; the key lists what is in it
 
 
@@ -51,8 +52,9 @@ def package(
     `carrier`: how programs get the blob."""
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
-    if not any(header in VECTORS for function in plan.functions for header in function.kernel.headers(function.call)):
-        headers = {name: text for name, text in headers.items() if name not in VECTORS}
+    asked = {header for function in plan.functions for header in function.kernel.headers(function.call)}
+    left_out = {name for group in APART if not asked & set(group) for name in group}
+    headers = {name: text for name, text in headers.items() if name not in left_out}
     runtime = {f"runtime/{name}": text for name, text in headers.items()}
     needed = runtime_version(runtime["runtime/mcc.h"])
     alignment = max(16, plan.arena_align)

@@ -245,7 +245,8 @@ class NodeReader:
             _no_class(cls, domain, node, version)
         attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes) if not _is_graph(a)}
         operands = [value if isinstance(value, Value) else None for value in inputs]
-        while operands and operands[-1] is None:
+        least = sig.schema.min_input if sig is not None else 0
+        while len(operands) > least and operands[-1] is None:
             operands.pop()
         broken = any(self._is_broken(name, scope) for name in names_read(node))
         if not broken:

@@ -105,7 +105,7 @@ def check_form(sig: Signature, node: NodeProto) -> None:
     """The number of operands and results, and names and types of attributes."""
     schema = sig.schema
     inputs, outputs = _present(node.input), _present(node.output)
-    if not schema.min_input <= inputs <= schema.max_input:
+    if len(node.input) < schema.min_input or inputs > schema.max_input:
         raise Invalid(f"it has {inputs} operands, {sig.name} takes {_range(schema.min_input, schema.max_input)}")
     if not schema.min_output <= outputs <= schema.max_output:
         raise Invalid(f"it has {outputs} results, {sig.name} gives {_range(schema.min_output, schema.max_output)}")

@@ -1,4 +1,4 @@
-"""Operators whose result is their operand: Identity, and Dropout of a trained network."""
+"""Operators whose result is their operand: Identity, and Dropout but in training."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import DType, bool_, f32, f64
 from ..base.tensor import TensorType
-from ..expr.ir import literal
-from .api import INJECTIVE, Fact, Lowering, OnnxNode, Operator, Site, Unsupported, make
+from ..expr.ir import apply, cast, literal, operand
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
+from .random import drawn, seed_of
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,12 @@ class Identity(Operator):
 
 @dataclass(frozen=True)
 class Dropout(Operator):
-    """In inference it drops nothing. Operands: data, ratio, training_mode."""
+    """In inference it drops nothing, in training it draws what it drops. Operands: data, ratio, training_mode."""
 
     name = "Dropout"
     versions = (1, 6, 7, 10, 12, 13, 22)
     fusion = INJECTIVE
+    random = True  # in training; in inference it goes away anyway
     seed: int | None = None
     mask: DType = bool_
 
@@ -50,14 +52,41 @@ class Dropout(Operator):
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
         return {} if self.seed is None else {"seed": self.seed}, None
 
+    def is_training(self, site: Site) -> bool:
+        """May it drop anything?"""
+        return site.has(2) and not (site.is_known(2) and site.known(2, "training_mode") == [False])
+
     def infer(self, site: Site) -> list[Fact]:
-        if site.has(2) and site.known(2, "training_mode") != [False]:
-            raise Unsupported("training_mode is true", "export the network for inference")
-        return [site.fact(0), Fact(TensorType(self.mask, site.shape(0)))][: site.outputs]
+        if site.has(2) and (site.type(2).dtype is not bool_ or site.type(2).count != 1):
+            raise Invalid(f"training_mode is {site.type(2)}, not one bool")
+        if self.is_training(site) and site.has(1) and (site.type(1).count != 1 or not site.type(1).dtype.is_float):
+            raise Invalid(f"the ratio is {site.type(1)}, not one float")
+        type = site.type(0)
+        value = None if self.is_training(site) else site.value(0)
+        return [Fact(type, value), Fact(TensorType(self.mask, type.shape))][: site.outputs]
 
     def lower(self, to: Lowering) -> None:
+        if self.is_training(to.site):
+            self.lower_training(to)
+            return
         to.set(0, to.input(0))
         if self.mask is not bool_ and to.is_read(1):
             raise Unsupported("the mask of Dropout below opset 10 has no meaning in inference", "leave out the output")
         if to.wants(1):
             to.set(1, to.map(literal(1, self.mask), [], to.type(1).shape))
+
+    def lower_training(self, to: Lowering) -> None:
+        x = to.input(0)
+        dtype = x.buffer.dtype
+        ratio = to.reshape(to.input(1), ()) if to.has(1) else to.map(literal(0.5, f32), [], ())
+        training = to.reshape(to.input(2), ())
+        kept = apply("greater_equal", operand(0, f64), cast(operand(1, ratio.buffer.dtype), f64))
+        kept = apply("or", kept, apply("not", operand(2, bool_)))
+        mask = drawn(to, False, seed_of(self.seed), kept, x.shape, [ratio, training])
+        rate = operand(2, ratio.buffer.dtype)
+        scale = apply("div", literal(1, rate.dtype), apply("sub", literal(1, rate.dtype), rate))
+        masked = apply("mul", apply("mul", cast(operand(1, bool_), dtype), operand(0, dtype)), cast(scale, dtype))
+        changed = apply("select", operand(3, bool_), masked, operand(0, dtype))
+        to.set(0, to.map(changed, [x, mask, ratio, training], x.shape))
+        if to.wants(1):
+            to.set(1, mask)

@@ -12,7 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..memory.interval import Block, Part, glue
-from ..program.ir import CONSTANT, LASTING, Buffer, Program, View, loop_spans, reads, root, scratches, walk, writes
+from ..program.ir import (
+    CONSTANT,
+    LASTING,
+    STREAM,
+    Buffer,
+    Program,
+    View,
+    loop_spans,
+    reads,
+    root,
+    scratches,
+    walk,
+    writes,
+)
 
 
 @dataclass
@@ -26,7 +39,7 @@ def lives_of(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
     spans: dict[Buffer, Span] = {buffer: Span(0, 1) for _, buffer in program.inputs}
 
     def touch(buffer: Buffer, time: int) -> None:
-        if buffer.role == CONSTANT:
+        if buffer.role in (CONSTANT, STREAM):
             return
         span = spans.setdefault(buffer, Span(time, time + 1))
         span.end = max(span.end, time + 1)

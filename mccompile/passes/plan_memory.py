@@ -20,6 +20,7 @@ from ..memory.verify import verify as verify_placement
 from ..plan.ir import (
     ARENA,
     BLOB,
+    STREAMS,
     Address,
     Argument,
     Branch,
@@ -38,7 +39,23 @@ from ..plan.ir import (
 )
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
-from ..program.ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Measure, Program, Rows, Stop, View, reads, walk
+from ..program.ir import (
+    CONSTANT,
+    STREAM,
+    Buffer,
+    Call,
+    Carry,
+    If,
+    Item,
+    Loop,
+    Measure,
+    Program,
+    Rows,
+    Stop,
+    View,
+    reads,
+    walk,
+)
 from ..targets.api import Target
 from .lives import alone, blocks_of, lives_of
 
@@ -87,6 +104,7 @@ def plan_memory(
         facts_used=tuple(program.facts_used),
         given=tuple(sorted({s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)})),
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
+        streams=len(planner_.streams),
     )
     verify_plan(plan)
     return plan
@@ -119,6 +137,7 @@ class _Planner:
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
         self.times = 1  # how often a step runs
         self.swaps = 0
+        self.streams: dict[Buffer, int] = {}
         self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
 
     def item(self, item: Item) -> PlanItem:
@@ -191,6 +210,8 @@ class _Planner:
         """Base and offset of a buffer's address."""
         if buffer.role == CONSTANT:
             return BLOB, self.blob.place(buffer)
+        if buffer.role == STREAM:
+            return STREAMS, 8 * self.streams.setdefault(buffer, len(self.streams))
         base, shift = buffer, 0
         while base.overlap and base not in self.pointers:
             shift += base.overlap.offset

@@ -17,12 +17,12 @@ from ..base.tensor import TensorType
 from ..kernels.api import Kernel
 from ..program.ir import Call, Pull
 
-ARENA, BLOB = "arena", "blob"
+ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
 
 @dataclass(frozen=True)
 class Address:
-    base: str  # ARENA, BLOB, or the name of an external pointer or of a pointer variable of a loop
+    base: str  # ARENA, BLOB, STREAMS, or the name of an external pointer or of a pointer variable of a loop
     offset: Dim  # bytes
 
 
@@ -192,6 +192,7 @@ class Plan:
     facts_used: tuple[str, ...]
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
+    streams: int = 0  # of random numbers: each goes on from run to run
 
     def steps(self) -> Iterator[Step]:
         return walk(self.items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..base.dims import static
 from ..base.errors import InternalError
-from .ir import ARENA, BLOB, Argument, Plan, Step, max_bytes, swaps
+from .ir import ARENA, BLOB, STREAMS, Argument, Plan, Step, max_bytes, swaps
 
 
 def verify(plan: Plan) -> None:
@@ -37,7 +37,7 @@ def verify(plan: Plan) -> None:
 
 
 def _argument(plan: Plan, argument: Argument) -> list[str]:
-    size = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes}.get(argument.address.base)
+    size = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}.get(argument.address.base)
     problems = []
     if size is not None and not 0 <= argument.low <= argument.high <= size:
         problems.append(f"{argument.role} touches bytes {argument.low} to {argument.high} of {size}")

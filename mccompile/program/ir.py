@@ -22,6 +22,7 @@ from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import Kind
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
+STREAM = "stream"  # where random numbers go on: kept from run to run, in the model's struct
 LASTING = "lasting"  # written by a call, and alive to the end of the run: strings point into it
 
 

@@ -29,6 +29,7 @@ from .ir import (
     CONSTANT,
     INPUT,
     LASTING,
+    STREAM,
     TEMPORARY,
     Buffer,
     Call,
@@ -59,7 +60,7 @@ def show(program: Program) -> str:
     lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
     for buffer in buffers:
         if buffer.role != INPUT:
-            word = "const" if buffer.constant else LASTING if buffer.role == LASTING else "buffer"
+            word = "const" if buffer.constant else buffer.role if buffer.role in (LASTING, STREAM) else "buffer"
             lines.append(f"  {word} {_buffer(buffer)}")
     lines += _body(program.body, "  ")
     lines += [f"  output {json.dumps(name)} {_view(view)}" for name, view in program.outputs]
@@ -199,6 +200,8 @@ class _ProgramReader:
                 self._declare(CONSTANT)
             elif reader.take("buffer"):
                 self._declare(TEMPORARY)
+            elif reader.take(STREAM):
+                self._declare(STREAM)
             elif reader.take(LASTING):
                 self._declare(LASTING)
             elif reader.take("output"):

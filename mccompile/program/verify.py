@@ -12,6 +12,7 @@ from .ir import (
     CONSTANT,
     INPUT,
     LASTING,
+    STREAM,
     TEMPORARY,
     Buffer,
     Call,
@@ -118,7 +119,7 @@ class _Checker:
         for view in call.outs:
             self.inside(view, what)
             buffer = view.buffer
-            if buffer.role not in (TEMPORARY, LASTING):
+            if buffer.role not in (TEMPORARY, LASTING, STREAM):
                 self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")

@@ -100,7 +100,7 @@ def _expected(kernel: Kernel, trial: Trial) -> list[np.ndarray]:
     kind = trial.case.kind
     module = _oracle(kind.name)
     with np.errstate(all="ignore"):
-        if kind.name == "map":  # the only kind whose result's shape does not follow from its operands
+        if kind.name in ("map", "random"):  # whose result's shape does not follow from their operands
             result = module.oracle(kind, *trial.values, shape=trial.case.outs[0].static_shape)
         else:
             result = module.oracle(kind, *trial.values)

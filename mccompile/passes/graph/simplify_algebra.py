@@ -17,6 +17,7 @@ from ...ops.binary import Add, Sub
 from ...ops.cast import Cast
 from ...ops.choose import Clip
 from ...ops.expand import Expand
+from ...ops.identity import Dropout
 from ...ops.reshape import Reshape
 from ...ops.transpose import Transpose
 from ..api import Context
@@ -34,6 +35,11 @@ def simplify_algebra(graph: Graph, context: Context) -> None:
 
 def _x(match: Match, make: Maker) -> Value:
     return match["x"]
+
+
+def _drops_nothing(match: Match) -> bool:
+    op = match.root.op
+    return isinstance(op, Dropout) and not op.is_training(match.root.site())
 
 
 def _keeps_type(match: Match) -> bool:
@@ -216,7 +222,7 @@ _NEVER_NEGATIVE = Made("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", Anyt
 
 RULES = (
     Rule("identity", Made("Identity", X), _x),
-    Rule("dropout", Made("Dropout", X, rest=True), _x),
+    Rule("dropout", Made("Dropout", X, rest=True), _x, _drops_nothing),
     Rule("one_operand", Made("Sum Mean Max Min Concat", X), _x, _keeps_type),
     Rule("transpose_nothing", Made("Transpose", X, name="outer"), _x, _moves_nothing),
     Rule("transpose_twice", Made("Transpose", Made("Transpose", X, name="inner"), name="outer"), _join_transposes),
