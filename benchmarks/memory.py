@@ -74,9 +74,13 @@ def main() -> None:
     made = table(arguments.zoo)
     print(made)
     if arguments.write:
-        before, _, rest = DOCS.read_text(encoding="utf-8").partition(START)
-        after = rest.partition(END)[2]
-        DOCS.write_text(before + START + made + END + after, encoding="utf-8")
+        put(DOCS, START, made, END)
+
+
+def put(page: Path, start: str, made: str, end: str) -> None:
+    """Replaces what stands between two marks of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(start)
+    page.write_text(before + start + made + end + rest.partition(end)[2], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,12 +9,14 @@ from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.look_up_rows import look_up_rows
 from .passes.graph.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel import merge_parallel
 from .passes.graph.move_factors import move_factors
 from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
+from .passes.program.absorb_products import absorb_products
 from .passes.program.bind_storage import bind_storage
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.form_rows import form_rows
@@ -31,6 +33,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
+    GraphPass("look_up_rows", look_up_rows),
     GraphPass("move_factors", move_factors),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),
@@ -42,6 +45,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
+    ProgramPass("absorb_products", absorb_products),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("form_rows", form_rows),

@@ -1,14 +1,14 @@
 """recurrent in portable C: one cell after the other, the sums of all its gates in one loop over the state.
 
-The state lies in the workspace, in the type that is computed in. The result of a cell must not be seen by the others of
-the same step, so two states take turns; a gru that resets before the product needs the reset state of all cells first,
-and updates in place.
+States lie where the results want them, or else in the workspace, in the type that is computed in. The result of a cell
+must not be seen by the others of the same step, so a step writes to y, or else to the workspace, and is copied then; a
+gru that resets before the product needs the reset state of all cells first, and updates in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
@@ -39,6 +39,7 @@ class Gate:
     name: str
     start: str  # what the sum starts from
     weight: str
+    w: str  # of the input
     apply: str  # statements that make `<name>_on` of the sum
 
 
@@ -64,6 +65,15 @@ class StridedCells(Kernel):
             _case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, three, clip=1.5), 4, 3, 5),
             _case("lstm_coupled", Recurrent(LSTM, usual, f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
             _case("lstm_f16", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",)), 3, 1, 4, f16),
+            _case("rnn_w", Recurrent(RNN, (tanh,), f32, both, ("h0", "w"), ("y", "h")), 4, 3, 5, inputs=7),
+            _case("gru_w", Recurrent(GRU, (sigmoid, tanh), f32, uses=("bias", "w", "w_bias")), 5, 2, 6, inputs=3),
+            _case(
+                "gru_after_w",
+                Recurrent(GRU, (sigmoid, tanh), f32, (True,), ("bias", "w", "w_bias"), ("h",), reset_after=True),
+                4, 2, 5, inputs=9,
+            ),
+            _case("lstm_w", Recurrent(LSTM, usual, f32, both, (*every, "w", "w_bias"), three), 4, 3, 5, inputs=2),
+            _case("lstm_w_f16", Recurrent(LSTM, usual, f32, uses=("w",), gives=three), 3, 2, 4, f16, 6),
             _case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
         ]  # fmt: skip
 
@@ -80,13 +90,12 @@ class StridedCells(Kernel):
                 pair = kind.gives.index(out), kind.names.index(start)
                 if elementwise_alias(call, pair[1], pair[0]):
                     alias[pair] = 0
-        states = {RNN: 2, GRU: 2 if kind.reset_after else 3, LSTM: 3}[kind.cell]
         hidden = static(call.ins[1].shape[2])
-        return Needs(alias=alias, scratch=kind.accumulator.nbytes(states * hidden), symbols=True)
+        return Needs(alias=alias, scratch=kind.accumulator.nbytes(len(_in_workspace(call)) * hidden), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(upper(macs) * 1e-9, code=800)
+        return Cost(upper(macs) * 4e-10, code=800)
 
     def label(self, call: Call) -> str:
         time, batch, directions, _ = call.ins[0].shape
@@ -100,6 +109,21 @@ class StridedCells(Kernel):
         return _Printer(call, self.parameter_names(call)).context()
 
 
+def _resets_before(kind: Recurrent) -> bool:
+    return kind.cell == GRU and not kind.reset_after
+
+
+def _in_workspace(call: Call) -> list[str]:
+    """The arrays of one number per cell that have no place in a result."""
+    kind = _kind(call)
+    placed = {name for name, view in zip(kind.gives, call.outs, strict=True) if view.buffer.dtype is kind.accumulator}
+    if _resets_before(kind):
+        wanted = {"h": "h", "update": "", "kept": ""}
+    else:
+        wanted = {"h": "h", "next": "y"} | ({"c": "c"} if kind.cell == LSTM else {})
+    return [name for name, result in wanted.items() if result not in placed]
+
+
 class _Printer:
     """Works out the C for one call. Counters: d direction, b batch, s step, t time, j cell, k cell that is read."""
 
@@ -108,7 +132,9 @@ class _Printer:
         self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
         self.time, self.batch = call.ins[0].shape[:2]
         self.directions = static(call.ins[0].shape[2])
+        self.inputs = static(call.ins[0].shape[3]) if "w" in self.kind.uses else 0
         self.hidden = static(call.ins[1].shape[2])
+        self.workspace = _in_workspace(call)
         self.d = "d" if self.directions > 1 else "0"
         self.b = "b" if self.batch != 1 else "0"
         self.type = self.kind.accumulator.compute_c
@@ -116,7 +142,6 @@ class _Printer:
     def context(self) -> dict[str, Any]:
         kind = self.kind
         names = _ORDER[kind.cell]
-        resets_before = kind.cell == GRU and not kind.reset_after
         f, rest = kind.activations[0], kind.activations[1:]
         by_gate = dict.fromkeys("iofzr", f) | {"n": rest[0] if rest else f}
         gates = {name: self.gate(name, number, by_gate[name]) for number, name in enumerate(names)}
@@ -127,7 +152,7 @@ class _Printer:
             number = names.index("n")
             n_input = self.input(number)
             start = self.at("bias_in", [self.d, "j"], number) if "bias" in kind.uses else literal_c(0, kind.accumulator)
-            gates["n"] = Gate("n", start, gates["n"].weight, gates["n"].apply)
+            gates["n"] = replace(gates["n"], start=start)
         return {
             "type": self.type,
             "cell": kind.cell,
@@ -135,8 +160,13 @@ class _Printer:
             "directions": self.directions,
             "batch": self.batch,
             "time": self.time,
-            "swaps": not resets_before,
-            "resets_before": resets_before,
+            "workspace": self.workspace,
+            "inputs": self.inputs,
+            "given": load_c(self.views["x_in"].buffer.dtype, "x_in", self.along_x("i")),
+            "h": {counter: self.array("h", counter) for counter in "jk"},
+            "c": self.array("c", "j") if kind.cell == LSTM else "",
+            "next": "" if _resets_before(kind) else self.array("next", "j"),
+            "resets_before": _resets_before(kind),
             "coupled": kind.coupled,
             "lengths": self.at("lengths_in", [self.b]) if "lengths" in kind.uses else "",
             "h0": self.start("h0"),
@@ -148,7 +178,8 @@ class _Printer:
             "n_input": n_input,
             "peepholes": self.peepholes() if "peepholes" in kind.uses else None,
             "shown": self.shown() if kind.cell == LSTM else None,
-            "stores": {name: self.store(name) for name in kind.gives},
+            "stores": {name: self.store(name) for name in kind.gives if name in ("y", *self.workspace)},
+            "y_is_next": "y" in kind.gives and not _resets_before(kind) and "next" not in self.workspace,
             "zero": self.store("y", literal_c(0, kind.accumulator)) if "y" in kind.gives else "",
         }
 
@@ -158,25 +189,38 @@ class _Printer:
     def at(self, name: str, counters: Sequence[str], gate: int = 0) -> str:
         """An element; `gate` moves the last counter but those behind it by so many times the hidden size."""
         view = self.views[name]
-        axis = 1 if name in ("bias_in", "r_in", "peepholes_in") else 0
-        return load_c(
-            view.buffer.dtype, name, self.index(name, counters, gate * self.hidden * view.strides[axis])
-        )
+        axis = 0 if name == "lengths_in" else 1
+        return load_c(view.buffer.dtype, name, self.index(name, counters, gate * self.hidden * view.strides[axis]))
+
+    def along_x(self, counter: str, constant: int = 0) -> str:
+        stride = self.views["x_in"].strides[3]
+        return index_c([1, stride], ["x_at", counter], constant * stride)
+
+    def array(self, name: str, counter: str) -> str:
+        """The number of a cell in an array of them."""
+        if name in self.workspace:
+            return f"{name}[{counter}]"
+        if name == "next":
+            return f"y_out[{index_c([1, self.views['y_out'].strides[3]], ['y_at', counter])}]"
+        return f"{name}_out[{self.index(f'{name}_out', [self.d, self.b, counter])}]"
 
     def input(self, number: int) -> str:
-        view = self.views["x_in"]
-        stride = view.strides[3]
-        return load_c(view.buffer.dtype, "x_in", index_c([1, stride], ["x_at", "j"], number * self.hidden * stride))
+        """What a gate gets from the inputs."""
+        if "w" not in self.kind.uses:
+            return load_c(self.views["x_in"].buffer.dtype, "x_in", self.along_x("j", number * self.hidden))
+        total = f"{_ORDER[self.kind.cell][number]}_given"
+        return f"{total} + {self.at('w_bias_in', [self.d, 'j'], number)}" if "w_bias" in self.kind.uses else total
 
     def gate(self, name: str, number: int, activation: Expr) -> Gate:
         start = self.input(number)
         if "bias" in self.kind.uses:
             start += f" + {self.at('bias_in', [self.d, 'j'], number)}"
         weight = self.at("r_in", [self.d, "j", "k"], number)
+        w = self.at("w_in", [self.d, "j", "i"], number) if "w" in self.kind.uses else ""
         clipped = self.clipped(name)
         lines, value = to_statements(activation, [f"{name}_in" if clipped else name], local=f"{name}_")
         last = f"const {self.type} {name}_on = {value};"
-        return Gate(name, start, weight, "\n".join([*clipped, *lines, last]))
+        return Gate(name, start, weight, w, "\n".join([*clipped, *lines, last]))
 
     def clipped(self, name: str) -> list[str]:
         clip = self.kind.clip
@@ -211,10 +255,9 @@ class _Printer:
         view = self.views[f"{name}_out"]
         if name == "y":
             place = index_c([1, view.strides[3]], ["y_at", "j"])
-            resets_before = self.kind.cell == GRU and not self.kind.reset_after
-            value = value or ("h[j]" if resets_before else "h_next[j]")
+            value = value or self.array("h" if _resets_before(self.kind) else "next", "j")
         else:
-            place, value = self.index(f"{name}_out", [self.d, self.b, "j"]), f"{name}[j]"
+            place, value = self.index(f"{name}_out", [self.d, self.b, "j"]), self.array(name, "j")
         return store_c(view.buffer.dtype, f"{name}_out", place, value)
 
 
@@ -228,7 +271,7 @@ def _sigmoid(dtype: DType) -> Expr:
     return apply("div", one, apply("add", one, apply("exp", apply("neg", operand(0, dtype)))))
 
 
-def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype: DType = f32) -> Case:
+def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype: DType = f32, inputs: int = 0) -> Case:
     directions, rows = len(kind.backwards), GATES[kind.cell] * hidden
     state = TensorType(dtype, (directions, batch, hidden))
     types = {
@@ -237,11 +280,13 @@ def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype:
         "c0": state,
         "peepholes": TensorType(dtype, (directions, 3 * hidden)),
         "lengths": TensorType(i32, (batch,)),
+        "w": TensorType(dtype, (directions, rows, inputs)),
+        "w_bias": TensorType(dtype, (directions, rows)),
         "y": TensorType(dtype, (time, directions, batch, hidden)),
         "h": state,
         "c": state,
     }
-    x = TensorType(kind.accumulator, (time, batch, directions, rows))
+    x = TensorType(dtype if inputs else kind.accumulator, (time, batch, directions, inputs or rows))
     r = TensorType(dtype, (directions, rows, hidden))
     ranges = {2 + kind.uses.index("lengths"): (0.0, float(time))} if "lengths" in kind.uses else {}
     ins = (x, r, *(types[use] for use in kind.uses))

@@ -61,8 +61,8 @@ class VectorCells(Kernel):
             return No(reason)
         if any(v.buffer.dtype is not f32 for v in (*call.ins, *call.outs)):
             return No("only for 32-bit floats and sequences of one length")
-        if kind.clip is not None or kind.coupled or "peepholes" in kind.uses:
-            return No("not with clipping, coupled gates or peepholes")
+        if kind.clip is not None or kind.coupled or {"peepholes", "w"} & set(kind.uses):
+            return No("not with clipping, coupled gates, peepholes or weights of the inputs")
         if call.ins[1].buffer.constant is None:
             return No("the weights are not constant")
         rows = [call.ins[0], *call.outs, *(v for name, v in zip(kind.names, call.ins, strict=True) if name == "bias")]

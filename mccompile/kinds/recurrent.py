@@ -1,4 +1,5 @@
-"""recurrent: a layer of recurrent cells over a whole sequence; what the cells get from the inputs is computed before.
+"""recurrent: a layer of recurrent cells over a whole sequence; what the gates get from the inputs is computed before,
+or, where `uses` names w, in the step that needs it.
 
 For every direction d, batch b and time t, in the order of the direction, with the gates of the cell (rnn has one;
 gru z, r, h; lstm i, o, f, c):
@@ -7,7 +8,9 @@ gru z, r, h; lstm i, o, f, c):
 
 and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions,
 gates*hidden, hidden]; then, where `uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch,
-hidden], peepholes [directions, 3*hidden], lengths [batch]. Results, where `gives` names them: y [time, directions,
+hidden], peepholes [directions, 3*hidden], lengths [batch], w [directions, gates*hidden, inputs] and w_bias
+[directions, gates*hidden]. With w, x is [time, batch, directions, inputs], and w[d, gate] . x[t, b, d] + w_bias[d,
+gate] stands above in its place. Results, where `gives` names them: y [time, directions,
 batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives zeros, and its last state is
 the one at its end.
 """
@@ -26,7 +29,7 @@ from .api import Kind
 
 RNN, GRU, LSTM = "rnn", "gru", "lstm"
 GATES = {RNN: 1, GRU: 3, LSTM: 4}
-OPTIONAL = ("bias", "h0", "c0", "peepholes", "lengths")
+OPTIONAL = ("bias", "h0", "c0", "peepholes", "lengths", "w", "w_bias")
 RESULTS = ("y", "h", "c")
 
 
@@ -54,8 +57,10 @@ class Recurrent(Kind):
         x, r = ins[:2]
         if x.rank != 4 or r.rank != 3 or self.cell not in GATES:
             return f"x {x} and r {r} are not of a recurrent layer"
-        time, batch, directions, rows = x.shape
-        hidden = r.shape[2]
+        time, batch, directions, width = x.shape
+        _, rows, hidden = r.shape
+        if "w" not in self.uses and (width != rows or "w_bias" in self.uses):
+            return f"x {x} and r {r} do not fit together"
         if rows != hidden * GATES[self.cell] or r.shape != (directions, rows, hidden):
             return f"x {x} and r {r} do not fit together"
         if directions != len(self.backwards):
@@ -67,6 +72,8 @@ class Recurrent(Kind):
             "c0": state,
             "peepholes": (directions, 3 * hidden),
             "lengths": (batch,),
+            "w": (directions, rows, width),
+            "w_bias": (directions, rows),
             "y": (time, directions, batch, hidden),
             "h": state,
             "c": state,
@@ -79,7 +86,9 @@ class Recurrent(Kind):
         return "" if len(self.activations) == {RNN: 1, GRU: 2, LSTM: 3}[self.cell] else "activations are missing"
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
-        return ins[0].count * ins[1].shape[2]
+        time, batch, directions, width = ins[0].shape
+        rows, hidden = ins[1].shape[1:]
+        return time * batch * directions * rows * (hidden + (width if "w" in self.uses else 0))
 
     def expressions(self) -> tuple[Expr, ...]:
         return self.activations

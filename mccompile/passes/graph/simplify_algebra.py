@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...base.dtypes import DType
+from ...base.dtypes import DType, i8, u8
 from ...graph.ir import Graph, Op, Value
-from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
+from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 from ...ops.binary import Add, Sub
 from ...ops.cast import Cast
 from ...ops.choose import Clip
@@ -209,6 +209,19 @@ def _pads_nothing(match: Match) -> bool:
     return pads is not None and not any(pads.reshape(-1)) and _keeps_type(match)
 
 
+def _quantize_first(match: Match, make: Maker) -> Value | None:
+    """The largest of quantized elements is the largest element, quantized; and four times smaller on its way."""
+    scale, pool, quantize = match["scale"], match.node("pool").op, match.root.op
+    if not scale.type.is_static or scale.type.count != 1 or match.root.output.type.dtype not in (i8, u8):
+        return None
+    if not float(match.array("scale").reshape(-1)[0]) > 0:
+        return None
+    make.used(f"{scale.name} is positive")
+    largest = make.node(pool, make.node(quantize, match["x"], scale, match.get("zero")))
+    shaped = match.nodes.get("shaped")
+    return largest if shaped is None else make.node(shaped.op, largest, *shaped.inputs[1:])
+
+
 def _repeated(operator: str) -> Rule:
     return Rule(f"repeated_{operator.lower()}", Made(operator, Made(operator, X, name="inner")), _inner)
 
@@ -216,6 +229,11 @@ def _repeated(operator: str) -> Rule:
 def _inner(match: Match, make: Maker) -> Value:
     return match.node("inner").output
 
+
+_LARGEST = Made("MaxPool", X, name="pool", read_once=True)
+_SHAPED = Made(_RESHAPES, _LARGEST, rest=True, name="shaped", read_once=True)
+_ZERO = Maybe(Anything("zero"))
+_QUANTIZED = Made("QuantizeLinear", Either(_LARGEST, _SHAPED), ConstantOperand("scale"), _ZERO)
 
 # Results are never negative, and NaN stays NaN.
 _NEVER_NEGATIVE = Made("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", Anything("argument"), name="inner")
@@ -241,6 +259,7 @@ RULES = (
     Rule("clip_twice", Made("Clip", _INNER_CLIP, *_CLIP), _clip_twice),
     Rule("add_negative", Made("Add", X, Made("Neg", Y), either_order=True), _joined(Sub())),
     Rule("subtract_negative", Made("Sub", X, Made("Neg", Y)), _joined(Add())),
+    Rule("quantize_first", _QUANTIZED, _quantize_first),
     _absorbing("Mul", 0, "int uint"),
     _absorbing("BitwiseAnd", 0, "int uint"),
     _absorbing("And", 0, "bool"),

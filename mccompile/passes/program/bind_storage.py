@@ -56,9 +56,17 @@ def best_choice(program: Program, context: Context) -> Choice:
             if reached <= peak - gain:
                 best, peak = tried, reached
 
-    for number in range(len(best.modes)):
-        for mode, gain in ((STRIDED, 0), (PLANES, 1), (COPY, 1)):
-            attempt(replace(best, modes=(*best.modes[:number], mode, *best.modes[number + 1 :])), gain)
+    def sweep(modes: tuple[tuple[str, int], ...]) -> None:
+        for number in range(len(best.modes)):
+            for mode, gain in modes:
+                if mode != best.modes[number]:
+                    attempt(replace(best, modes=(*best.modes[:number], mode, *best.modes[number + 1 :])), gain)
+
+    sweep(((STRIDED, 0), (PLANES, 1), (COPY, 1)))
+    before = None
+    while best != before:  # what gained nothing while another place was the peak may do so now
+        before = best
+        sweep(((PIECES, 1), (STRIDED, 1), (PLANES, 1), (COPY, 1)))
     if best.modes:
         attempt(replace(best, reorder=True), 1)
     trial = clone(program)

@@ -215,14 +215,14 @@ def _map_into_epilogue(producer: Call, kind: WithEpilogue, consumer: Call) -> Ca
 
 def _map_into_map(producer: Call, consumer: Call) -> Call | None:
     out = producer.outs[0]
-    if _has_index(producer.kind.expressions()[0]):
-        return None
     mine = [view for view in consumer.ins if view.buffer is out.buffer]
+    if not _keeps_index(producer, mine):
+        return None
     found = _seen_through(producer, list(consumer.ins))
     outs = consumer.outs
     if found is None:  # over a finer shape
         common = Common.of(mine[0], out) if all(view == mine[0] for view in mine) else None
-        if common is None or _has_index(consumer.kind.expressions()[0]):
+        if common is None or _has_index(consumer.kind.expressions()[0]) or _has_index(producer.kind.expressions()[0]):
             return None
         cut = [v if v.buffer is out.buffer else common.first(v) for v in consumer.ins]
         found = [[common.second(v) for v in producer.ins] if v.buffer is out.buffer else [v] for v in cut]
@@ -237,7 +237,9 @@ def _map_into_element(producer: Call, kind: Reduce, consumer: Call) -> Call | No
     """A map into what a reduction combines; not where a result that the epilogue needs as well would come twice."""
     out = producer.outs[0]
     ins, extras = list(consumer.ins[: kind.operands]), consumer.ins[kind.operands :]
-    if _has_index(producer.kind.expressions()[0]) or any(view.buffer is out.buffer for view in extras):
+    if any(view.buffer is out.buffer for view in extras):
+        return None
+    if not _keeps_index(producer, [view for view in ins if view.buffer is out.buffer]):
         return None
     found = _seen_through(producer, ins)
     joined = None if found is None else _joined(producer, kind.element, ins, found, keep_one=True)
@@ -304,6 +306,17 @@ def _without_duplicates(expr: Expr, ins: list[View], first: int = 0) -> tuple[Ex
 
 def _has_index(expr: Expr) -> bool:
     return any(isinstance(node, Index) for node in walk(expr))
+
+
+def _keeps_index(producer: Call, views: list[View]) -> bool:
+    """Does an index in the producer mean the same to who sees its result through these views?"""
+    out = producer.outs[0]
+    return not _has_index(producer.kind.expressions()[0]) or all(
+        view.shape == out.shape
+        and view.offset == out.offset
+        and all(a == b or n == 1 for n, a, b in zip(out.shape, view.strides, out.strides, strict=True))
+        for view in views
+    )
 
 
 def _fills(out: View) -> bool:

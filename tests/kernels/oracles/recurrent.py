@@ -13,8 +13,11 @@ from mccompile.kinds.recurrent import Recurrent
 def oracle(kind: Recurrent, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     given = dict(zip(kind.names, arrays, strict=True))
     wide = {name: a if name == "lengths" else a.astype(np.float64) for name, a in given.items()}
-    time, batch, directions, rows = wide["x"].shape
-    hidden = wide["r"].shape[2]
+    time, batch, directions, _ = wide["x"].shape
+    rows, hidden = wide["r"].shape[1:]
+    if "w" in wide:
+        wide["x"] = np.einsum("tbdi,dri->tbdr", wide["x"], wide["w"])
+        wide["x"] += wide.get("w_bias", 0)
     y = np.zeros((time, directions, batch, hidden))
     h_last, c_last = np.zeros((directions, batch, hidden)), np.zeros((directions, batch, hidden))
     for d in range(directions):

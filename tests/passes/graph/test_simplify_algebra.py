@@ -211,7 +211,7 @@ def test_bounds_in_the_wrong_order_stay(check: Any) -> None:
 @pytest.mark.parametrize(("operator", "result"), [("Add", "Sub"), ("Sub", "Add")])
 def test_signs_are_joined(check: Any, operator: str, result: str) -> None:
     def graph(line: str) -> str:
-        return f'input %x: f32[4]\ninput %z: f32[4]\n{line}\noutput %y'
+        return f"input %x: f32[4]\ninput %z: f32[4]\n{line}\noutput %y"
 
     check(
         simplify_algebra,
@@ -316,3 +316,27 @@ def test_an_output_takes_the_place_of_what_it_repeats(check: Any) -> None:
 )
 def test_an_output_that_repeats_what_has_a_name_of_its_own_stays(check: Any, text: str) -> None:
     check(simplify_algebra, text, text)
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_moved"), [(0.5, True), (-0.5, False)], ids=["rises with the element", "falls with the element"]
+)
+def test_the_largest_of_quantized_elements_is_taken(check: Any, scale: float, is_moved: bool) -> None:
+    def around(*lines: str) -> str:
+        head = "input %x: f32[1,2,4,4]\nconst %s: f32[] = #s\nconst %z: u8[] = #z\nconst %flat: i64[2] = #flat"
+        return "\n".join([head, *lines, "output %q"])
+
+    window = "{ceil_mode=0, kernel_shape=(2, 2), strides=(2, 2)}"
+    before = around(
+        f'%p: f32[1,2,2,2] = MaxPool(%x) {window} from "p"',
+        '%r: f32[1,8] = Reshape(%p, %flat) from "r"',
+        '%q: u8[1,8] = QuantizeLinear(%r, %s, %z) from "q"',
+    )
+    moved = around(
+        'fact "s is positive"',
+        '%q_2: u8[1,2,4,4] = QuantizeLinear(%x, %s, %z) from "p", "r", "q"',
+        f'%q_3: u8[1,2,2,2] = MaxPool(%q_2) {window} from "p", "r", "q"',
+        '%q: u8[1,8] = Reshape(%q_3, %flat) from "p", "r", "q"',
+    )
+    constants = {"s": np.array(scale, np.float32), "z": np.array(3, np.uint8), "flat": np.array([1, 8])}
+    check(simplify_algebra, before, moved if is_moved else before, **constants)

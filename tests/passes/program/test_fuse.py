@@ -161,7 +161,7 @@ def test_a_map_goes_into_the_element_of_a_reduction() -> None:
 """
     assert calls(after("fuse", before)) == [
         'call Reduce(axes=(1,), combine="add", accumulator=f32, '
-        "element=@mul(sub(x0.f32, x1.f32), sub(x0.f32, x1.f32)), operands=2) (%x, %z) -> (%y) from \"sub\", \"sum\""
+        'element=@mul(sub(x0.f32, x1.f32), sub(x0.f32, x1.f32)), operands=2) (%x, %z) -> (%y) from "sub", "sum"'
     ]
 
 
@@ -250,3 +250,21 @@ def test_maps_over_shapes_that_do_not_merge_run_over_a_finer_one() -> None:
         "call Map(expr=@add(x0.f32, x1.f32)) (%x[3,2,2 by 1,0,3 at 0], %z[3,2,2 by 4,2,1 at 0]) "
         "-> (%y[3,2,2 by 4,2,1 at 0])"
     ]
+
+
+def test_an_index_goes_where_it_means_the_same() -> None:
+    def program(second: str, shape: str) -> str:
+        return f"""program "p" {{
+  input "x" %x: f32[2,3]
+  buffer %a: f32[2,3]
+  buffer %y: f32[{shape}]
+  call Map(expr=@mul(x0.f32, to.f32(index1))) (%x) -> (%a)
+  call {second} -> (%y)
+  output "y" %y
+}}
+"""
+
+    total = 'Reduce(axes=(1,), combine="add", accumulator=f32, element=@{}) (%{})'
+    summed = program(total.format("x0.f32", "a"), "2,1")
+    assert calls(after("fuse", summed)) == [f"call {total.format('mul(x0.f32, to.f32(index1))', 'x')} -> (%y)"]
+    assert untouched(program("Map(expr=@neg(x0.f32)) (%a[3,2 by 1,3 at 0])", "3,2"))
