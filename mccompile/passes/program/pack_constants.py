@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...base.constant import Constant
+from ...base.dims import Dim
 from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...program.ir import CONSTANT, Buffer, Program, View
@@ -40,9 +41,16 @@ def pack_constants(program: Program, context: Context) -> None:
                 )
                 buffer.packing = packings[index]
                 buffer.storage = view.buffer.storage
-                ins.append(View(keep(buffer), view.shape, dense_strides(view.shape)))
+                ins.append(View(keep(buffer), view.shape, _strides(view)))
             elif view.buffer.role == CONSTANT:
                 ins.append(replace(view, buffer=keep(view.buffer)))
             else:
                 ins.append(view)
         call.ins = tuple(ins)
+
+
+def _strides(view: View) -> tuple[Dim, ...]:
+    """As if what is packed lay dense; it still has one element for all positions along the axes where it had."""
+    sizes = (1 if stride == 0 else size for size, stride in zip(view.shape, view.strides, strict=True))
+    strides = dense_strides(tuple(sizes))
+    return tuple(0 if old == 0 else new for old, new in zip(view.strides, strides, strict=True))

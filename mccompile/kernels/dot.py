@@ -1,0 +1,162 @@
+"""What kernels of 8-bit integers share: which operands rescale their sums, and how weights are packed for dot products.
+
+A dot product of a machine takes `depth` elements of a sum for each of `lanes` channels. Packed weights are
+
+    [block of lanes][block of the sum][whatever one instruction reads]
+
+so that they are read from one end to the other once per group of positions. Sums are padded with zero weights, channels
+with channels that nobody stores. Zero points of activations are subtracted where these are widened, or folded into the
+bias; those of weights have no place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.constant import Constant
+from ..base.dtypes import DType, i8, i32, u8
+from ..expr.ir import (
+    Apply,
+    Cast,
+    Expr,
+    Literal,
+    Operand,
+    apply,
+    cast,
+    literal,
+    operand,
+    operands_used,
+    rebuild,
+    walk,
+)
+from .api import Call, View, viewed
+from .tiles import is_constant
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """((sum + bias) * multiplier / 2^32 + addend) >> shift, saturated to 8 bits: what ShortRescale writes. Numbers of
+    operands count over the call's. `rest` is what is left of the epilogue, over the 8 bits as operand 0, and the
+    epilogue's further operands."""
+
+    bias: int
+    multiplier: int
+    addend: int
+    shift: int
+    dtype: DType
+    rest: Expr | None
+
+    @property
+    def tables(self) -> tuple[int, int, int]:
+        return self.bias, self.multiplier, self.addend
+
+
+def rescaling(call: Call, fixed: int, epilogue: Expr | None) -> Rescaling | None:
+    """How the epilogue begins, if it begins like that, with constants that change along the channels at most. Channels
+    lie along axis 1 of pictures, along the last one of matrices."""
+    starts = {node: found for node in walk(epilogue) if (found := _start(node)) is not None} if epilogue else {}
+    if epilogue is None or len({(found[0], found[1]) for found in starts.values()}) != 1:
+        return None
+    leaves, shift, dtype = next(iter(starts.values()))
+    rest = rebuild(epilogue, lambda node: _bounded(node, dtype) if node in starts else None)
+    if operands_used(rest) & set(leaves[1:]) or any(node == operand(0, i32) for node in walk(rest)):
+        return None
+    tables = [fixed + leaf - 1 for leaf in leaves[1:]]
+    if not all(_per_channel(call, call.ins[index]) for index in tables):
+        return None
+    return Rescaling(tables[0], tables[1], tables[2], shift, dtype, None if rest == operand(0, dtype) else rest)
+
+
+def _per_channel(call: Call, view: View) -> bool:
+    channels = len(view.shape) - 1 if call.kind.name == "gemm" else 1
+    strides = enumerate(zip(view.shape, view.strides, strict=True))
+    return is_constant(view) and all(axis == channels or stride == 0 or size == 1 for axis, (size, stride) in strides)
+
+
+def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
+    """Operands, shift and type of a node that saturates what a rescaling gives, perhaps to tighter bounds."""
+    if not isinstance(node, Cast) or node.dtype not in (i8, u8):
+        return None
+    bounded, _ = _arguments("min", node.argument)
+    shifted, _ = _arguments("max", bounded)
+    added, shift = _arguments("shift_right", shifted)
+    product, addend = _arguments("add", added)
+    total, multiplier = _arguments("high_product", product)
+    found, bias = _arguments("add", total)
+    leaves = [leaf.index for leaf in (found, bias, multiplier, addend) if isinstance(leaf, Operand)]
+    if len(leaves) != 4 or leaves[0] != 0 or not isinstance(shift, Literal):
+        return None
+    return tuple(leaves), int(shift.value), node.dtype
+
+
+def _arguments(function: str, node: Expr | None) -> tuple[Expr | None, Expr | None]:
+    """Those of a function of two, if the node applies it."""
+    if isinstance(node, Apply) and node.function == function:
+        return node.arguments[0], node.arguments[1]
+    return None, None
+
+
+def _bounded(node: Expr, dtype: DType) -> Expr:
+    """The saturated number as operand 0, within the bounds of the node if those are tighter than its type's."""
+    assert isinstance(node, Cast) and isinstance(node.argument, Apply)
+    inner, high = node.argument.arguments
+    assert isinstance(inner, Apply)
+    number, low = operand(0, dtype), inner.arguments[1]
+    if (low, high) == (literal(dtype.low, i32), literal(dtype.high, i32)):
+        return number
+    return cast(apply("min", apply("max", cast(number, i32), low), high), dtype)
+
+
+def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, int, int]) -> Expr:
+    """The expression of ShortRescale over the sum and operands of these numbers, without bounds of its own."""
+    bias, multiplier, addend = (operand(number, i32) for number in numbers)
+    product = apply("high_product", apply("add", operand(0, i32), bias), multiplier)
+    rounded = apply("shift_right", apply("add", product, addend), literal(shift, i32))
+    above = apply("max", rounded, literal(dtype.low, i32))
+    return cast(apply("min", above, literal(dtype.high, i32)), dtype)
+
+
+def numbers(call: Call, constants: Mapping[int, Constant], found: Rescaling, channels: int) -> np.ndarray:
+    """Bias, multiplier and addend of every channel: [3, channels]."""
+    rows = []
+    for index in found.tables:
+        view = viewed(call.ins[index], constants[index])
+        axis = view.ndim - 1 if call.kind.name == "gemm" else 1
+        rows.append(np.moveaxis(view, axis, -1).reshape(-1, channels)[0])
+    return np.stack(rows).astype(np.int32)
+
+
+def padded(array: np.ndarray, *multiples: int) -> np.ndarray:
+    """Zeros behind each axis, up to a multiple."""
+    return np.pad(array, [(0, -size % multiple) for size, multiple in zip(array.shape, multiples, strict=True)])
+
+
+def pack_pairs(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] for mcc_dsp_dot4x2: [channels / 2][sum / 4][elements 0, 2 or 1, 3][element][channel]."""
+    rows = padded(rows, 2, 4)
+    blocks = rows.reshape(rows.shape[0] // 2, 2, rows.shape[1] // 4, 2, 2)  # channel; element = 2 * second + first
+    return np.ascontiguousarray(blocks.transpose(0, 2, 4, 3, 1))
+
+
+def pack_fours(rows: np.ndarray, lanes: int = 4) -> np.ndarray:
+    """Weights [channels, sum] in blocks of so many channels and four elements: [block][sum / 4][channel][element]."""
+    rows = padded(rows, lanes, 4)
+    blocks = rows.reshape(rows.shape[0] // lanes, lanes, rows.shape[1] // 4, 4)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3))
+
+
+def table_of_pairs(found: np.ndarray) -> np.ndarray:
+    """Bias, multiplier and addend [3, channels] as mcc_dsp_dot4x2 reads them."""
+    bias, *rest = padded(found, 3, 2).reshape(3, -1, 2)
+    return np.concatenate([bias, np.stack(rest, -1).reshape(-1, 4)], 1)
+
+
+def table_of_fours(found: np.ndarray) -> np.ndarray:
+    """The same for mcc_dsp_dot1x4."""
+    bias, *rest = padded(found, 3, 4).reshape(3, -1, 4)
+    return np.concatenate([bias, np.stack(rest, -1).reshape(-1, 8)], 1)
+
+

@@ -1,0 +1,371 @@
+/* mcc_dsp.h - sums of products of 8-bit integers for cores that multiply two pairs of 16 bits at once: Cortex-M4, M7,
+ * M33, M35P, M55, M85. All kernels of the ISA `dsp` are made of these few words:
+ *
+ *     mcc_dsp_zero(z)                        a zero point in the form in which it is subtracted
+ *     mcc_dsp_widen_i8(d, lanes, x, n, z)    n elements of x, made 16 bits wide, less their zero point, to one lane of
+ *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
+ *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
+ *     mcc_dsp_dot4x2_i8_S(w, patch, y, t)    4 positions x all channels, two at a time, from a patch with 4 lanes
+ *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
+ *
+ * S is the shift of the results (mcc_quant.h). In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of
+ * 32 bits, those of all lanes beside each other. Weights stay 8 bits wide and are packed to fit: see
+ * kernels/dot.py. Every activation is widened once and then multiplied with all channels, so nothing but two widenings
+ * of four weights and multiplications are left in the inner loop.
+ *
+ * The inner loops are written in assembly, in functions that contain nothing else: C with intrinsics makes compilers
+ * move values between registers and memory. Where these instructions are missing, C does the same, bit for bit.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_DSP_H
+#define MCC_DSP_H
+
+#include <string.h>
+
+#include "mcc_quant.h"
+
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP) && !defined(MCC_DSP_PORTABLE)
+#define MCC_DSP_ASM 1
+#else
+#define MCC_DSP_ASM 0
+#endif
+
+#if defined(__GNUC__)
+#define MCC_DSP_UNUSED __attribute__((unused))
+#else
+#define MCC_DSP_UNUSED
+#endif
+
+/* What is made of the sums. The table holds numbers for ShortRescale, channel by channel: for dot4x2 of two channels at
+ * a time (bias, bias, multiplier, addend, multiplier, addend), for dot1x4 of four (four biases, then multiplier and
+ * addend of each). */
+typedef struct mcc_dsp_result {
+    const int32_t *table;
+    int32_t channels; /* a multiple of 2 or 4 */
+    int32_t steps;    /* pairs of elements in a lane: an even number */
+    int32_t stride;   /* from the results of one position to those of the next */
+} mcc_dsp_result;
+
+MCC_INLINE uint32_t mcc_dsp_pair(int32_t low, int32_t high)
+{
+    return ((uint32_t)low & 0xffffu) | ((uint32_t)high << 16);
+}
+
+MCC_INLINE uint32_t mcc_dsp_zero(int32_t zero)
+{
+    return mcc_dsp_pair(-zero, -zero);
+}
+
+MCC_INLINE uint32_t mcc_dsp_load(const void *p)
+{
+    uint32_t word;
+    memcpy(&word, p, 4);
+    return word;
+}
+
+/* Bytes 0 and 2 of a word (odd: 1 and 3), made wider, plus a pair. */
+#if MCC_DSP_ASM
+#define MCC_DSP_ADD_BYTES(NAME, INSTRUCTION)                                                                           \
+    MCC_INLINE uint32_t NAME(uint32_t sum, uint32_t word)                                                              \
+    {                                                                                                                  \
+        uint32_t found;                                                                                                \
+        __asm__(INSTRUCTION : "=r"(found) : "r"(sum), "r"(word));                                                      \
+        return found;                                                                                                  \
+    }
+MCC_DSP_ADD_BYTES(mcc_dsp_even_i8, "sxtab16 %0, %1, %2")
+MCC_DSP_ADD_BYTES(mcc_dsp_odd_i8, "sxtab16 %0, %1, %2, ror #8")
+MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, "uxtab16 %0, %1, %2")
+MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, "uxtab16 %0, %1, %2, ror #8")
+#else
+MCC_INLINE int32_t mcc_dsp_low(uint32_t pair)
+{
+    return (int16_t)(pair & 0xffffu);
+}
+
+MCC_INLINE int32_t mcc_dsp_high(uint32_t pair)
+{
+    return (int16_t)(pair >> 16);
+}
+
+#define MCC_DSP_ADD_BYTES(NAME, TYPE, SHIFT)                                                                           \
+    MCC_INLINE uint32_t NAME(uint32_t sum, uint32_t word)                                                              \
+    {                                                                                                                  \
+        return mcc_dsp_pair(mcc_dsp_low(sum) + (TYPE)(word >> (SHIFT) & 0xffu),                                        \
+                            mcc_dsp_high(sum) + (TYPE)(word >> (SHIFT + 16) & 0xffu));                                 \
+    }
+MCC_DSP_ADD_BYTES(mcc_dsp_even_i8, int8_t, 0)
+MCC_DSP_ADD_BYTES(mcc_dsp_odd_i8, int8_t, 8)
+MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, uint8_t, 0)
+MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
+#endif
+
+#define MCC_DSP_WIDEN(T, C)                                                                                            \
+    MCC_INLINE uint32_t *mcc_dsp_widen_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n, uint32_t zero)       \
+    {                                                                                                                  \
+        mcc_index i = 0;                                                                                               \
+        for (; i + 4 <= n; i += 4) {                                                                                   \
+            const uint32_t word = mcc_dsp_load(x + i);                                                                 \
+            d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
+            d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \
+            d += 2 * lanes;                                                                                            \
+        }                                                                                                              \
+        if (i < n) { /* what comes after the last element meets weights of 0 */                                        \
+            uint32_t word = 0;                                                                                         \
+            for (mcc_index j = 0; i + j < n; ++j) word |= (uint32_t)(uint8_t)x[i + j] << (8 * j);                      \
+            d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
+            d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \
+            d += 2 * lanes;                                                                                            \
+        }                                                                                                              \
+        return d;                                                                                                      \
+    }                                                                                                                  \
+    /* A run of which only the elements from `first` to `end` are there, at x; zero points stand for the others. */    \
+    MCC_INLINE uint32_t *mcc_dsp_widen_part_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,                 \
+                                                mcc_index first, mcc_index end, uint32_t zero, C filler)               \
+    {                                                                                                                  \
+        for (mcc_index i = 0; i < n; i += 4) {                                                                         \
+            uint32_t word = 0;                                                                                         \
+            for (mcc_index j = 0; j < 4; ++j) {                                                                        \
+                const C byte = i + j >= first && i + j < end ? x[i + j - first] : filler;                              \
+                word |= (uint32_t)(uint8_t)byte << (8 * j);                                                            \
+            }                                                                                                          \
+            d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
+            d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \
+            d += 2 * lanes;                                                                                            \
+        }                                                                                                              \
+        return d;                                                                                                      \
+    }
+MCC_DSP_WIDEN(i8, int8_t)
+MCC_DSP_WIDEN(u8, uint8_t)
+
+MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
+{
+    for (mcc_index i = 0; i < n; i += 4) {
+        d[0] = 0;
+        d[lanes] = 0;
+        d += 2 * lanes;
+    }
+    return d;
+}
+
+#if MCC_DSP_ASM
+/* Steps are unrolled; the first round enters in the middle, so that any number of steps will do. */
+#if defined(__OPTIMIZE_SIZE__)
+#define MCC_DSP_4X2_UNROLL "2"
+#define MCC_DSP_1X4_UNROLL "1"
+#else
+#define MCC_DSP_4X2_UNROLL "8"
+#define MCC_DSP_1X4_UNROLL "4"
+#endif
+
+/* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
+ * pairs of weights. On the stack: table, y, end of y, patch, its end, where to enter, stride. */
+#define MCC_DSP_DOT4X2(T, C, S, SATURATE)                                                                              \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##S(                                     \
+        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
+        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    {                                                                                                                  \
+        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         "sub sp, #28\n"                                                                               \
+                         "ldrd r4, r5, [r3]\n"                                                                         \
+                         "ldrd r6, r7, [r3, #8]\n"                                                                     \
+                         "add r5, r5, r2\n"                                                                            \
+                         "add r8, r1, r6, lsl #4\n"                                                                    \
+                         "strd r4, r2, [sp]\n"                                                                         \
+                         "strd r5, r1, [sp, #8]\n"                                                                     \
+                         "rsb r6, r6, #0\n"                                                                            \
+                         "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
+                         "mov r9, #52\n"                                                                               \
+                         "mul r6, r6, r9\n"                                                                            \
+                         "adr r9, 1f\n"                                                                                \
+                         "add r6, r6, r9\n"                                                                            \
+                         "orr r6, r6, #1\n"                                                                            \
+                         "strd r8, r6, [sp, #16]\n"                                                                    \
+                         "str r7, [sp, #24]\n"                                                                         \
+                         "2: ldr r12, [sp]\n"                                                                          \
+                         "ldrd r4, r8, [r12]\n"                                                                        \
+                         "ldr r1, [sp, #12]\n"                                                                         \
+                         "mov r5, r4\n"                                                                                \
+                         "mov r6, r4\n"                                                                                \
+                         "mov r7, r4\n"                                                                                \
+                         "mov r9, r8\n"                                                                                \
+                         "mov r10, r8\n"                                                                               \
+                         "mov r11, r8\n"                                                                               \
+                         "ldr pc, [sp, #20]\n"                                                                         \
+                         ".balign 4\n"                                                                                 \
+                         "1: .rept " MCC_DSP_4X2_UNROLL "\n"                                                           \
+                         "ldr.w r12, [r0], #4\n"                                                                       \
+                         "ldrd r2, r3, [r1], #8\n"                                                                     \
+                         "sxtb16 lr, r12, ror #8\n"                                                                    \
+                         "sxtb16 r12, r12\n"                                                                           \
+                         "smlad r4, r2, r12, r4\n"                                                                     \
+                         "smlad r8, r2, lr, r8\n"                                                                      \
+                         "smlad r5, r3, r12, r5\n"                                                                     \
+                         "smlad r9, r3, lr, r9\n"                                                                      \
+                         "ldrd r2, r3, [r1], #8\n"                                                                     \
+                         "smlad r6, r2, r12, r6\n"                                                                     \
+                         "smlad r10, r2, lr, r10\n"                                                                    \
+                         "smlad r7, r3, r12, r7\n"                                                                     \
+                         "smlad r11, r3, lr, r11\n"                                                                    \
+                         ".endr\n"                                                                                     \
+                         "ldr r12, [sp, #16]\n"                                                                        \
+                         "cmp r1, r12\n"                                                                               \
+                         "bne.w 1b\n"                                                                                  \
+                         "ldrd r12, r2, [sp]\n"                                                                        \
+                         "ldr r1, [sp, #24]\n"                                                                         \
+                         "ldrd r3, lr, [r12, #8]\n"                                                                    \
+                         "smmla r4, r4, r3, lr\n"                                                                      \
+                         "smmla r5, r5, r3, lr\n"                                                                      \
+                         "smmla r6, r6, r3, lr\n"                                                                      \
+                         "smmla r7, r7, r3, lr\n"                                                                      \
+                         "ldrd r3, lr, [r12, #16]\n"                                                                   \
+                         "smmla r8, r8, r3, lr\n"                                                                      \
+                         "smmla r9, r9, r3, lr\n"                                                                      \
+                         "smmla r10, r10, r3, lr\n"                                                                    \
+                         "smmla r11, r11, r3, lr\n"                                                                    \
+                         "add r3, r2, r1\n"                                                                            \
+                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
+                         SATURATE(r6, S) "strb r6, [r2, r1, lsl #1]\n"                                                 \
+                         SATURATE(r5, S) "strb r5, [r3]\n"                                                             \
+                         SATURATE(r7, S) "strb r7, [r3, r1, lsl #1]\n"                                                 \
+                         "add r2, r2, #1\n"                                                                            \
+                         "add r3, r3, #1\n"                                                                            \
+                         SATURATE(r8, S) "strb r8, [r2]\n"                                                             \
+                         SATURATE(r10, S) "strb r10, [r2, r1, lsl #1]\n"                                               \
+                         SATURATE(r9, S) "strb r9, [r3]\n"                                                             \
+                         SATURATE(r11, S) "strb r11, [r3, r1, lsl #1]\n"                                               \
+                         "add r2, r2, #1\n"                                                                            \
+                         "add r12, r12, #24\n"                                                                         \
+                         "strd r12, r2, [sp]\n"                                                                        \
+                         "ldr r3, [sp, #8]\n"                                                                          \
+                         "cmp r2, r3\n"                                                                                \
+                         "bne.w 2b\n"                                                                                  \
+                         "add sp, #28\n"                                                                               \
+                         "pop {r4-r11, pc}\n");                                                                        \
+    }
+
+/* r4-r7 sums of four channels; r0 weights, r1 patch, r2 r3 pairs of elements, r8 r9 pairs of weights, r10 end of the
+ * patch, r11 patch, r12 where to enter, lr table. On the stack: y and its end. */
+#define MCC_DSP_ROW(R)                                                                                                 \
+    "ldr.w r9, [r0], #4\n"                                                                                             \
+    "sxtb16 r8, r9\n"                                                                                                  \
+    "sxtb16 r9, r9, ror #8\n"                                                                                          \
+    "smlad " #R ", r2, r8, " #R "\n"                                                                                   \
+    "smlad " #R ", r3, r9, " #R "\n"
+#define MCC_DSP_DOT1X4(T, C, S, SATURATE)                                                                              \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##S(                                     \
+        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
+        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    {                                                                                                                  \
+        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         "sub sp, #12\n"                                                                               \
+                         "ldrd lr, r5, [r3]\n"                                                                         \
+                         "ldr r6, [r3, #8]\n"                                                                          \
+                         "add r5, r5, r2\n"                                                                            \
+                         "strd r2, r5, [sp]\n"                                                                         \
+                         "mov r11, r1\n"                                                                               \
+                         "add r10, r1, r6, lsl #2\n"                                                                   \
+                         "rsb r6, r6, #0\n"                                                                            \
+                         "lsr r6, r6, #1\n"                                                                            \
+                         "and r6, r6, #" MCC_DSP_1X4_UNROLL " - 1\n"                                                   \
+                         "mov r9, #84\n"                                                                               \
+                         "mul r6, r6, r9\n"                                                                            \
+                         "adr r12, 1f\n"                                                                               \
+                         "add r12, r12, r6\n"                                                                          \
+                         "orr r12, r12, #1\n"                                                                          \
+                         "2: ldmia lr!, {r4-r7}\n"                                                                     \
+                         "mov r1, r11\n"                                                                               \
+                         "bx r12\n"                                                                                    \
+                         ".balign 4\n"                                                                                 \
+                         "1: .rept " MCC_DSP_1X4_UNROLL "\n"                                                           \
+                         "ldrd r2, r3, [r1], #8\n"                                                                     \
+                         MCC_DSP_ROW(r4) MCC_DSP_ROW(r5) MCC_DSP_ROW(r6) MCC_DSP_ROW(r7)                               \
+                         ".endr\n"                                                                                     \
+                         "cmp r1, r10\n"                                                                               \
+                         "bne.w 1b\n"                                                                                  \
+                         "ldrd r8, r9, [sp]\n"                                                                         \
+                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "smmla r4, r4, r2, r3\n"                                                                      \
+                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "smmla r5, r5, r2, r3\n"                                                                      \
+                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "smmla r6, r6, r2, r3\n"                                                                      \
+                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "smmla r7, r7, r2, r3\n"                                                                      \
+                         SATURATE(r4, S) "strb r4, [r8]\n"                                                             \
+                         SATURATE(r5, S) "strb r5, [r8, #1]\n"                                                         \
+                         SATURATE(r6, S) "strb r6, [r8, #2]\n"                                                         \
+                         SATURATE(r7, S) "strb r7, [r8, #3]\n"                                                         \
+                         "add r8, r8, #4\n"                                                                            \
+                         "str r8, [sp]\n"                                                                              \
+                         "cmp r8, r9\n"                                                                                \
+                         "bne.w 2b\n"                                                                                  \
+                         "add sp, #12\n"                                                                               \
+                         "pop {r4-r11, pc}\n");                                                                        \
+    }
+#define MCC_DSP_SATURATE_I8(R, S) "ssat " #R ", #8, " #R ", asr #" #S "\n"
+#define MCC_DSP_SATURATE_U8(R, S) "usat " #R ", #8, " #R ", asr #" #S "\n"
+#define MCC_DSP_DOTS(S)                                                                                                \
+    MCC_DSP_DOT4X2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
+    MCC_DSP_DOT4X2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                                \
+    MCC_DSP_DOT1X4(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
+    MCC_DSP_DOT1X4(u8, uint8_t, S, MCC_DSP_SATURATE_U8)
+
+#else
+MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
+{
+    return mcc_shr_i32(mcc_add_i32(mcc_high_product(sum, numbers[0]), numbers[1]), shift);
+}
+
+/* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */
+MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, const uint32_t *lane, mcc_index gap,
+                               mcc_index pairs)
+{
+    for (mcc_index i = 0; i < pairs; ++i) {
+        sum += mcc_dsp_low(lane[i * gap]) * w[2 * i * skip] + mcc_dsp_high(lane[i * gap]) * w[(2 * i + 1) * skip];
+    }
+    return sum;
+}
+
+#define MCC_DSP_DOT(T, C, S, LOW, HIGH)                                                                                \
+    MCC_INLINE void mcc_dsp_dot4x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    {                                                                                                                  \
+        for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
+            const int32_t *const table = t->table + o / 2 * 6;                                                         \
+            for (mcc_index p = 0; p < 4; ++p) {                                                                        \
+                const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
+                const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
+                const int32_t found = mcc_dsp_rounded(sum, table + 2 + o % 2 * 2, S);                                  \
+                y[p * t->stride + o] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_dsp_dot1x4_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    {                                                                                                                  \
+        for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
+            const int32_t *const table = t->table + o / 4 * 12;                                                        \
+            int32_t sum = table[o % 4];                                                                                \
+            for (mcc_index i = 0; i < t->steps; ++i) {                                                                 \
+                const int8_t *const two = w + o / 4 * 8 * t->steps + i / 2 * 16 + o % 4 * 4 + i % 2;                   \
+                sum += mcc_dsp_low(patch[i]) * two[0] + mcc_dsp_high(patch[i]) * two[2];                               \
+            }                                                                                                          \
+            const int32_t found = mcc_dsp_rounded(sum, table + 4 + o % 4 * 2, S);                                      \
+            y[o] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                                                      \
+        }                                                                                                              \
+    }
+#define MCC_DSP_DOTS(S)                                                                                                \
+    MCC_DSP_DOT(i8, int8_t, S, -128, 127)                                                                              \
+    MCC_DSP_DOT(u8, uint8_t, S, 0, 255)
+#endif
+
+/* Only those that are called end up in a program. A shift of 0 has no form of its own in the instruction. */
+MCC_DSP_DOTS(1)
+MCC_DSP_DOTS(2)
+MCC_DSP_DOTS(3)
+MCC_DSP_DOTS(4)
+MCC_DSP_DOTS(5)
+MCC_DSP_DOTS(6)
+MCC_DSP_DOTS(7)
+MCC_DSP_DOTS(8)
+
+#endif /* MCC_DSP_H */
