@@ -9,7 +9,8 @@ Invariant: inputs are inputs; what a caller passes to `run` is never treated as 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +20,56 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from .base.dtypes import of_array
 from .base.errors import MccError
+from .base.structures import Interface
 from .driver import Options, compile_graph
-from .frontend.load import load_proto
+from .frontend.load import is_open, load_proto
 from .toolchain.build import DEFAULT_FLAGS
+from .toolchain.lists import packed, unpacked
 from .toolchain.run import Model
+
+Shapes = Mapping[str, tuple[int | str | tuple[int, ...], ...]]
 
 
 class Prepared(BackendRep):
-    """A model built for this machine. State that it has lasts from run to run."""
+    """A model for this machine. State that it has lasts from run to run.
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    Inputs whose sizes the file leaves open have those of the first run: the model is built then, and again when other
+    sizes come."""
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
-        """Outputs in the order of the model; inputs in order, or by name. The result can also be read by name."""
-        names = [tensor.name for tensor in self._model.report.inputs]
+    def __init__(self, build: Callable[[Shapes], Model], interface: Interface, free: frozenset[str]) -> None:
+        self._build, self._interface, self._free = build, interface, free
+        self._model: Model | None = None if free else build({})
+        self._shapes: Shapes = {}
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Outputs in the order of the model; inputs in order, or by name. A sequence is a list of arrays, an absent
+        optional value None. The result can also be read by name."""
+        names = [name for name, _ in self._interface.inputs]
         if isinstance(inputs, Mapping):
-            given = {name: np.asarray(array) for name, array in inputs.items()}
+            given = dict(inputs)
         elif isinstance(inputs, np.ndarray) or not isinstance(inputs, Sequence):
-            given = {names[0]: np.asarray(inputs)}
+            given = {names[0]: inputs}
         else:
             if len(inputs) != len(names):
                 raise ValueError(f"the model takes {len(names)} inputs ({', '.join(names)}), not {len(inputs)}")
-            given = {name: np.asarray(array) for name, array in zip(names, inputs, strict=True)}
-        results = self._model.run(given)
-        outputs = [tensor.name for tensor in self._model.report.outputs]
-        return namedtupledict("Outputs", outputs)(*(results[name] for name in outputs))
+            given = dict(zip(names, inputs, strict=True))
+        shapes = {name: _shape_of(value) for name, value in given.items() if name in self._free and value is not None}
+        if self._model is None or shapes != self._shapes:
+            self._model, self._shapes = self._build(shapes), shapes
+        report = self._model.report
+        tensors = {tensor.name: tensor for tensor in report.inputs}
+        interface = report.interface or self._interface
+        arrays: dict[str, np.ndarray] = {}
+        for name, form in interface.inputs:
+            arrays |= packed(form, given[name], tensors, name)
+        results = self._model.run(arrays)
+        outputs = {name: unpacked(form, results) for name, form in interface.outputs}
+        return namedtupledict("Outputs", list(outputs))(*outputs.values())
+
+
+def _shape_of(value: Any) -> tuple[int | tuple[int, ...], ...]:
+    """The shape of an array, or those of all arrays in a list."""
+    return tuple(np.shape(element) for element in value) if isinstance(value, list | tuple) else np.shape(value)
 
 
 class MccompileBackend(Backend):
@@ -64,10 +89,21 @@ class MccompileBackend(Backend):
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}; code runs on CPU")
         flags, cc, folder = kwargs.pop("flags", DEFAULT_FLAGS), kwargs.pop("cc", None), kwargs.pop("folder", None)
-        package = _compile(model, _options(kwargs), folder)
-        with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-            package.write(Path(scratch, "out"))
-            return Prepared(Model.build(Path(scratch, "out"), cc, flags))
+        options = _options(kwargs)
+
+        def build(shapes: Shapes) -> Model:
+            package = _compile(model, replace(options, shapes={**options.shapes, **shapes}), folder)
+            with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+                package.write(Path(scratch, "out"))
+                return Model.build(Path(scratch, "out"), cc, flags)
+
+        constants = {tensor.name for tensor in model.graph.initializer}
+        constants |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+        inputs = [entry for entry in model.graph.input if entry.name not in constants]
+        is_free = [e.name not in options.shapes and is_open(e, options.dims, options.bounds) for e in inputs]
+        free = frozenset(entry.name for entry, found in zip(inputs, is_free, strict=True) if found)
+        plain = Interface(_tensors(entry.name for entry in inputs), _tensors(e.name for e in model.graph.output))
+        return Prepared(build, plain, free)
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[np.ndarray, ...]:
@@ -101,6 +137,10 @@ class MccompileBackend(Backend):
 
 def _value_info(name: str, array: np.ndarray) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, of_array(array).onnx, array.shape)
+
+
+def _tensors(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in names)
 
 
 def _options(keywords: Mapping[str, Any]) -> Options:

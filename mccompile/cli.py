@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -113,10 +114,15 @@ def _budget(text: str) -> tuple[str, int]:
     raise click.BadParameter(f"{text!r} is not ram=SIZE or flash=SIZE")
 
 
-def _shape(text: str) -> tuple[str, tuple[int | str, ...]]:
+def _shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
+    """Sizes; or, of a sequence, a list in brackets for each element."""
     name, equals, sizes = text.rpartition("=")
     if not equals or not name:
         raise click.BadParameter(f"{text!r} is not INPUT=SIZE,SIZE,...")
+    if sizes.startswith("["):
+        if not re.fullmatch(r"\[[\d, ]*\]( *,? *\[[\d, ]*\])*", sizes):
+            raise click.BadParameter(f"{text!r} is not INPUT=[SIZE,...],[SIZE,...]")
+        return name, tuple(tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"\[(.*?)\]", sizes))
     parts = [part.strip() for part in sizes.split(",")] if sizes.strip() else []
     if "" in parts:
         raise click.BadParameter(f"{text!r} has an empty size")
@@ -138,7 +144,13 @@ _MODEL_OPTIONS = [
         metavar="NAME=SIZE,...",
         help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
     ),
-    click.option("--shape", "shapes", multiple=True, metavar="INPUT=1,3,32,32", help="Shape of an input."),
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="INPUT=1,3,32,32",
+        help="Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
+    ),
     click.option(
         "--bound",
         "bounds",

@@ -48,7 +48,7 @@ class Options:
     dims: Mapping[str, tuple[int, int]] = field(
         default_factory=dict
     )  # free dimensions by name: lowest and highest size
-    shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)  # of inputs by name
+    shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # of inputs by name
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes to leave out
@@ -118,6 +118,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it)."""
     manager = pass_manager(options)
     context = manager.context
+    interface = graph.interface
     _observe(graph, options.observe)
     if options.io_layout == "nhwc":
         turn_io(graph)
@@ -131,7 +132,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
-    made = package(plan, manager.records, moves_left(program, context), __version__, graph.left_in_float, options.blob)
+    moves = moves_left(program, context)
+    made = package(plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface)
     return single_file(made) if options.single_file else made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..base.dims import Dim, Symbol, static, symbols, upper
 from ..base.dtypes import DType, string
@@ -40,9 +41,17 @@ def public_c(dtype: DType) -> str:
 
 
 def model_files(
-    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int, carrier: str
+    plan: Plan,
+    identity: bytes,
+    blob_align: int,
+    weights_bytes: int,
+    runtime_version: int,
+    carrier: str,
+    about: Sequence[str] = (),
 ) -> dict[str, str]:
+    """`about`: what has to be said of inputs and outputs that are not only tensors."""
     context = _context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
+    context["about"] = [comment(line) for line in about]
     prefix = plan.prefix
     return {
         f"{prefix}.h": render(TEMPLATES / "model.h.j2", context),

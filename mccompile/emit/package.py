@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..base.discovery import data_folder
 from ..base.errors import Problem, WrongUse
+from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.moves_left import Move
 from ..plan.ir import Plan
@@ -47,9 +48,10 @@ def package(
     version: str,
     left_in_float: Mapping[str, str] | None = None,
     carrier: str = blob_format.ARRAY,
+    interface: Interface | None = None,
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
-    `carrier`: how programs get the blob."""
+    `carrier`: how programs get the blob. `interface`: where inputs or outputs are not only tensors."""
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
     asked = {header for function in plan.functions for header in function.kernel.headers(function.call)}
@@ -61,11 +63,12 @@ def package(
     kernels = kernel_files(plan.prefix, plan.functions, plan.steps())
     nothing = bytes(16)
     weights_bytes = len(blob_format.blob(plan, nothing, alignment))
-    draft = model_files(plan, nothing, alignment, weights_bytes, needed, carrier)
+    about = interface.lines() if interface else []
+    draft = model_files(plan, nothing, alignment, weights_bytes, needed, carrier, about)
     identity = blob_format.identity(plan, "".join([*kernels.values(), draft[f"{plan.prefix}.c"]]))
     contents = blob_format.blob(plan, identity, alignment)
     texts = {
-        **model_files(plan, identity, alignment, weights_bytes, needed, carrier),
+        **model_files(plan, identity, alignment, weights_bytes, needed, carrier, about),
         **kernels,
         **runtime,
     }
@@ -75,7 +78,7 @@ def package(
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
-    text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {})
+    text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {}, interface)
     return Package(plan, {**files, MARK: text.encode()})
 
 

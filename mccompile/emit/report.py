@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.moves_left import Move
 from ..plan.ir import Plan, Tensor, max_bytes
@@ -19,6 +20,7 @@ def report(
     version: str,
     files: Sequence[str],
     left_in_float: Mapping[str, str],
+    interface: Interface | None = None,
 ) -> str:
     contents: dict[str, Any] = {
         "mccompile": version,
@@ -33,6 +35,7 @@ def report(
         "weights_bytes": weights_bytes,
         "inputs": [_tensor(t) for t in plan.inputs],
         "outputs": [_tensor(t) for t in plan.outputs],
+        **({"interface": interface.to_json()} if interface else {}),
         "sizes": [
             {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
             for s in (*plan.given, *plan.measured)

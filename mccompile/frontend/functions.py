@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, helper
 
-from ..base.tensor import TensorType
+from ..base.structures import Items, Maybe, Slots, Structure
+from ..graph.ir import Value
 from .signature import Signature
 
 CallAttributes = Mapping[str, AttributeProto]  # of the function call that is being written out; empty outside of one
@@ -42,7 +43,7 @@ def resolved(node: NodeProto, call: CallAttributes) -> NodeProto:
     return copy
 
 
-def body_of(sig: Signature, opset: int, node: NodeProto, operands: Sequence[TensorType | None]) -> FunctionProto:
+def body_of(sig: Signature, opset: int, node: NodeProto, operands: Sequence[TypeProto | None]) -> FunctionProto:
     """What ONNX says an operator does, for these operands; `node` is resolved."""
     schema = sig.schema
     if not schema.has_context_dependent_function:
@@ -58,13 +59,23 @@ def body_of(sig: Signature, opset: int, node: NodeProto, operands: Sequence[Tens
             call.input[position] = ""
             types.append(TypeProto())
         else:
-            dims = [dim if isinstance(dim, int) else str(dim) for dim in type.shape]
-            types.append(helper.make_tensor_type_proto(type.dtype.onnx, dims))
+            types.append(type)
     data = schema.get_context_dependent_function_with_opset_version(
         version, call.SerializeToString(), [type.SerializeToString() for type in types]
     )
     body: FunctionProto = FunctionProto.FromString(data)
     return body
+
+
+def type_proto(value: Value | Structure[Value]) -> TypeProto:
+    """The type of a value as ONNX has it."""
+    match value:
+        case Maybe():
+            return helper.make_optional_type_proto(type_proto(value.value))
+        case Items() | Slots():
+            return helper.make_sequence_type_proto(helper.make_tensor_type_proto(value.dtype.onnx, None))
+    dims = [dim if isinstance(dim, int) else str(dim) for dim in value.type.shape]
+    return helper.make_tensor_type_proto(value.type.dtype.onnx, dims)
 
 
 def defaults_of(sig: Signature) -> dict[str, AttributeProto]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -17,22 +18,25 @@ from onnx.defs import onnx_opset_version
 
 from ..base import dims as dimensions
 from ..base.dims import Dim
-from ..base.dtypes import DType
+from ..base.dtypes import DType, bool_, i64
 from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_all
 from ..base.names import c_identifier
+from ..base.structures import Interface, Items, Maybe, Room, Slots, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
 from .bounds import Bounds, Limits
 from .declarations import declared_shapes
 from .findings import Findings
-from .nodes import NodeReader, Scope, names_made, normal_domain
+from .nodes import NodeReader, names_made, normal_domain
 from .ordering import texts
+from .scope import Scope, Whole
 from .signature import similar
 from .tensors import declared
 
 OLDEST_OPSET = 1
 DimRanges = Mapping[str, tuple[int, int]]  # free dimension -> lowest and highest size
-InputShapes = Mapping[str, Sequence[int | str]]  # input -> sizes and names of free dimensions
+# input -> sizes and names of free dimensions; of a sequence, of every element, or the shapes of all of them
+InputShapes = Mapping[str, Sequence[int | str | tuple[int, ...]]]
 
 # protobuf comes with onnx; it has no types of its own to import
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
@@ -75,28 +79,50 @@ def load_proto(
     _check_texts(model, name)
     opsets = _opsets(model, name)
     findings = Findings()
-    inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, findings)
     graph = Graph(model.graph.name or Path(name).stem)
     scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims or {}))
     limits = Limits(bounds or {})
+    inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
-    for value in inputs.values():
-        if value.name in scope.values:
-            where = f"input {value.name!r} in {name}"
-            findings.add("one name for two values", where, Invalid(f"{value.name!r} is made twice"))
-        graph.inputs.append(value)
-        scope.values[value.name] = value
+    given = inputs.values()
+    for title, whole in given:
+        graph.inputs += leaves(whole)
+        if title in scope.values or len({value.name for value in graph.inputs}) < len(graph.inputs):
+            findings.add("one name for two values", f"input {title!r} in {name}", Invalid(f"{title!r} is made twice"))
+        scope.values[title] = whole
+        reader.reserve(value.name for value in leaves(whole))
     findings.stop_if_any()
     reader.nodes(model.graph.node, scope)
-    reader.outputs(model.graph, scope)
+    found = reader.outputs(model.graph, scope) or []
+    if any(not isinstance(whole, Value) for whole in (*(whole for _, whole in given), *found)):
+        graph.interface = _interface(model.graph, given, found)
     graph.facts_used |= reader.facts_used
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
     limits.check()
     return graph
+
+
+def is_open(entry: ValueInfoProto, dims: DimRanges, bounds: Bounds) -> bool:
+    """Does a file leave sizes of an input open, which nobody bounds?"""
+    type = entry.type.optional_type.elem_type if entry.type.HasField("optional_type") else entry.type
+    if type.HasField("sequence_type"):
+        return entry.name not in bounds
+    if not type.HasField("tensor_type"):
+        return False
+    shape = declared(type)[1]
+    return shape is None or any(not isinstance(dim, int) and dim not in dims for dim in shape)
+
+
+def _interface(proto: GraphProto, inputs: Sequence[tuple[str, Whole]], outputs: Sequence[Whole]) -> Interface:
+    titles = [output.name for output in proto.output]
+    return Interface(
+        tuple((title, named(whole, title)) for title, whole in inputs),
+        tuple((title, named(whole, title)) for title, whole in zip(titles, outputs, strict=False)),
+    )
 
 
 def _with_constants(model: ModelProto, fixed: Mapping[str, np.ndarray]) -> ModelProto:
@@ -161,12 +187,29 @@ def _opsets(model: ModelProto, name: str) -> dict[str, int]:
     return opsets
 
 
+@dataclass(frozen=True)
+class _Declared:
+    """The type that a file declares for an input."""
+
+    dtype: DType
+    shape: tuple[int | str | None, ...] | None  # of a sequence: of its elements
+    is_sequence: bool
+    is_optional: bool
+
+
 class _Inputs:
     """The inputs of a model with their free dimensions bound as the user says."""
 
     def __init__(
-        self, graph: GraphProto, file: str, dims: DimRanges, shapes: InputShapes, findings: Findings
+        self,
+        graph: GraphProto,
+        file: str,
+        dims: DimRanges,
+        shapes: InputShapes,
+        limits: Limits,
+        findings: Findings,
     ) -> None:
+        self.limits = limits
         self.file, self.ranges, self.shapes, self.findings = file, dims, shapes, findings
         constants = {tensor.name for tensor in graph.initializer}
         constants |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -175,21 +218,22 @@ class _Inputs:
         self.bound: dict[str, Dim] = {}
         self.unbound: dict[str, list[str]] = {}  # flag to add -> what it is for
 
-    def values(self) -> list[Value]:
-        types = [(entry, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
-        self.free = {dim: None for _, (_, shape) in types for dim in shape or () if isinstance(dim, str)}
-        self._check_use([entry.name for entry, _ in types])
+    def values(self) -> list[tuple[str, Whole]]:
+        types = [(entry.name, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
+        self.free = {dim: None for _, found in types for dim in found.shape or () if isinstance(dim, str)}
+        self._check_use([name for name, _ in types])
         for name, (low, high) in self.ranges.items():
             self.bound[name] = dimensions.symbol(_symbol_name(name, self.bound), low, high)
-        for entry, (_, shape) in types:  # a size given for one input holds for the others too
-            for dim, size in zip(shape or (), self.shapes.get(entry.name, ()), strict=False):
+        for name, found in types:  # a size given for one input holds for the others too
+            for dim, size in zip(found.shape or (), self.shapes.get(name, ()), strict=False):
                 if isinstance(dim, str) and isinstance(size, int):
                     self.bound.setdefault(dim, size)
-        values = []
-        for entry, (dtype, shape) in types:
-            sizes = self._shape(entry.name, shape)
-            if sizes is not None:
-                values.append(Value(entry.name, Fact(TensorType(dtype, sizes))))
+        values: list[tuple[str, Whole]] = []
+        for name, found in types:
+            whole = self._sequence(name, found) if found.is_sequence else self._tensor(name, found)
+            if whole is not None:
+                flag = Value(f"{name}_present", Fact(TensorType(bool_, ())))
+                values.append((name, Maybe(flag, whole) if found.is_optional else whole))
         if self.unbound:
             places = [f"{' and '.join(dict.fromkeys(users))} in {self.file}" for users in self.unbound.values()]
             raise UnsupportedModel(
@@ -202,16 +246,50 @@ class _Inputs:
             )
         return values
 
-    def _declared(self, entry: ValueInfoProto) -> tuple[DType, tuple[int | str | None, ...] | None] | None:
+    def _tensor(self, name: str, found: _Declared) -> Value | None:
+        sizes = self._shape(name, found.shape)
+        return None if sizes is None else Value(name, Fact(TensorType(found.dtype, sizes)))
+
+    def _sequence(self, name: str, found: _Declared) -> Items[Value] | Slots[Value] | None:
+        """A tensor for each element where the user says the shape of each; else slots for so many as he says."""
+        given, most = self.shapes.get(name, ()), self.limits.of(name).most(0)
+        listed = tuple(shape for shape in given if isinstance(shape, tuple))
+        if (listed and len(listed) == len(given)) or (most is None and name in self.shapes and not given) or most == 0:
+            self.limits.used.add(name)
+            names = leaves(named(Items(found.dtype, listed), name))
+            return Items(
+                found.dtype,
+                tuple(Value(n, Fact(TensorType(found.dtype, s))) for n, s in zip(names, listed, strict=True)),
+            )
+        if most is None:
+            self.unbound.setdefault(f"--bound {name}=10", []).append(f"sequence {name!r}")
+            return None
+        self.limits.used.add(name)
+        shape = self._shape(name, found.shape)
+        if shape is None:
+            return None
+        largest = tuple(dimensions.upper(dim) for dim in shape)
+        room = Room(most, largest, ragged=any(not isinstance(dim, int) for dim in shape))
+        data = Value(name, Fact(TensorType(found.dtype, (most, room.size))))
+        length = Value(f"{name}_length", Fact(TensorType(i64, ())))
+        shapes = Value(f"{name}_shapes", Fact(TensorType(i64, (most, len(largest))))) if room.ragged else None
+        return Slots(found.dtype, room, data, length, shapes)
+
+    def _declared(self, entry: ValueInfoProto) -> _Declared | None:
         where = f"input {entry.name!r} in {self.file}"
         try:
-            kind = entry.type.WhichOneof("value")
+            type = entry.type
+            is_optional = type.WhichOneof("value") == "optional_type"
+            type = type.optional_type.elem_type if is_optional else type
+            is_sequence = type.WhichOneof("value") == "sequence_type"
+            type = type.sequence_type.elem_type if is_sequence else type
+            kind = type.WhichOneof("value")
             if kind != "tensor_type":
                 raise Unsupported(f"it is {_kind_name(kind)}, and only tensors can be passed in and out")
-            dtype, shape = declared(entry.type)
+            dtype, shape = declared(type)
             if dtype.kind == "complex":
                 raise Unsupported("its elements are complex numbers, which are not supported")
-            return dtype, shape
+            return _Declared(dtype, shape, is_sequence, is_optional)
         except Refused as refused:
             what = "unsupported input" if isinstance(refused, Unsupported) else "wrong input"
             self.findings.add(what, where, refused)
@@ -237,7 +315,7 @@ class _Inputs:
 
     def _shape(self, name: str, shape: tuple[int | str | None, ...] | None) -> tuple[Dim, ...] | None:
         """The shape of an input; None where something is not bound, which is noted."""
-        wanted = self.shapes.get(name)
+        wanted = [size for size in self.shapes[name] if not isinstance(size, tuple)] if name in self.shapes else None
         if wanted is not None:
             self._check_shape(name, shape, wanted)
             given: Sequence[int | str | None] = wanted
@@ -282,8 +360,15 @@ class _Inputs:
 def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
     """Declared types of outputs against those that follow from the nodes; those of inner values are but comments."""
     findings = Findings()
-    for entry, value in zip(proto.output, graph.outputs, strict=True):
+    plain = {value.name: value for value in graph.outputs}
+    for entry in proto.output:
         kind = entry.type.WhichOneof("value")
+        form = dict(graph.interface.outputs).get(entry.name) if graph.interface else entry.name
+        if not isinstance(form, str):
+            if kind == "tensor_type":
+                findings.add("wrong output", f"output {entry.name!r} in {file}", Invalid("it is no tensor"))
+            continue
+        value = plain[form]
         where = f"output {entry.name!r} in {file}"
         if kind is None:
             continue

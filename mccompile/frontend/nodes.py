@@ -7,8 +7,7 @@ reason is collected and its results count as broken, so whatever reads them is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,63 +15,28 @@ import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ..base.constant import Constant
-from ..base.dtypes import f32
-from ..base.names import Names, c_identifier
+from ..base.structures import Maybe, Structure, in_order, leaves, named
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, Value
+from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
-from . import composed
+from . import composed, sequences
+from .adding import NodeAdder
 from .bounds import Limits
 from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
-from .findings import Findings, Misfit
-from .functions import attributes_of, body_of, defaults_of, resolved
-from .ordering import Circle, in_order, names_read, node_name
+from .findings import Findings
+from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
+from .ordering import Circle, names_read, node_name
+from .ordering import in_order as sorted_nodes
+from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
+from .sequence_loops import loop
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
 from .tensors import declared, dense_constant_of, tensor_constant
 
 
-class Missing(Enum):
-    BROKEN = "could not be made; why has been said"
-    ABSENT = "an optional operand of a function that its call leaves out"
-
-
-Found = Value | Missing
-FunctionKey = tuple[str, str, str]  # domain, name, overload
-
-
-@dataclass
-class Scope:
-    """The names that are visible at one place."""
-
-    graph: Graph
-    opsets: Mapping[str, int]
-    outer: Scope | None = None
-    values: dict[str, Found] = field(default_factory=dict)
-    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)  # of the function call being written out
-    prefix: str = ""  # before the names of values made here
-    provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
-    functions: tuple[FunctionKey, ...] = ()  # being written out, outermost first
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
-
-    def find(self, name: str) -> Found | None:
-        if not name:
-            return Missing.ABSENT
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.values:
-                return scope.values[name]
-            scope = scope.outer
-        return None
-
-    def origin(self, node: NodeProto) -> str:
-        inside = self.provenance
-        return inside + node_name(node) if not inside or inside.endswith("/") else inside
-
-
-class NodeReader:
+class NodeReader(NodeAdder):
     def __init__(
         self,
         file: str,
@@ -81,18 +45,12 @@ class NodeReader:
         findings: Findings,
         limits: Limits | None = None,
     ) -> None:
+        super().__init__(limits or Limits({}))
         self.file, self.folder, self.findings = file, folder, findings
-        self.limits = limits or Limits({})
         self.functions: dict[FunctionKey, FunctionProto] = {
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
-        self._computed: dict[Value, Constant | None] = {}
-        self._sizes = Names()  # of sizes that follow from data
-        self._names: set[str] = set()  # given to values; those of the outermost graph are reserved
-
-    def reserve(self, names: Iterable[str]) -> None:
-        self._names.update(names)
 
     # -- graphs
 
@@ -105,7 +63,7 @@ class NodeReader:
                 self.findings.add("one name for two values", where, Invalid(f"{name!r} is made twice"))
                 continue
             try:
-                scope.values[name] = Value.of_constant(self._unique(name, scope), self._tensor(tensor))
+                scope.values[name] = Value.of_constant(self.unique(name, scope), self._tensor(tensor))
             except Refused as refused:
                 self.findings.add("a tensor cannot be read", where, refused)
                 scope.values[name] = Missing.BROKEN
@@ -125,7 +83,7 @@ class NodeReader:
             scope.values[name] = Missing.BROKEN
 
         try:
-            ordered = in_order(nodes, lambda name: scope.find(name) is not None, missing)
+            ordered = sorted_nodes(nodes, lambda name: scope.find(name) is not None, missing)
         except Circle as circle:
             names = [scope.origin(node) for node in circle.nodes]
             refused = Invalid(
@@ -137,35 +95,49 @@ class NodeReader:
         for node in ordered:
             self.node(node, scope)
 
-    def outputs(self, graph: GraphProto, scope: Scope) -> bool:
-        """Binds the outputs of the scope's graph; False where one is broken."""
-        own = {*scope.graph.inputs, *(v for node in scope.graph.nodes for v in node.present_outputs)}
-        whole = True
+    def outputs(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
+        """Binds the outputs of the scope's graph; None where one is broken."""
+        found = self.results(graph, scope)
+        if found is not None:
+            for position, (entry, whole) in enumerate(zip(graph.output, found, strict=True)):
+                if isinstance(whole, Maybe) and entry.type.WhichOneof("value") != "optional_type":
+                    found[position] = sequences.content(self.writer(scope, entry.name), whole)
+            self.bind([output.name for output in graph.output], found, scope)
+        return found
+
+    def results(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
+        """What the outputs of a graph are; None where one is broken."""
+        whole: list[Whole] = []
         for output in graph.output:
             value = scope.find(output.name)
             if value is None or value is Missing.ABSENT:
                 where = f"output {output.name!r} of graph {graph.name!r} in {self.file}"
                 known = [name for name, found in scope.values.items() if isinstance(found, Value)]
                 self.findings.add("a value is missing", where, Invalid("nothing makes it", similar(output.name, known)))
-            if not isinstance(value, Value):
-                whole = False
-                continue
-            renamed = scope.outer is None and value.name != output.name
-            if renamed or (value not in own and value.constant is None) or value in scope.graph.outputs:
-                value = self._copy(value, output.name, scope)
-            scope.graph.outputs.append(value)
-        return whole
+            if value is not None and not isinstance(value, Missing):
+                whole.append(value)
+        return whole if len(whole) == len(graph.output) else None
 
-    def _copy(self, value: Value, name: str, scope: Scope) -> Value:
-        """A value of this name that is made in this graph."""
-        copy = Value(self._unique(name, scope), Fact(value.type, value.fact.value))
-        scope.graph.add(Node(resolve("", "Identity")(), [value], [copy], (name,)))
-        return copy
+    def bind(self, names: Sequence[str], found: Sequence[Whole], scope: Scope) -> None:
+        """Makes these the outputs of the scope's graph; what one consists of is named after it."""
+        own = {*scope.graph.inputs, *(v for node in scope.graph.nodes for v in node.present_outputs)}
+        for name, whole in zip(names, found, strict=True):
+            for value, part in zip(leaves(whole), leaves(named(whole, name)), strict=True):
+                renamed = scope.outer is None and value.name != part
+                if renamed or (value not in own and value.constant is None) or value in scope.graph.outputs:
+                    value = self.copy(value, part, scope)
+                scope.graph.outputs.append(value)
 
     def region(
-        self, graph: GraphProto, scope: Scope, prefix: str, facts: Sequence[Fact] | None, search_only: bool = False
-    ) -> Graph | None:
-        """The body of If, Loop or Scan; `facts` about its inputs, where the operator knows them better than the file.
+        self,
+        graph: GraphProto,
+        scope: Scope,
+        prefix: str,
+        facts: Sequence[Fact | Structure[Fact]] | None,
+        search_only: bool = False,
+    ) -> Scope:
+        """The body of If, Loop or Scan, whose outputs are still to be bound; `facts` about its inputs, where the
+        operator knows them better than the file.
 
         With `search_only` it is read for the sake of the operators in it that are not supported.
         """
@@ -179,12 +151,16 @@ class NodeReader:
             if search_only:
                 inner.values[entry.name] = Missing.BROKEN
                 continue
-            fact = facts[number] if facts is not None and number < len(facts) else Fact(_static_type(entry.type))
-            value = Value(self._unique(entry.name, inner), fact)
-            inner.graph.inputs.append(value)
-            inner.values[entry.name] = value
+            known = facts is not None and number < len(facts)
+            fact = facts[number] if facts is not None and known else Fact(_static_type(entry.type))
+            made = [
+                Value(self.unique(name, inner), leaf)
+                for name, leaf in zip(leaves(named(fact, entry.name)), leaves(fact), strict=True)
+            ]
+            inner.graph.inputs += made
+            inner.values[entry.name] = in_order(fact, iter(made))
         self.nodes(graph.node, inner)
-        return inner.graph if self.outputs(graph, inner) else None
+        return inner
 
     # -- nodes
 
@@ -236,6 +212,8 @@ class NodeReader:
         inputs = [scope.find(name) for name in node.input]
         if (domain, node.op_type) == ("", "If") and (chosen := self._condition(inputs)) is not None:
             return self._branch(node, chosen, scope)
+        if not domain and sig and (node.op_type in sequences.WRITERS or any(map(is_structure, inputs))):
+            return self._structured(node, sig, inputs, scope)
         if cls is None or version not in cls.versions:
             if sig and sig.has_body:
                 return self._body(node, sig, inputs, scope)
@@ -252,19 +230,11 @@ class NodeReader:
         if not broken:
             _check_operands(sig, operands)
         name = scope.origin(node)
+        wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
 
         def constant(array: np.ndarray) -> Value:
-            return Value.of_constant(self._unique(f"{name}/constant", scope, made_up=True), Constant.of(array))
+            return self.constant(array, scope, name)
 
-        def add(op: Operator, inputs: list[Value]) -> Value:
-            before = Node(op, inputs, [None], (name,))
-            (fact,) = op.infer(before.site())
-            value = Value(self._unique(f"{name}/operand", scope, made_up=True), fact)
-            before.outputs = [value]
-            scope.graph.add(before)
-            return value
-
-        wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
@@ -272,52 +242,10 @@ class NodeReader:
         if (domain, node.op_type) == ("", "Constant"):
             if "sparse_value" in attributes:  # read as a dense tensor already
                 attributes["value"] = attributes.pop("sparse_value")
-            return [Value.of_constant(self._unique(node.output[0], scope), constant_value(attributes))]
-        onnx_node.regions = regions
-        onnx_node.add = add
-        op = cls.from_onnx(onnx_node)
-        draft = Node(op, onnx_node.inputs, [None] * wanted, (name,), regions)
-        try:
-            name = self._sizes.take(c_identifier(f"{scope.prefix}{next(filter(None, node.output), node.op_type)}"))
-            facts = self._infer(draft, name, node.output, scope)
-        except Invalid as invalid:
-            raise Misfit(invalid.why, invalid.fix) from None
-        if len(facts) < wanted:
-            raise Invalid(f"it has {wanted} results, {node.op_type} gives {len(facts)}")
-        for fact in facts:
-            if fact.type.dtype.kind == "complex":
-                raise Unsupported(f"its result is {fact.type}, and complex numbers are not supported")
-        draft.outputs = [
-            Value(self._unique(result, scope), fact) if result else None
-            for result, fact in zip(node.output, facts, strict=False)
-        ]
-        self.limits.made(draft.present_outputs, name)
-        scope.graph.add(draft)
-        return [value or Missing.ABSENT for value in draft.outputs]
-
-    def _infer(self, node: Node, name: str, outputs: Sequence[str], scope: Scope) -> Sequence[Fact]:
-        """The type rule; what it needs to know and does not is computed, if it follows from constants."""
-
-        def site() -> Site:
-            # element types follow from the operator; only the shapes are taken from here
-            shapes = (scope.shapes.get(output) for output in outputs)
-            results = tuple(TensorType(f32, s) if s is not None else None for s in shapes)
-            limits = tuple(self.limits.of(output) for output in outputs)
-            return replace(node.site(), results=results, name=name, limits=limits)
-
-        try:
-            return node.op.infer(site())
-        except Unsupported:
-            found = [
-                None if value is None or value.constant else constant_of(value, self._computed) for value in node.inputs
-            ]
-            if not any(found):
-                raise
-            for position, constant in enumerate(found):
-                if constant is not None:
-                    operand = self._unique(f"{node.provenance[0]}/operand", scope, made_up=True)
-                    node.inputs[position] = Value.of_constant(operand, constant)
-            return node.op.infer(site())
+            return [Value.of_constant(self.unique(node.output[0], scope), constant_value(attributes))]
+        onnx_node.regions, results = regions
+        onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, name)[0]
+        return self.append(cls, onnx_node, node.output, results, scope)
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""
@@ -344,31 +272,55 @@ class NodeReader:
             if value is None:
                 raise Invalid(f"its {wanted} gives {output.name!r}, which nothing makes")
             if isinstance(value, Value) and name and value in inner.values.values() and value not in results:
-                value.name = self._unique(name, scope)
+                value.name = self.unique(name, scope)
             results.append(value)
         return results
 
     def _regions(
         self, node: NodeProto, operator: tuple[type[Operator], OnnxNode] | None, scope: Scope
-    ) -> tuple[Graph, ...] | None:
-        """The node's regions; None where one could not be read. Without an operator they are searched only."""
+    ) -> tuple[tuple[Graph, ...], list[Whole] | None] | None:
+        """The node's regions, and what they give where that is not only tensors; None where one could not be read.
+        Without an operator they are searched only."""
         graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if _is_graph(a)]
-        found: list[Graph | None] = []
+        scopes: list[Scope] = []
+        results: list[list[Whole] | None] = []
         around = self.findings
         apart: list[Findings] = []
         # then_branch before else_branch; every other operator has one region
-        for number, (name, graph) in enumerate(sorted(graphs, key=lambda entry: entry[0], reverse=True)):
+        graphs.sort(key=lambda entry: entry[0], reverse=True)
+        for number, (name, graph) in enumerate(graphs):
             facts = operator[0].region_inputs(operator[1], number) if operator else None
             self.findings = Findings()
             apart.append(self.findings)
-            found.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
+            scopes.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
+            results.append(self.results(graph, scopes[-1]))
             self.findings = around
+        wholes: list[Whole] | None = None
+        if any(map(is_structure, (value for result in results for value in result or ()))):
+            wholes = self._alike(node, scopes, results)
+        found: list[Graph | None] = []
+        for (_, graph), inner, result in zip(graphs, scopes, results, strict=True):
+            if result is not None:
+                self.bind([output.name for output in graph.output], result, inner)
+            found.append(inner.graph if result is not None else None)
         if operator is not None and operator[0] is resolve("", "If"):
             self._replace_impossible(node, found, apart, scope)
         for findings in apart:
             around.take(findings)
         whole = [graph for graph in found if graph is not None]
-        return tuple(whole) if len(whole) == len(found) else None
+        return (tuple(whole), wholes) if len(whole) == len(found) else None
+
+    def _alike(self, node: NodeProto, scopes: list[Scope], results: list[list[Whole] | None]) -> list[Whole]:
+        """Makes sequences and the like, which two branches give, of one form."""
+        if node.op_type != "If":
+            raise Unsupported("its body gives a sequence", "collect tensors of one shape")
+        whole = [result for result in results if result is not None]
+        if len(whole) < 2 or len(whole[0]) != len(whole[1]):
+            return whole[0]
+        writers = [self.writer(scope, scope.provenance + node_name(node)) for scope in scopes]
+        for position, pair in enumerate(zip(*whole, strict=True)):
+            whole[0][position], whole[1][position] = sequences.alike(writers, pair)
+        return whole[0]
 
     def _replace_impossible(
         self, node: NodeProto, branches: list[Graph | None], apart: list[Findings], scope: Scope
@@ -382,7 +334,7 @@ class NodeReader:
                 types = [value.type for value in other.outputs]
                 op = Impossible(findings.first_reason, tuple(t.dtype for t in types), tuple(t.shape for t in types))
                 results = [
-                    Value(self._unique(f"{value.name}/impossible", scope, True), Fact(value.type))
+                    Value(self.unique(f"{value.name}/impossible", scope, True), Fact(value.type))
                     for value in other.outputs
                 ]
                 graph.add(Node(op, [], results, (scope.origin(node),)))
@@ -410,8 +362,33 @@ class NodeReader:
                 return attribute.f
             case AttributeProto.FLOATS:
                 return tuple(attribute.floats)
+            case AttributeProto.TYPE_PROTO:
+                return attribute.tp
         kind = AttributeProto.AttributeType.Name(attribute.type)
         raise Unsupported(f"attribute {attribute.name!r} is of type {kind}")
+
+    # -- sequences and optional values
+
+    def _structured(
+        self, node: NodeProto, sig: Signature, inputs: Sequence[Found | None], scope: Scope
+    ) -> Sequence[Found]:
+        """The results of a node that has to do with sequences or optional values."""
+        if any(self._is_broken(name, scope) for name in names_read(node)):
+            return [Missing.BROKEN] * len(node.output)
+        operands = [None if isinstance(value, Missing) else value for value in inputs]
+        if node.op_type == "Identity":
+            return [value for value in inputs if value is not None]
+        if node.op_type in sequences.WRITERS:
+            attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes)}
+            writer = self.writer(scope, scope.origin(node))
+            return [*sequences.WRITERS[node.op_type](writer, attributes, operands)]
+        if node.op_type == "Loop":
+            (graph,) = (a.g for a in attributes_of(node, scope.attributes) if _is_graph(a))
+            return loop(self, node, graph, operands, scope) or [Missing.BROKEN] * len(node.output)
+        if node.op_type == "SequenceMap":
+            return self._body(node, sig, inputs, scope)
+        wrong = next((number, value) for number, value in enumerate(operands) if is_structure(value))
+        raise Invalid(f"operand {wrong[0]} is {sequences.shown(wrong[1])}, {node.op_type} takes tensors")
 
     # -- functions
 
@@ -420,8 +397,9 @@ class NodeReader:
         if any(self._is_broken(name, scope) for name in node.input if name):
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]
-        _check_operands(sig, values)
-        types = [value.type if value is not None else None for value in values]
+        if not any(map(is_structure, inputs)):
+            _check_operands(sig, values)
+        types = [None if value is None or isinstance(value, Missing) else type_proto(value) for value in inputs]
         function = body_of(sig, scope.opsets[sig.domain], resolved(node, scope.attributes), types)
         return self._call(node, function, scope, defaults_of(sig), scope.origin(node))
 
@@ -480,22 +458,9 @@ class NodeReader:
             if value is None:
                 raise Invalid(f"function {node.op_type} does not make its result {formal!r}")
             if isinstance(value, Value) and actual_name and value not in given and value not in results:
-                value.name = self._unique(actual_name, scope)
+                value.name = self.unique(actual_name, scope)
             results.append(value)
         return results
-
-    def _unique(self, name: str, scope: Scope, made_up: bool = False) -> str:
-        """The name of a new value. Those of the outermost graph stay as they are; others must not collide with any."""
-        if scope.outer is None and not scope.functions and not made_up:
-            return name
-        full = name if made_up else scope.prefix + name
-        candidate, number = full, 1
-        while candidate in self._names:
-            number += 1
-            candidate = f"{full}_{number}"
-        self._names.add(candidate)
-        return candidate
-
 
 def normal_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain

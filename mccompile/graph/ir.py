@@ -19,6 +19,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import Dim, symbol
 from ..base.provenance import Provenance
+from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
 
 KNOWN_VALUE_LIMIT = 4096  # elements; shape arithmetic is far smaller, and weights should not be read for it
@@ -256,6 +257,7 @@ class Graph:
         self.outputs = list(outputs)
         self._nodes: dict[Node, None] = {}
         self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
+        self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 
     @property

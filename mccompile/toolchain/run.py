@@ -22,6 +22,7 @@ import numpy as np
 from mccompile.base.constant import encoded
 from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
+from mccompile.base.structures import Interface
 
 from .build import DEFAULT_FLAGS, Library, compile_shared, find_compiler, load
 
@@ -76,6 +77,7 @@ class Report:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     given: tuple[str, ...] = ()  # sizes that a run is told
+    interface: Interface | None = None  # where inputs or outputs are not only tensors
 
 
 class Model:
@@ -349,6 +351,7 @@ def read_report(folder: Path) -> Report:
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
             given=tuple(str(size["name"]) for size in content.get("sizes", []) if size["given"]),
+            interface=Interface.from_json(content["interface"]) if "interface" in content else None,
         )
     except OSError as error:
         raise _bad_folder(folder, f"report.json: {error.strerror}") from error

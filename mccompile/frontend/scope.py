@@ -1,0 +1,56 @@
+"""The names that are visible at one place of a model, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from onnx import AttributeProto, NodeProto
+
+from ..base.structures import STRUCTURES, Structure
+from ..graph.ir import Graph, Value
+from .ordering import node_name
+
+
+class Missing(Enum):
+    BROKEN = "could not be made; why has been said"
+    ABSENT = "an optional operand of a function that its call leaves out"
+
+
+Found = Value | Structure[Value] | Missing
+Whole = Value | Structure[Value]
+FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+
+@dataclass
+class Scope:
+    """The names that are visible at one place."""
+
+    graph: Graph
+    opsets: Mapping[str, int]
+    outer: Scope | None = None
+    values: dict[str, Found] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)  # of the function call being written out
+    prefix: str = ""  # before the names of values made here
+    provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
+    functions: tuple[FunctionKey, ...] = ()  # being written out, outermost first
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
+
+    def find(self, name: str) -> Found | None:
+        if not name:
+            return Missing.ABSENT
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        return None
+
+    def origin(self, node: NodeProto) -> str:
+        inside = self.provenance
+        return inside + node_name(node) if not inside or inside.endswith("/") else inside
+
+
+def is_structure(found: object) -> bool:
+    return isinstance(found, STRUCTURES)

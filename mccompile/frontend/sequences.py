@@ -1,0 +1,441 @@
+"""Operators over sequences and optional values, written out as operators over the tensors that these are made of.
+
+Invariant: what is known while the model is read stays a list of tensors and costs nothing; only a position, a length or
+a size that is known at run time makes a sequence into slots (base/structures.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TypeProto
+
+from ..base.constant import Constant
+from ..base.dims import upper
+from ..base.dtypes import DType, i64, of_onnx
+from ..base.structures import STRUCTURES, Items, Maybe, Room, Slots, Structure
+from ..graph.ir import Invalid, Unsupported, Value
+from ..ops.api import Operator, normal_axis, resolve
+from .tensors import declared
+
+Sequence_ = Items[Value] | Slots[Value]
+Attributes = Mapping[str, Any]
+Made = Value | Structure[Value]
+Operand = Made | None
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Puts nodes in front of the one that is read."""
+
+    put: Callable[[Operator, Sequence[Value | None], int], list[Value]]
+    constant: Callable[[np.ndarray], Value]
+    contents: Callable[[Value], Constant | None]
+    home: Callable[[Structure[Value]], Writer]  # for the place where something was made, which may be around this one
+
+    def op(self, name: str, *inputs: Value | None, domain: str = "", **attributes: Any) -> Value:
+        return self.put(_made(domain, name, attributes), inputs, 1)[0]
+
+    def several(self, results: int, name: str, *inputs: Value | None, **attributes: Any) -> list[Value]:
+        return self.put(_made("mccompile", name, attributes), inputs, results)
+
+    def own(self, name: str, *inputs: Value | None, **attributes: Any) -> Value:
+        """An operator that ONNX does not have."""
+        return self.op(name, *inputs, domain="mccompile", **attributes)
+
+    def ints(self, *numbers: int) -> Value:
+        return self.constant(np.array(numbers, np.int64))
+
+    def number(self, number: int) -> Value:
+        return self.constant(np.array(number, np.int64))
+
+    def flag(self, flag: bool) -> Value:
+        return self.constant(np.array(flag))
+
+    def reshape(self, x: Value, *shape: int) -> Value:
+        return x if x.type.shape == shape else self.op("Reshape", x, self.ints(*shape))
+
+    def known(self, value: Value) -> int | None:
+        """The one number or flag that a value is, where that is known."""
+        found = self.contents(value)
+        return int(found.array.reshape(-1)[0]) if found is not None and found.array.size == 1 else None
+
+
+def _made(domain: str, name: str, attributes: Attributes) -> Operator:
+    made: Operator = resolve(domain, name)(**attributes)
+    return made
+
+
+# -- slots
+
+
+def room_of(value: Sequence_) -> Room | None:
+    """What there is room for, or would have to be; None: nothing is in it, and of no known size."""
+    if isinstance(value, Slots):
+        return value.room
+    room: Room | None = None
+    for part in value.parts:
+        shape = part.type.shape
+        own = Room(1, tuple(upper(dim) for dim in shape), ragged=not part.type.is_static)
+        room = own if room is None else room.joined(own)
+    return None if room is None else Room(len(value.parts), room.shape, room.ragged, room.mixed)
+
+
+def as_slots(w: Writer, value: Sequence_, room: Room) -> Slots[Value]:
+    """The sequence in slots with as much room as that (none is too small)."""
+    slots = _listed(w.home(value), value, room) if isinstance(value, Items) else value
+    if slots.room == room:
+        return slots
+    have, data, shapes = slots.room, slots.data, slots.shapes
+    more, wider = max(room.count - have.count, 0), room.size - have.size
+    if more or wider:
+        data = w.op("Pad", data, w.ints(0, 0, more, wider))
+    if room.ragged:
+        if shapes is None:
+            row = w.constant(np.array([have.shape], np.int64))
+            shapes = w.op("Expand", row, w.ints(have.count, len(have.shape)))
+        axes = len(room.shape) - len(have.shape)
+        if more or axes:
+            shapes = w.op("Pad", shapes, w.ints(0, 0, more, axes), w.number(-1))
+    if room.count < have.count:
+        data = w.own("LimitSlots", data, slots.length, count=room.count)
+        shapes = w.own("LimitSlots", shapes, slots.length, count=room.count) if shapes is not None else None
+    return Slots(slots.dtype, room, data, slots.length, shapes)
+
+
+def _listed(w: Writer, items: Items[Value], room: Room) -> Slots[Value]:
+    """Tensors, put into slots."""
+    if items.dtype.is_packed:
+        raise Unsupported(f"elements of {items.dtype} at positions that are known only at run time")
+    count, size = room.count, room.size
+    length = w.number(len(items.parts))
+    shapes = None
+    if room.ragged:
+        rows = [w.reshape(shape_row(w, part, room), 1, len(room.shape)) for part in items.parts]
+        rows += [w.constant(np.full((count - len(rows), len(room.shape)), -1, np.int64))] if count > len(rows) else []
+        shapes = rows[0] if len(rows) == 1 else w.op("Concat", *rows, axis=0)
+    if items.parts and all(part.type.is_static for part in items.parts):
+        flat = [w.reshape(part, 1, _count(part)) for part in items.parts]
+        flat = [x if x.type.shape == (1, size) else w.op("Pad", x, w.ints(0, 0, 0, size - _count(x))) for x in flat]
+        data = flat[0] if len(flat) == 1 else w.op("Concat", *flat, axis=0)
+        if len(flat) < count:
+            data = w.op("Pad", data, w.ints(0, 0, count - len(flat), 0))
+        return Slots(items.dtype, room, data, length, shapes)
+    zero = np.zeros((), items.dtype.numpy).item()
+    data = w.op("ConstantOfShape", w.ints(count, size), value=zero, dtype=items.dtype)
+    for number, part in enumerate(items.parts):
+        data = w.own("InsertSlot", data, part, w.number(number), count=count)
+    return Slots(items.dtype, room, data, length, shapes)
+
+
+def _count(value: Value) -> int:
+    return int(np.prod(value.type.static_shape, dtype=np.int64))
+
+
+def shape_row(w: Writer, value: Value, room: Room) -> Value:
+    """The shape of an element as a row of `shapes`."""
+    missing = len(room.shape) - value.type.rank
+    row = w.op("Shape", value)
+    return w.op("Concat", row, w.ints(*[-1] * missing), axis=0) if missing else row
+
+
+def place(w: Writer, position: Value | None, length: Value, more: int) -> Value:
+    """A position in a sequence, counted from the front and checked; the last (or the end) where none is given."""
+    if position is None:
+        position = w.number(-1) if not more else length
+    if position.type.count != 1:
+        raise Invalid(f"the position is {position.type}, not one number")
+    position = w.reshape(position if position.type.dtype is i64 else w.op("Cast", position, to=i64.onnx))
+    return w.own("SlotPosition", position, length, more=more)
+
+
+def known_place(w: Writer, position: Value | None, count: int, more: int) -> int | None:
+    """The same for a sequence of known length; None where the position is known only at run time."""
+    if position is None:
+        number: int | None = count + more - 1
+    else:
+        number = w.known(position)
+    if number is None:
+        return None
+    if not -count <= number < count + more:
+        raise Invalid(f"position {number} is outside of a sequence of {count} elements")
+    return number + count if number < 0 else number
+
+
+# -- sequences
+
+
+def sequence_empty(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    dtype = of_onnx(attributes.get("dtype", 1))
+    if dtype is None:
+        raise Invalid(f"element type {attributes['dtype']} is not one that ONNX has")
+    return [Items(dtype, ())]
+
+
+def sequence_construct(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    parts = [tensor(operand) for operand in operands]
+    other = next((part for part in parts if part.type.dtype is not parts[0].type.dtype), None)
+    if other is not None:
+        raise Invalid(f"one element is {parts[0].type}, another {other.type}")
+    return [Items(parts[0].type.dtype, tuple(parts))]
+
+
+def sequence_insert(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    into, piece, position = sequence(operands[0]), tensor(operands[1]), optional_tensor(operands, 2)
+    if piece.type.dtype is not into.dtype:
+        raise Invalid(f"{piece.type} is put into a sequence of {into.dtype}")
+    if isinstance(into, Items):
+        at = known_place(w, position, len(into.parts), 1)
+        if at is not None:
+            return [Items(into.dtype, (*into.parts[:at], piece, *into.parts[at:]))]
+    own = room_of(Items(piece.type.dtype, (piece,)))
+    before = room_of(into)
+    assert own is not None
+    room = own if before is None else before.joined(own)
+    count = before.count if before is not None else 0
+    slots = as_slots(w, into, Room(max(count, 1), room.shape, room.ragged, room.mixed))
+    where = place(w, position, slots.length, 1)
+    data = w.own("InsertSlot", slots.data, piece, where, count=count + 1)
+    shapes = None
+    if slots.shapes is not None:
+        shapes = w.own("InsertSlot", slots.shapes, shape_row(w, piece, room), where, count=count + 1)
+    length = w.op("Add", slots.length, w.number(1))
+    return [Slots(into.dtype, Room(count + 1, room.shape, room.ragged, room.mixed), data, length, shapes)]
+
+
+def sequence_erase(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    out_of, position = sequence(operands[0]), optional_tensor(operands, 1)
+    if isinstance(out_of, Items):
+        at = known_place(w, position, len(out_of.parts), 0)
+        if at is not None:
+            return [Items(out_of.dtype, (*out_of.parts[:at], *out_of.parts[at + 1 :]))]
+    slots = _in_slots(w, out_of)
+    where = place(w, position, slots.length, 0)
+    data, shapes = (x and w.own("EraseSlot", x, where) for x in (slots.data, slots.shapes))
+    assert data is not None
+    return [Slots(slots.dtype, slots.room, data, w.op("Sub", slots.length, w.number(1)), shapes)]
+
+
+def sequence_at(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    of, position = sequence(operands[0]), tensor(operands[1])
+    if isinstance(of, Items):
+        at = known_place(w, position, len(of.parts), 0)
+        if at is not None:
+            return [of.parts[at]]
+    slots = _in_slots(w, of)
+    where = place(w, position, slots.length, 0)
+    row = w.op("Gather", slots.data, where, axis=0)
+    if slots.shapes is None:
+        return [w.reshape(row, *slots.room.shape)]
+    if slots.room.mixed:
+        raise Unsupported(
+            "elements of the sequence differ in their number of dimensions, and which is meant is known at run time",
+            "put elements of one rank into the sequence",
+        )
+    return [w.own("SizedSlot", row, w.op("Gather", slots.shapes, where, axis=0), shape=slots.room.shape)]
+
+
+def sequence_length(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    of = sequence(operands[0])
+    return [w.number(len(of.parts)) if isinstance(of, Items) else of.length]
+
+
+def concat_from_sequence(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    of, axis, is_new = sequence(operands[0]), attributes["axis"], bool(attributes.get("new_axis", 0))
+    if isinstance(of, Items):
+        if not of.parts:
+            raise Invalid("an empty sequence cannot be joined to a tensor")
+        parts = [w.op("Unsqueeze", part, w.ints(axis)) for part in of.parts] if is_new else of.parts
+        return [w.op("Concat", *parts, axis=axis)]
+    room = of.room
+    if of.shapes is not None:
+        raise Unsupported(
+            "elements whose sizes are known only at run time are joined to a tensor",
+            "give the elements of the sequence one shape",
+        )
+    axis = normal_axis(axis, len(room.shape) + is_new)
+    used = w.own("UsedSlots", of.data, of.length)
+    rows = w.op("Reshape", used, w.ints(-1, *room.shape))
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(room.shape) + 1)]
+    turned = w.op("Transpose", rows, perm=tuple(order)) if axis else rows
+    if is_new:
+        return [turned]
+    return [w.op("Reshape", turned, w.ints(*room.shape[:axis], -1, *room.shape[axis + 1 :]))]
+
+
+def split_to_sequence(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    x, split = tensor(operands[0]), optional_tensor(operands, 1)
+    axis = normal_axis(attributes.get("axis", 0), x.type.rank)
+    size = x.type.shape[axis]
+    if not isinstance(size, int):
+        raise Unsupported(f"a tensor is split along an axis whose size {size} is known only at run time")
+    if split is None:
+        sizes: list[int] | None = [1] * size
+    else:
+        found = w.contents(split)
+        sizes = None if found is None else [int(part) for part in found.array.reshape(-1)]
+        if sizes is not None and not split.type.rank:
+            step = sizes[0]
+            if step < 1:
+                raise Invalid(f"it is split into parts of {step} elements")
+            sizes = [min(step, size - first) for first in range(0, size, step)]
+    if sizes is None:
+        assert split is not None
+        return [_split_at_run_time(w, x, split, axis, size)]
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise Invalid(f"an axis of {size} elements is split into {sizes}")
+    parts, first = [], 0
+    for part in sizes:
+        piece = w.op("Slice", x, w.ints(first), w.ints(first + part), w.ints(axis))
+        if split is None and not attributes.get("keepdims", 1):
+            piece = w.op("Squeeze", piece, w.ints(axis))
+        parts.append(piece)
+        first += part
+    return [Items(x.type.dtype, tuple(parts))]
+
+
+def _split_at_run_time(w: Writer, x: Value, split: Value, axis: int, size: int) -> Slots[Value]:
+    if not x.type.is_static or not split.type.is_static or split.type.rank > 1:
+        raise Unsupported(f"{x.type} is split as {split.type} says, which is known only at run time")
+    count = _count(split) if split.type.rank else max(size, 1)
+    room = Room(count, x.type.static_shape, ragged=True)
+    split = split if split.type.dtype is i64 else w.op("Cast", split, to=i64.onnx)
+    data, length, shapes = w.several(3, "SplitToSlots", x, split, axis=axis)
+    return Slots(x.type.dtype, room, data, length, shapes)
+
+
+def _in_slots(w: Writer, value: Sequence_) -> Slots[Value]:
+    room = room_of(value)
+    if room is None or room.count == 0:
+        raise Invalid("the sequence is empty")
+    return as_slots(w, value, room)
+
+
+# -- optional values
+
+
+def optional(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    given = operands[0] if operands else None
+    if given is None:
+        if "type" not in attributes:
+            raise Invalid("it has neither an operand nor a type")
+        return [Maybe(w.flag(False), nothing(w, attributes["type"]))]
+    if isinstance(given, Maybe):
+        raise Invalid("an optional value is made optional again")
+    return [Maybe(w.flag(True), given)]
+
+
+def nothing(w: Writer, type: TypeProto) -> Value | Sequence_:
+    """What stands for an absent value of a type."""
+    kind = type.WhichOneof("value")
+    if kind == "sequence_type":
+        return Items(declared(type.sequence_type.elem_type)[0], ())
+    if kind != "tensor_type":
+        raise Unsupported("an optional value that is neither a tensor nor a sequence of tensors")
+    dtype, shape = declared(type)
+    sizes = [dim for dim in shape or () if isinstance(dim, int)]
+    if shape is None or len(sizes) != len(shape):
+        raise Unsupported("the shape of an absent value is not known", "declare it in the type of Optional")
+    return w.constant(np.zeros(sizes, dtype.numpy))
+
+
+def optional_has_element(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    given = operands[0] if operands else None
+    return [given.present if isinstance(given, Maybe) else w.flag(given is not None)]
+
+
+def optional_get_element(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
+    given = operands[0] if operands else None
+    if given is None:
+        raise Invalid("the element of nothing is asked for")
+    if not isinstance(given, Maybe):
+        return [given]
+    return [content(w, given)]
+
+
+def content(w: Writer, given: Maybe[Value]) -> Value | Sequence_:
+    """What is in an optional value; a run where nothing is ends with a status."""
+    present = w.known(given.present)
+    if present == 0:
+        raise Invalid("the element of an optional value is asked for, which has none")
+    if present:
+        return given.value
+
+    def required(value: Value) -> Value:
+        return w.own("Required", value, given.present)
+
+    return given.value.map(required) if isinstance(given.value, Items | Slots) else required(given.value)
+
+
+def alike(writers: Sequence[Writer], pair: Sequence[Value | Structure[Value]]) -> list[Value | Structure[Value]]:
+    """What two branches give, in one form; a writer for each branch."""
+    if not any(isinstance(value, STRUCTURES) for value in pair):
+        return list(pair)
+    if any(isinstance(value, Maybe) for value in pair):
+        sure = [x if isinstance(x, Maybe) else Maybe(w.flag(True), x) for w, x in zip(writers, pair, strict=True)]
+        inner = alike(writers, [maybe.value for maybe in sure])
+        flags = (maybe.present for maybe in sure)
+        return [Maybe(flag, x) for flag, x in zip(flags, inner, strict=True) if not isinstance(x, Maybe)]
+    a, b = (sequence(value) for value in pair)
+    if a.dtype is not b.dtype:
+        raise Invalid(f"one branch gives {shown(a)}, the other {shown(b)}")
+    if isinstance(a, Items) and isinstance(b, Items) and [p.type for p in a.parts] == [p.type for p in b.parts]:
+        return [a, b]
+    rooms = [room for room in (room_of(a), room_of(b)) if room is not None]
+    room = rooms[0] if len(rooms) == 1 else rooms[0].joined(rooms[1])
+    return [as_slots(w, value, room) for w, value in zip(writers, (a, b), strict=True)]
+
+
+# -- operands
+
+
+def sequence(value: Operand) -> Sequence_:
+    if not isinstance(value, Items | Slots):
+        raise Invalid(f"it takes a sequence, and was given {shown(value)}")
+    return value
+
+
+def tensor(value: Operand) -> Value:
+    if value is None or isinstance(value, STRUCTURES):
+        raise Invalid(f"it takes a tensor, and was given {shown(value)}")
+    return value
+
+
+def optional_tensor(operands: Sequence[Operand], index: int) -> Value | None:
+    value = operands[index] if index < len(operands) else None
+    return None if value is None else tensor(value)
+
+
+def shown(value: Operand) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case Items():
+            return f"a sequence of {len(value.parts)} tensors of {value.dtype}"
+        case Slots():
+            return f"a sequence of up to {value.room.count} tensors of {value.dtype}"
+        case Maybe():
+            return "an optional value"
+    return str(value.type)
+
+
+def dtype_of(value: Value | Sequence_) -> DType:
+    return value.dtype if isinstance(value, Items | Slots) else value.type.dtype
+
+
+WRITERS: dict[str, Callable[[Writer, Attributes, Sequence[Operand]], list[Made]]] = {
+    "SequenceEmpty": sequence_empty,
+    "SequenceConstruct": sequence_construct,
+    "SequenceInsert": sequence_insert,
+    "SequenceErase": sequence_erase,
+    "SequenceAt": sequence_at,
+    "SequenceLength": sequence_length,
+    "ConcatFromSequence": concat_from_sequence,
+    "SplitToSequence": split_to_sequence,
+    "Optional": optional,
+    "OptionalHasElement": optional_has_element,
+    "OptionalGetElement": optional_get_element,
+}

@@ -1,0 +1,186 @@
+"""Sequences and optional values against onnxruntime: known while compiling, in slots, carried by loops, passed in and
+out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto, parser
+
+from mccompile import backend
+from mccompile.base.errors import CheckFailed
+
+CHANCE = np.random.default_rng(11)
+Feed = Mapping[str, Any]
+
+
+def floats(*shape: int) -> np.ndarray:
+    return CHANCE.uniform(-1, 1, shape).astype(np.float32)
+
+
+def number(value: int) -> np.ndarray:
+    return np.array(value, np.int64)
+
+
+def model(text: str) -> ModelProto:
+    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+
+
+def same(got: Any, want: Any) -> None:
+    if isinstance(want, list):
+        assert isinstance(got, list)
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            same(a, b)
+    else:
+        assert np.shape(got) == np.shape(want)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def agrees(text: str, *feeds: Feed, **options: Any) -> None:
+    """With and without the optional passes, more than once in the same memory."""
+    made = model(text)
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    for optimize in (True, False):
+        prepared = backend.prepare(made, optimize=optimize, **options)
+        for feed in (*feeds, *feeds):
+            for got, want in zip(prepared.run(feed), session.run(None, feed), strict=True):
+                same(got, want)
+
+
+def refuses(text: str, feed: Feed, why: str, **options: Any) -> None:
+    """The run ends with a status."""
+    with pytest.raises(CheckFailed, match=why):
+        backend.prepare(model(text), **options).run(feed)
+
+
+# -- known while compiling
+
+
+def test_known_positions_cost_nothing() -> None:
+    text = """g (float[2] a, float[3] b) => (float[3] y, int64 n) {
+        s = SequenceConstruct(a, b, a)
+        p = Constant<value_int: int=-2>()
+        t = SequenceErase(s)
+        y = SequenceAt(s, p)
+        n = SequenceLength(t)
+    }"""
+    agrees(text, {"a": floats(2), "b": floats(3)})
+
+
+@pytest.mark.parametrize(("axis", "new"), [(0, 0), (1, 0), (-1, 1), (0, 1)])
+def test_a_sequence_of_known_length_is_joined(axis: int, new: int) -> None:
+    text = f"""g (float[4,3] x) => (float[a,b,c] y) {{
+        s = SplitToSequence<axis: int=0>(x)
+        z = ConcatFromSequence<axis: int={axis}, new_axis: int={new}>(s)
+        y = Reshape(z, q)
+    }}"""
+    text = text.replace("=> (float[a,b,c] y)", "=> (float[a,b,c] y) <int64[3] q = {-1, 1, 1}>")
+    agrees(text, {"x": floats(4, 3)})
+
+
+def test_parts_of_given_sizes() -> None:
+    text = """g (float[2,7] x) => (seq(float[2,n]) s) <int64[3] q = {2, 0, 5}> {
+        s = SplitToSequence<axis: int=1>(x, q)
+    }"""
+    agrees(text, {"x": floats(2, 7)})
+
+
+# -- positions and sizes that are known at run time
+
+AT = """g (float[2] a, float[3] b, int64 p) => (float[n] y) {
+    s = SequenceConstruct(a, b, a, b)
+    y = SequenceAt(s, p)
+}"""
+
+
+def test_an_element_of_any_size_at_any_position() -> None:
+    agrees(AT, *({"a": floats(2), "b": floats(3), "p": number(p)} for p in (0, 1, 3, -1, -4)))
+
+
+@pytest.mark.parametrize("position", [4, -5, 2**62, -(2**62)])
+def test_a_position_outside_is_a_status(position: int) -> None:
+    refuses(AT, {"a": floats(2), "b": floats(3), "p": number(position)}, "size")
+
+
+def test_elements_put_in_and_taken_out() -> None:
+    text = """g (float[2,2] a, float[1,3] b, int64 p, int64 q) => (seq(float[u,v]) t, int64 n, float[r,c] last) {
+        s = SequenceConstruct(a, b, a)
+        i = SequenceInsert(s, b, p)
+        t = SequenceErase(i, q)
+        n = SequenceLength(t)
+        e = Constant<value_int: int=-1>()
+        last = SequenceAt(t, e)
+    }"""
+    ends = [(0, 0), (3, 3), (2, -1), (-1, 0), (-3, -4)]
+    agrees(text, *({"a": floats(2, 2), "b": floats(1, 3), "p": number(p), "q": number(q)} for p, q in ends))
+
+
+@pytest.mark.parametrize(("axis", "new"), [(0, 0), (1, 0), (-1, 1), (0, 1)])
+def test_slots_are_joined(axis: int, new: int) -> None:
+    text = f"""g (float[2,3] a, float[2,3] b, int64 p) => (float[] y) {{
+        s = SequenceConstruct(a, b, a)
+        t = SequenceErase(s, p)
+        z = ConcatFromSequence<axis: int={axis}, new_axis: int={new}>(t)
+        y = Neg(z)
+    }}"""
+    agrees(text, *({"a": floats(2, 3), "b": floats(2, 3), "p": number(p)} for p in (0, 1)))
+
+
+SPLIT = """g (float[2,7] x, int64{kind} q) => (seq(float[2,n]) s) {{
+    s = SplitToSequence<axis: int=1>(x, q)
+}}"""
+
+
+def test_a_tensor_is_cut_into_equal_parts() -> None:
+    agrees(SPLIT.format(kind=""), *({"x": floats(2, 7), "q": number(q)} for q in (1, 2, 3, 7, 100)))
+
+
+def test_a_tensor_is_cut_into_parts_of_computed_sizes() -> None:
+    agrees(SPLIT.format(kind="[3]"), *({"x": floats(2, 7), "q": np.array(q)} for q in ([2, 0, 5], [7, 0, 0])))
+
+
+@pytest.mark.parametrize("sizes", [[2, 2, 2], [-1, 4, 4], [2**62, 2**62, 7]])
+def test_parts_that_are_not_the_whole_are_a_status(sizes: list[int]) -> None:
+    refuses(SPLIT.format(kind="[3]"), {"x": floats(2, 7), "q": np.array(sizes)}, "size")
+
+
+def test_parts_of_nothing_are_a_status() -> None:
+    refuses(SPLIT.format(kind=""), {"x": floats(2, 7), "q": number(0)}, "size")
+
+
+# -- in and out
+
+
+def test_a_list_of_the_shapes_that_come_is_compiled_for() -> None:
+    text = "g (seq(float[n]) s, int64 p) => (seq(float[n]) t) { t = SequenceErase(s, p) }"
+    agrees(text, {"s": [floats(2), floats(4)], "p": number(0)}, {"s": [floats(3)] * 3, "p": number(1)})
+
+
+def test_a_bounded_sequence_of_any_length() -> None:
+    text = """g (seq(float[2,3]) s, float[2,3] x) => (seq(float[2,3]) t, int64 n) {
+        t = SequenceInsert(s, x)
+        n = SequenceLength(s)
+    }"""
+    feeds = ({"s": [floats(2, 3) for _ in range(n)], "x": floats(2, 3)} for n in (1, 4, 0))
+    agrees(text, *feeds, bounds={"s": (4,)})
+
+
+def test_a_bounded_sequence_of_elements_of_any_size() -> None:
+    text = """g (seq(float[n,3]) s, int64 p) => (seq(float[n,3]) t, float[n,3] y) {
+        t = SequenceErase(s, p)
+        y = SequenceAt(s, p)
+    }"""
+    feeds = ({"s": [floats(n, 3) for n in sizes], "p": number(-1)} for sizes in ([1, 5], [2, 3, 1, 4]))
+    agrees(text, *feeds, bounds={"s": (4,)}, dims={"n": (1, 5)})
+
+
+def test_a_length_that_is_not_one_is_a_status() -> None:
+    text = "g (seq(float[2]) s, int64 p) => (float[2] y) { y = SequenceAt(s, p) }"
+    prepared = backend.prepare(model(text), bounds={"s": (3,)})
+    with pytest.raises(CheckFailed, match="size"):
+        prepared.run({"s": [floats(2)], "p": number(1)})
