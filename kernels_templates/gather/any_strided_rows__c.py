@@ -73,7 +73,7 @@ class GatherRows(Kernel):
         if len(inner) == 1 and loops.strides[0][-1] == loops.strides[1][-1] == 1 and not dtype.is_packed:
             target = place(y_name, index_c(loops.strides[0][:-1], counters[:-1]))
             origin = place(x_name, index_c(from_steps, from_index))
-            statement = f"memcpy({target}, {origin}, {run_bytes_c(dtype, inner[0].count)});"
+            statement = f"(void)memcpy({target}, {origin}, {run_bytes_c(dtype, inner[0].count)});"
             inner = ()
         else:
             from_index += counters[depth:]

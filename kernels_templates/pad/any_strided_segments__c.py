@@ -215,7 +215,7 @@ def _segment_c(
     x_step = step * axis.x_stride
     if x_step == axis.y_stride == 1 and not dtype.is_packed:
         size = run_bytes_c(dtype, count)
-        return {"count": 0, "statement": f"memcpy({place(y, y_first)}, {place(x, x_first)}, {size});"}
+        return {"count": 0, "statement": f"(void)memcpy({place(y, y_first)}, {place(x, x_first)}, {size});"}
     from_x = f"{x_first} + {_times('j', x_step)}".replace("+ -", "- ") if x_step != 0 else x_first
     return {"count": count, "statement": move_c(dtype, y, f"{y_first} + {_times('j', axis.y_stride)}", x, from_x)}
 

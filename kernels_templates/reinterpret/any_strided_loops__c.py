@@ -41,5 +41,5 @@ class ReinterpretLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = nest(call.outs[0].shape, [call.outs[0], call.ins[0]])
         size = call.ins[0].buffer.dtype.bits // 8
-        move = f"memcpy({place('y', loops.index(0))}, {place('x', loops.index(1))}, {size});"
+        move = f"(void)memcpy({place('y', loops.index(0))}, {place('x', loops.index(1))}, {size});"
         return {"loops": loops.loops, "move": move}

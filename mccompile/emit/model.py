@@ -249,8 +249,8 @@ def _settle(swap: Swap) -> str:
     """Brings what a loop carried to its place."""
     place = _pointer(swap.last, "uint8_t", const=False)
     if not swap.now:
-        return f"memcpy({place}, {_pointer(swap.first, 'uint8_t', const=True)}, {swap.bytes});"
-    copy = f"memcpy({place}, {swap.now}, {swap.bytes});"
+        return f"(void)memcpy({place}, {_pointer(swap.first, 'uint8_t', const=True)}, {swap.bytes});"
+    copy = f"(void)memcpy({place}, {swap.now}, {swap.bytes});"
     elsewhere = swap.last not in (swap.first, swap.second)
     return copy if elsewhere else f"if ({swap.now} != {place}) {copy}"
 

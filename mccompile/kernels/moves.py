@@ -37,7 +37,8 @@ def copy(to: View, source: View, target: str, origin: str, start: Dim = 0, prefi
             place(name, index_c(strides[:-1], counters, first))
             for name, strides, first in ((target, loops.strides[0], start), (origin, loops.strides[1], 0))
         ]
-        return Copy(loops.loops[:-1], f"memcpy({places[0]}, {places[1]}, {run_bytes_c(dtype, loops.loops[-1].count)});")
+        size = run_bytes_c(dtype, loops.loops[-1].count)
+        return Copy(loops.loops[:-1], f"(void)memcpy({places[0]}, {places[1]}, {size});")
     counters = [loop.counter for loop in loops.loops]
     return Copy(loops.loops, move_c(dtype, target, index_c(loops.strides[0], counters, start), origin, loops.index(1)))
 

@@ -74,9 +74,10 @@ class Tile:
     def result(self, lane: int, point: int) -> int:
         return point * self.lanes + lane
 
-    @property
-    def declarations(self) -> str:
-        return ", ".join(f"a{number} = 0" for number in range(self.count))
+    def declared(self, type: str) -> str:
+        """C that declares the sums, of C type `type`, and sets them to zero."""
+        zero = {"float": "0.0f", "double": "0.0"}.get(type, "0")
+        return f"{type} " + ", ".join(f"a{number} = {zero}" for number in range(self.count))
 
     @property
     def scalars(self) -> str:

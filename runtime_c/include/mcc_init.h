@@ -35,7 +35,7 @@ MCC_INLINE int mcc_is_little_endian(void)
 {
     const uint16_t one = 1u;
     uint8_t first;
-    memcpy(&first, &one, 1u);
+    (void)memcpy(&first, &one, 1u);
     return first == 1u;
 }
 
@@ -47,7 +47,7 @@ MCC_INLINE uint32_t mcc_read_u32(const uint8_t *p)
 
 MCC_INLINE uint64_t mcc_read_u64(const uint8_t *p)
 {
-    return (uint64_t)mcc_read_u32(p) | (uint64_t)mcc_read_u32(p + 4) << 32;
+    return (uint64_t)mcc_read_u32(p) | (uint64_t)mcc_read_u32(&p[4]) << 32;
 }
 
 /* CRC-32 as in zip, PNG and Ethernet, continued from `crc` (0 to start); half a byte at a time keeps the table small. */
@@ -81,28 +81,28 @@ MCC_INLINE mcc_status mcc_blob_open(const void *blob, size_t bytes, const uint8_
     if (!mcc_is_little_endian()) return MCC_ERR_BLOB_BYTE_ORDER;
     if (bytes < MCC_BLOB_HEADER_BYTES) return MCC_ERR_BLOB_SIZE;
     if (mcc_read_u32(b) != MCC_BLOB_MAGIC) return MCC_ERR_BLOB_MAGIC;
-    if (mcc_read_u32(b + 4) != (MCC_BLOB_VERSION | MCC_BLOB_HEADER_BYTES << 16)) return MCC_ERR_BLOB_VERSION;
+    if (mcc_read_u32(&b[4]) != (MCC_BLOB_VERSION | MCC_BLOB_HEADER_BYTES << 16)) return MCC_ERR_BLOB_VERSION;
 
-    total = mcc_read_u64(b + 8);
-    data_offset = mcc_read_u64(b + 32);
-    data_bytes = mcc_read_u64(b + 40);
-    table_end = MCC_BLOB_HEADER_BYTES + (uint64_t)MCC_BLOB_ENTRY_BYTES * mcc_read_u32(b + 52);
+    total = mcc_read_u64(&b[8]);
+    data_offset = mcc_read_u64(&b[32]);
+    data_bytes = mcc_read_u64(&b[40]);
+    table_end = MCC_BLOB_HEADER_BYTES + (uint64_t)MCC_BLOB_ENTRY_BYTES * mcc_read_u32(&b[52]);
     if (total != bytes || data_offset > total || data_bytes != total - data_offset || table_end > data_offset)
         return MCC_ERR_BLOB_SIZE;
 
 #ifndef MCC_NO_CRC
     /* The first checksum covers all up to the data, except itself; so no byte is left out. */
-    if (mcc_crc32(mcc_crc32(0u, b, 60u), b + MCC_BLOB_HEADER_BYTES, (size_t)data_offset - MCC_BLOB_HEADER_BYTES) !=
-        mcc_read_u32(b + 60))
+    if (mcc_crc32(mcc_crc32(0u, b, 60u), &b[MCC_BLOB_HEADER_BYTES], (size_t)data_offset - MCC_BLOB_HEADER_BYTES) !=
+        mcc_read_u32(&b[60]))
         return MCC_ERR_BLOB_CRC;
 #endif
     for (i = 0; i < MCC_BLOB_IDENTITY_BYTES; i++)
         if (b[16u + i] != identity[i]) return MCC_ERR_BLOB_IDENTITY;
-    if (!mcc_is_aligned(b + (size_t)data_offset, (size_t)mcc_read_u32(b + 48))) return MCC_ERR_BLOB_ALIGN;
+    if (!mcc_is_aligned(&b[(size_t)data_offset], (size_t)mcc_read_u32(&b[48]))) return MCC_ERR_BLOB_ALIGN;
 #ifndef MCC_NO_CRC
-    if (mcc_crc32(0u, b + (size_t)data_offset, (size_t)data_bytes) != mcc_read_u32(b + 56)) return MCC_ERR_BLOB_CRC;
+    if (mcc_crc32(0u, &b[(size_t)data_offset], (size_t)data_bytes) != mcc_read_u32(&b[56])) return MCC_ERR_BLOB_CRC;
 #endif
-    *data = b + (size_t)data_offset;
+    *data = &b[(size_t)data_offset];
     return MCC_OK;
 }
 

@@ -24,14 +24,14 @@
 MCC_INLINE uint32_t mcc_f32_bits(float x)
 {
     uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    (void)memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
 MCC_INLINE float mcc_f32_of_bits(uint32_t bits)
 {
     float x;
-    memcpy(&x, &bits, sizeof x);
+    (void)memcpy(&x, &bits, sizeof x);
     return x;
 }
 
@@ -42,7 +42,7 @@ MCC_INLINE float mcc_f64_to_f32_odd(double x)
     uint64_t bits, mantissa;
     uint32_t sign, result;
     int exponent, drop;
-    memcpy(&bits, &x, sizeof bits);
+    (void)memcpy(&bits, &x, sizeof bits);
     sign = (uint32_t)(bits >> 63) << 31;
     exponent = (int)(bits >> 52 & 0x7FFu) - 1023 + 127; /* as a float has it */
     mantissa = bits & 0xFFFFFFFFFFFFFu;
@@ -90,7 +90,7 @@ MCC_INLINE uint32_t mcc_small_to_magnitude(uint32_t code, int fraction, int bias
 
 MCC_INLINE float mcc_f16_to_f32(mcc_f16 h)
 {
-    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, code = h & 0x7FFFu;
+    const uint32_t sign = ((uint32_t)h & 0x8000u) << 16, code = (uint32_t)h & 0x7FFFu;
     if (code >= 0x7C00u) return mcc_f32_of_bits(sign | 0x7F800000u | (code & 0x3FFu) << 13);
     return mcc_f32_of_bits(sign | mcc_small_to_magnitude(code, 10, 15));
 }
@@ -123,15 +123,15 @@ MCC_INLINE mcc_bf16 mcc_f64_to_bf16(double x) { return mcc_f32_to_bf16(mcc_f64_t
 
 MCC_INLINE float mcc_f8e4m3fn_to_f32(mcc_f8e4m3fn n)
 {
-    const uint32_t sign = (uint32_t)(n & 0x80u) << 24, code = n & 0x7Fu;
+    const uint32_t sign = ((uint32_t)n & 0x80u) << 24, code = (uint32_t)n & 0x7Fu;
     return mcc_f32_of_bits(sign | (code == 0x7Fu ? 0x7FC00000u : mcc_small_to_magnitude(code, 3, 7)));
 }
 
-MCC_INLINE float mcc_f8e5m2_to_f32(mcc_f8e5m2 n) { return mcc_f16_to_f32((mcc_f16)(n << 8)); }
+MCC_INLINE float mcc_f8e5m2_to_f32(mcc_f8e5m2 n) { return mcc_f16_to_f32((mcc_f16)((uint32_t)n << 8)); }
 
 MCC_INLINE float mcc_fnuz_to_f32(uint8_t n, int fraction, int bias)
 {
-    const uint32_t sign = (uint32_t)(n & 0x80u) << 24;
+    const uint32_t sign = ((uint32_t)n & 0x80u) << 24;
     if (n == MCC_F8_NO_MINUS_ZERO) return mcc_f32_of_bits(0x7FC00000u);
     return mcc_f32_of_bits(sign | mcc_small_to_magnitude(n & 0x7Fu, fraction, bias));
 }
@@ -179,7 +179,7 @@ MCC_INLINE float mcc_f8e8m0_to_f32(mcc_f8e8m0 n)
 
 MCC_INLINE float mcc_f4e2m1_to_f32(uint8_t n)
 {
-    return mcc_f32_of_bits((uint32_t)(n & 8u) << 28 | mcc_small_to_magnitude(n & 7u, 1, 1));
+    return mcc_f32_of_bits(((uint32_t)n & 8u) << 28 | mcc_small_to_magnitude(n & 7u, 1, 1));
 }
 
 MCC_INLINE uint8_t mcc_f32_to_f4e2m1(float x)

@@ -29,7 +29,7 @@ MCC_INLINE int32_t mcc_high_product(int32_t a, int32_t b)
 /* floor(term * multiplier / 2^32), where the product has up to 95 bits; 0 <= multiplier. */
 MCC_INLINE int64_t mcc_fixed_product(int32_t term, int64_t multiplier)
 {
-    const int64_t low = (int64_t)term * (multiplier & INT64_C(0xffffffff));
+    const int64_t low = (int64_t)term * (multiplier & INT64_C(4294967295));
     return (int64_t)term * (multiplier >> 32) + mcc_shr_i64(low, 32);
 }
 

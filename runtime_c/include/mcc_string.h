@@ -16,7 +16,7 @@
 MCC_INLINE mcc_string mcc_string_of(const char *data, size_t size)
 {
     mcc_string s;
-    memset(&s, 0, sizeof s);
+    (void)memset(&s, 0, sizeof s);
     s.data = data;
     s.size = (uint32_t)size;
     return s;

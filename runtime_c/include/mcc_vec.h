@@ -75,10 +75,10 @@
     MCC_VEC_INLINE mcc_f32x##N mcc_load_part_f32x##N(const float *p, int n)                                            \
     {                                                                                                                  \
         mcc_f32x##N v = {0};                                                                                           \
-        memcpy(&v, p, (size_t)n * 4);                                                                                  \
+        (void)memcpy(&v, p, (size_t)n * 4);                                                                            \
         return v;                                                                                                      \
     }                                                                                                                  \
-    MCC_VEC_INLINE void mcc_store_part_f32x##N(float *p, int n, mcc_f32x##N v) { memcpy(p, &v, (size_t)n * 4); }       \
+    MCC_VEC_INLINE void mcc_store_part_f32x##N(float *p, int n, mcc_f32x##N v) { (void)memcpy(p, &v, (size_t)n * 4); } \
     typedef float mcc_f32x##N##_part
 
 #define MCC_VEC_FMA(N)                                                                                                 \
@@ -151,13 +151,13 @@
     MCC_VEC_INLINE float mcc_sum_f32x##N(mcc_f32x##N v)                                                                \
     {                                                                                                                  \
         mcc_f32x##HALF half[2];                                                                                        \
-        memcpy(half, &v, sizeof half);                                                                                 \
+        (void)memcpy(half, &v, sizeof half);                                                                           \
         return mcc_sum_f32x##HALF(half[0] + half[1]);                                                                  \
     }                                                                                                                  \
     MCC_VEC_INLINE float mcc_largest_f32x##N(mcc_f32x##N v)                                                            \
     {                                                                                                                  \
         mcc_f32x##HALF half[2];                                                                                        \
-        memcpy(half, &v, sizeof half);                                                                                 \
+        (void)memcpy(half, &v, sizeof half);                                                                           \
         return mcc_largest_f32x##HALF(mcc_max_f32x##HALF(half[0], half[1]));                                           \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_across

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0xF4682BD2u
+#define READY 0xFA6F1D65u
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xF4, 0x68, 0x2B, 0xD2, 0x7D, 0x25, 0xD8, 0x51, 0x25, 0xB6, 0xDB, 0x72, 0x1F, 0x52, 0xB6, 0x35
+        0xFA, 0x6F, 0x1D, 0x65, 0x4A, 0xE2, 0xE9, 0x0D, 0xC9, 0x7A, 0x61, 0x79, 0x55, 0xFD, 0x62, 0xF2
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -19,7 +19,7 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 6 + at1;
                     const mcc_index w_at = o;
-                    float a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0, a8 = 0, a9 = 0, a10 = 0, a11 = 0, a12 = 0, a13 = 0, a14 = 0, a15 = 0;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index c = 0; c < 2; ++c) {
                         for (mcc_index k0 = first0; k0 < end0; ++k0) {
                             for (mcc_index k1 = 0; k1 < 3; ++k1) {
@@ -66,7 +66,7 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     const mcc_index end1 = at1 + 2 < 6 ? 3 : 6 - at1;
                     const mcc_index x_at = at0 * 6 + at1;
                     const mcc_index w_at = o;
-                    float a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
                     for (mcc_index c = 0; c < 2; ++c) {
                         for (mcc_index k0 = first0; k0 < end0; ++k0) {
                             for (mcc_index k1 = first1; k1 < end1; ++k1) {
@@ -112,7 +112,7 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 24 + at1 * 4;
                     const mcc_index w_at = o;
-                    float a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0, a8 = 0, a9 = 0, a10 = 0, a11 = 0, a12 = 0, a13 = 0, a14 = 0, a15 = 0;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index k0 = first0; k0 < end0; ++k0) {
                         for (mcc_index k1 = 0; k1 < 3; ++k1) {
                             for (mcc_index c = 0; c < 4; ++c) {
@@ -159,7 +159,7 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     const mcc_index end1 = at1 + 2 < 6 ? 3 : 6 - at1;
                     const mcc_index x_at = at0 * 24 + at1 * 4;
                     const mcc_index w_at = o;
-                    float a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
                     for (mcc_index k0 = first0; k0 < end0; ++k0) {
                         for (mcc_index k1 = first1; k1 < end1; ++k1) {
                             for (mcc_index c = 0; c < 4; ++c) {

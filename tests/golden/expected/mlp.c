@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0xA79CDA78u
+#define READY 0x7D9967D3u
 
 mcc_status mlp_init(mlp_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xA7, 0x9C, 0xDA, 0x78, 0x4E, 0xDA, 0x33, 0xBC, 0x52, 0x28, 0x00, 0x52, 0x28, 0x45, 0xAB, 0x86
+        0x7D, 0x99, 0x67, 0xD3, 0x72, 0xEA, 0x6C, 0xB2, 0xB7, 0xFB, 0x4E, 0x4B, 0x95, 0xB8, 0xA9, 0x84
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -11,7 +11,7 @@ void mlp_gemm_2x8x16(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const f
 {
     for (mcc_index j = 0; j < 16; j += 8) {
         { const mcc_index i = 0;
-            float a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0, a8 = 0, a9 = 0, a10 = 0, a11 = 0, a12 = 0, a13 = 0, a14 = 0, a15 = 0;
+            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
             for (mcc_index k = 0; k < 8; ++k) {
                 const mcc_index a_in = i * 8 + k;
                 const mcc_index b_in = j + k * 16;
@@ -60,7 +60,7 @@ void mlp_gemm_2x16x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const f
 {
     { const mcc_index j = 0;
         { const mcc_index i = 0;
-            float a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0;
+            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f;
             for (mcc_index k = 0; k < 16; ++k) {
                 const mcc_index a_in = i * 16 + k;
                 const mcc_index b_in = j + k * 3;
