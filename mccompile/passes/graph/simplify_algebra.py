@@ -16,6 +16,7 @@ from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Mat
 from ...ops.binary import Add, Sub
 from ...ops.cast import Cast
 from ...ops.choose import Clip
+from ...ops.concat import Concat, Split
 from ...ops.expand import Expand
 from ...ops.identity import Dropout
 from ...ops.reshape import Reshape
@@ -222,6 +223,21 @@ def _quantize_first(match: Match, make: Maker) -> Value | None:
     return largest if shaped is None else make.node(shaped.op, largest, *shaped.inputs[1:])
 
 
+def _never_apart(match: Match, make: Maker) -> Value | None:
+    """A Concat that joins all parts of a Split again, in their order: takes what was split instead."""
+    op, operands = match.root.op, match.root.inputs
+    rank = match.root.output.type.rank
+    assert isinstance(op, Concat)
+    for first, value in enumerate(operands):
+        split = value.producer if value is not None else None
+        if split is None or not isinstance(split.op, Split) or (split.op.axis - op.axis) % rank:
+            continue
+        after = first + len(split.outputs)
+        if [*split.outputs] == [*operands[first:after]]:
+            return make.node(op, *operands[:first], split.inputs[0], *operands[after:])
+    return None
+
+
 def _repeated(operator: str) -> Rule:
     return Rule(f"repeated_{operator.lower()}", Made(operator, Made(operator, X, name="inner")), _inner)
 
@@ -242,6 +258,7 @@ RULES = (
     Rule("identity", Made("Identity", X), _x),
     Rule("dropout", Made("Dropout", X, rest=True), _x, _drops_nothing),
     Rule("one_operand", Made("Sum Mean Max Min Concat", X), _x, _keeps_type),
+    Rule("never_apart", Made("Concat", X, rest=True), _never_apart),
     Rule("transpose_nothing", Made("Transpose", X, name="outer"), _x, _moves_nothing),
     Rule("transpose_twice", Made("Transpose", Made("Transpose", X, name="inner"), name="outer"), _join_transposes),
     Rule("reshape_to_itself", Made(f"{_RESHAPES} Expand Tile", X, rest=True), _x, _keeps_type),
