@@ -71,7 +71,7 @@ class StridedLoops(Kernel):
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = supports_types(call)
+        reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
         extras = range(_kind(call).operands, len(call.ins))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dtypes import DType, f64
+from ..base.dtypes import DType, f64, string
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Node, Value
 from ..ops.api import Operator
@@ -20,6 +20,8 @@ from .reference import EvaluationFailed, run_node
 from .save import is_standard
 
 _ALWAYS_KEPT = frozenset({"Loop", "Scan", "If"})
+# what the evaluator knows of these is not what ONNX says: letters without accents, Python's patterns and white space
+_OF_STRINGS = frozenset({"StringNormalizer", "StringSplit", "RegexFullMatch"})
 # sums of products other than those of `_contract`: too slow to compute here without BLAS, and rarely constant
 _CONTRACTIONS = frozenset({
     "Conv", "ConvTranspose", "ConvInteger", "DeformConv", "QLinearConv", "Einsum", "LSTM", "GRU", "RNN", "Attention",
@@ -48,7 +50,7 @@ def known_constant(fact: Fact) -> Constant | None:
 def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
     """The results (None for absent ones) of a node whose operands are constants, if they are few enough bytes."""
     op = node.op
-    if not isinstance(op, Operator) or op.random or op.name in _ALWAYS_KEPT or op.name in _CONTRACTIONS:
+    if not isinstance(op, Operator) or op.random or op.name in _ALWAYS_KEPT | _OF_STRINGS or op.name in _CONTRACTIONS:
         return None
     if op.to_onnx()[1] is not None:
         return None  # the evaluator knows little of old opsets, and computes some of it wrong
@@ -56,6 +58,8 @@ def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
     if any(value is not None and constant is None for value, constant in zip(node.inputs, operands, strict=True)):
         return None
     types = [value.type for value in node.present_outputs]
+    if op.name in ("Cast", "CastLike") and any(v.type.dtype is string for v in (node.inputs[0], node.output) if v):
+        return None  # numpy writes and reads some numbers in other ways
     if not all(type.is_static for type in types):
         return None
     size = sum(type.max_bytes for type in types)

@@ -236,6 +236,7 @@ class NodeReader(NodeAdder):
             return self.constant(array, scope, name)
 
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
+        onnx_node.string_room = lambda: self.limits.strings
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
             return [Missing.BROKEN] * len(node.output)

@@ -38,6 +38,7 @@ class OnnxNode:
     constant: Callable[[np.ndarray], Value]  # makes a constant value to use as an input
     regions: tuple[Graph, ...] = ()
     add: Callable[[Operator, list[Value]], Value] | None = None  # puts another node before this one
+    string_room: Callable[[], int | None] = lambda: None  # bytes for strings that are made, if the user says so
 
     def made(self, name: str, inputs: list[Value]) -> Value:
         """The result of an operator that has to run before this one."""

@@ -38,6 +38,7 @@ class Lowering:
         self._view_of, self._names, self._lower_region = view_of, names, lower_region
         self.results: dict[int, View] = {}
         self.returned: frozenset[Value] = frozenset()  # outputs of the graph
+        self.repeats = False  # is this inside of a loop?
 
     @property
     def provenance(self) -> Provenance:

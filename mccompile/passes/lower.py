@@ -12,6 +12,7 @@ from ..base.errors import Problem, UnsupportedModel, raise_all
 from ..base.names import Names
 from ..graph.ir import Graph, Node, Refused, Value
 from ..ops.api import Lowering, Operator
+from ..ops.control_flow import If
 from ..program.ir import CONSTANT, INPUT, Buffer, Item, Program, View
 
 
@@ -27,6 +28,7 @@ class _Lower:
         self.names = Names()
         self.views: dict[Value, View] = {}
         self.problems: list[Problem] = []
+        self.repeats = False  # inside of a loop
         self.preamble: list[Item] = []  # what makes constants that cannot lie in the blob, before all else
 
     def run(self) -> Program:
@@ -59,13 +61,16 @@ class _Lower:
         def region(number: int, inner: list[Item], inputs: Sequence[View]) -> list[View]:
             graph = node.regions[number]
             self.views.update(zip(graph.inputs, inputs, strict=True))
+            outside, self.repeats = self.repeats, self.repeats or not isinstance(node.op, If)
             self.nodes(graph, inner)
+            self.repeats = outside
             if not all(self.available(value) for value in graph.outputs):
                 raise _RefusedInside("")
             return [self.view(value) for value in graph.outputs]
 
         to = Lowering(self.program, body, node, view_of, self.names, region)
         to.returned = frozenset(self.graph.outputs)
+        to.repeats = self.repeats
         try:
             if not isinstance(node.op, Operator):
                 raise Refused("it has no lowering")

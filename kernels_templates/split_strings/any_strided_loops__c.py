@@ -1,0 +1,59 @@
+"""split_strings in portable C: each string from its first byte to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.dims import static, upper
+from mccompile.base.dtypes import i64, string
+from mccompile.base.tensor import TensorType
+from mccompile.expr.dims_c import dim_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
+from mccompile.kernels.loops import index_c
+from mccompile.kinds.split_strings import SplitStrings
+
+
+class SplitStringsLoops(Kernel):
+    kind = SplitStrings
+    isa = "c"
+
+    def cases(self) -> Sequence[Case]:
+        words = np.array(["a b  c", "  x ", "", "--", "a--b---c", "ab"], object)
+
+        def case(name: str, kind: SplitStrings) -> Case:
+            outs = (TensorType(string, (6, 4)), TensorType(i64, (6,)), TensorType(i64, (1,)))
+            return Case(name, kind, (TensorType(string, (6,)),), outs, values={0: words})
+
+        return [
+            case("words", SplitStrings()),
+            case("two_words", SplitStrings(splits=1)),
+            case("delimiter", SplitStrings("--")),
+            case("delimiter_once", SplitStrings("-", 1)),
+            case("whole", SplitStrings("-", 0)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        return Needs(symbols=True) if isinstance(call.outs[0].shape[1], int) else No("its room is known at run time")
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(upper(call.outs[0].type.count) * 1e-7, code=300)
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, (y, counts, _), x = call.kind, call.outs, call.ins[0]
+        assert isinstance(kind, SplitStrings) and counts.is_dense
+        text = kind.delimiter.encode()
+        return {
+            "count": dim_c(x.shape[0]),
+            "x": index_c(x.strides, ["i"]),
+            "y": index_c(y.strides, ["i", "pieces"]),
+            "room": static(y.shape[1]),
+            "splits": kind.splits,
+            "delimiter": '"' + "".join(f"\\{byte:03o}" for byte in text) + '"' if text else "",
+            "delimiter_bytes": len(text),
+        }
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_text.h"})

@@ -1,0 +1,28 @@
+"""match_strings: does a finite automaton accept the whole of each string?
+
+Operands: x; the column of every byte (u8 [256]); the state that follows each state by column (u16 [states, columns]);
+whether a state accepts (bool [states]). State 1 is the first one, state 0 has no way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base.dtypes import bool_, string, u8, u16
+from ..base.tensor import TensorType
+from .api import Kind
+
+
+@dataclass(frozen=True)
+class MatchStrings(Kind):
+    name: ClassVar[str] = "match_strings"
+    roles: ClassVar[tuple[str, ...]] = ("x", "classes", "next", "accepts")
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) != 4 or ins[0].dtype is not string or tuple(outs) != (TensorType(bool_, ins[0].shape),):
+            return "it takes strings and an automaton, and gives bools"
+        if ins[1] != TensorType(u8, (256,)) or ins[2].dtype is not u16 or ins[2].rank != 2:
+            return f"the automaton is {ins[1]}, {ins[2]}"
+        return "" if ins[3] == TensorType(bool_, ins[2].shape[:1]) else f"accepting states are {ins[3]}"

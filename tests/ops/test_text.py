@@ -1,0 +1,149 @@
+"""Operators that make text or take it apart: StringConcat, StringSplit, StringNormalizer, RegexFullMatch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper, parser
+from onnx.reference import ReferenceEvaluator
+
+from mccompile import backend
+from mccompile.base.errors import CheckFailed, MccError, UnsupportedModel
+
+STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+HEAD = '<ir_version: 10, opset_import: ["": 21]> '
+
+
+def texts(*items: Any) -> np.ndarray:
+    return np.array(items, object)
+
+
+def agrees(op: str, *arrays: np.ndarray, outs: int = 1, bounds: Any = None, **attributes: Any) -> None:
+    """With onnxruntime, or ONNX's reference where onnxruntime has no piece for an empty string."""
+    names = [f"x{i}" for i in range(len(arrays))]
+    inputs = [helper.make_tensor_value_info(n, 8, a.shape) for n, a in zip(names, arrays, strict=True)]
+    types = {"RegexFullMatch": [9], "StringSplit": [8, 7]}.get(op, [8])
+    outputs = [helper.make_tensor_value_info(f"y{i}", types[i], None) for i in range(outs)]
+    node = helper.make_node(op, names, [f"y{i}" for i in range(outs)], **attributes)
+    graph = helper.make_graph([node], "text", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feed = dict(zip(names, arrays, strict=True))
+    if op == "StringSplit":
+        wants = ReferenceEvaluator(model).run(None, feed)
+    else:
+        wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    for got, want in zip(backend.prepare(model, flags=STRICT, bounds=bounds or {}).run(feed), wants, strict=True):
+        assert got.tolist() == want.tolist()
+        assert got.dtype == want.dtype
+
+
+def test_joined_strings_broadcast() -> None:
+    agrees("StringConcat", texts(["ab"], [""], ["ü"]), texts("c", "", "dé", "-"))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"maxsplit": 1}, {"delimiter": "--"}, {"delimiter": "-", "maxsplit": 2}])
+def test_pieces_of_strings(attributes: dict[str, Any]) -> None:
+    x = texts(["a-b--c", "", "one two"], ["--", " x  y z", "é--ü"])
+    agrees("StringSplit", x, outs=2, bounds={"y0": (9,)}, **attributes)
+
+
+def test_too_many_pieces_end_the_run() -> None:
+    model = parser.parse_model(HEAD + "g (string[2] x) => (string[2,n] y, int64[2] c) { y, c = StringSplit (x) }")
+    with pytest.raises(UnsupportedModel, match="--bound y=100"):
+        backend.prepare(model)
+    rep = backend.prepare(model, flags=STRICT, bounds={"y": (2,)})
+    y, c = rep.run([texts("a b", "c")])
+    assert (y.tolist(), c.tolist()) == ([["a", "b"], ["c", ""]], [2, 1])
+    with pytest.raises(CheckFailed, match="size is outside"):
+        rep.run([texts("a b c", "d")])
+
+
+@pytest.mark.parametrize("action", ["LOWER", "UPPER", "NONE"])
+@pytest.mark.parametrize("sensitive", [0, 1])
+def test_stopwords_and_case(action: str, sensitive: int) -> None:
+    x = texts("Monday", "tuesday", "MONDAY", "Straße", "ÄRGER", "Зима", "ΑΒΓ", "ÿ")
+    words = {"stopwords": ["monday", "ärger"], "is_case_sensitive": sensitive, "case_change_action": action}
+    model = parser.parse_model(HEAD + "g (string[8] x) => (string[n] y) { y = StringNormalizer (x) }")
+    model.graph.node[0].attribute.extend(helper.make_attribute(name, value) for name, value in words.items())
+    kept = [t for t in x if (t if sensitive else t.lower()) not in words["stopwords"]]
+    upper = str.maketrans({c: c.upper() for text in x for c in text if c != "ß"})  # that would become two letters
+    change = {"LOWER": str.lower, "UPPER": lambda text: text.translate(upper), "NONE": str}[action]
+    (y,) = backend.prepare(model, flags=STRICT).run([x])
+    assert y.tolist() == [change(text) for text in kept]
+
+
+def test_nothing_left_is_one_empty_string() -> None:
+    agrees("StringNormalizer", texts(["a", "a", "b"]), stopwords=["a", "b"], is_case_sensitive=1)
+
+
+PATTERNS = [
+    (r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)", ["a.b@gmail.com", " x@yahoo.com!", "x@gmail.org"]),
+    (r"[^a-cé-ü]+", ["xyz", "xbz", "é", "漢字", ""]),
+    (r"(?i)grüß(e|t)?", ["GRÜßE", "grüß", "grus"]),
+    (r"\d{3}-\d{2,4}|\x{4e2d}+", ["555-12", "555-12345", "中中", "5-1"]),
+    (r"www\.[\w.-]+\.\bcom\b", ["www.a.com", "www.a.b.com", "www.a.xcom"]),
+    (r".*", ["line", "two\nlines"]),
+    (r"(?s:.)*\Q.*\E$", ["a\n.*", ".*x"]),
+    (r"[[:alpha:]_]\w*", ["_a1", "1a", ""]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "cases"), PATTERNS, ids=[str(i) for i in range(len(PATTERNS))])
+def test_patterns_match_as_in_re2(pattern: str, cases: list[str]) -> None:
+    agrees("RegexFullMatch", texts(*cases), pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(a|b)*a(a|b){13}", "more than 4096 states"),
+        ("(?=a)b", "looks around or back"),
+        ("(?m)^a$", "line by line"),
+        (r"\pL", "Unicode classes"),
+        ("(a", "has no \\)"),
+        ("a**", "one repetition follows another"),
+        ("(" * 60 + ")" * 60, "50 groups"),
+    ],
+)
+def test_other_patterns_are_refused(pattern: str, why: str) -> None:
+    model = parser.parse_model(HEAD + "g (string[2] x) => (bool[2] y) { y = RegexFullMatch (x) }")
+    model.graph.node[0].attribute.append(helper.make_attribute("pattern", pattern))
+    with pytest.raises(MccError, match=why):
+        backend.prepare(model)
+
+
+def test_strings_that_do_not_fit_end_the_run() -> None:
+    model = parser.parse_model(HEAD + "g (string[2] x) => (string[2] y) { y = StringConcat (x, x) }")
+    rep = backend.prepare(model, flags=STRICT, bounds={"strings": (10,)})
+    assert rep.run([texts("abc", "de")])[0].tolist() == ["abcabc", "dede"]
+    with pytest.raises(CheckFailed, match="need more room"):
+        rep.run([texts("abc", "def")])
+    assert rep.run([texts("", "x")])[0].tolist() == ["", "xx"]
+
+
+def test_strings_live_to_the_end_of_the_run() -> None:
+    """Nothing is laid over their bytes, though what points to them moves several times."""
+    model = parser.parse_model(
+        HEAD + "g (string[3] x, float[2000] f) => (string[3] y, float[2000] h, string[3] z) {"
+        " one = StringConcat (x, x) i = Constant <value_ints = [2, 0, 1]> () moved = Gather (one, i)"
+        " g1 = Exp (f) g2 = Sin (g1) g3 = Add (g1, g2) h = Mul (g3, g1)"
+        " y = Gather (moved, i) z = StringConcat (y, x) }"
+    )
+    x = texts("ab", "", "cde")
+    y, _, z = backend.prepare(model, flags=STRICT, bounds={"strings": (64,)}).run([x, np.zeros(2000, np.float32)])
+    twice = [t + t for t in x]
+    assert y.tolist() == [twice[1], twice[2], twice[0]]
+    assert z.tolist() == [a + b for a, b in zip(y, x, strict=True)]
+
+
+def test_strings_made_in_a_loop_are_refused() -> None:
+    model = parser.parse_model(
+        HEAD + "g (int64 n, string[1] x) => (string[1] y) { true = Constant <value = bool {1}> ()"
+        " y = Loop (n, true, x) <body = l (int64 i, bool go, string[1] s) => (bool on, string[1] t) {"
+        " on = Identity (go) t = StringConcat (s, s) }> }"
+    )
+    with pytest.raises(UnsupportedModel, match="made in a loop"):
+        backend.prepare(model)
