@@ -18,7 +18,7 @@ from ..base.dtypes import DTYPES, DType
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Refused, Unsupported
 
-STANDARD_DOMAINS = ("", "ai.onnx.ml")
+STANDARD_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 
 _Option = defs.OpSchema.FormalParameterOption
 _BY_TYPE_NAME = {f"tensor({TensorProto.DataType.Name(d.onnx).lower()})": d for d in DTYPES.values()}
