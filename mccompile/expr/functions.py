@@ -91,6 +91,28 @@ def _fixed_round(total: Any, shift: Any) -> Any:
     return np.where(half, whole - (whole & 1), whole)
 
 
+def _powers_of_two() -> list[tuple[str, int, str, str | None, str | None, Callable[..., Any]]]:
+    """What Cast to f8e8m0 rounds a float to, by its round_mode; see mcc_narrow.h."""
+
+    def rounded(mode: int, saturate: int) -> Callable[..., Any]:
+        def power(x: Any) -> Any:
+            bits = np.asarray(x, np.float32).view(np.uint32)
+            exponent, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
+            near = (fraction & 0x400000 != 0) & ((fraction & 0x3FFFFF != 0) | (exponent > 0))
+            up = (np.zeros_like(near), fraction != 0, near)[mode] & ~((exponent == 0xFE) & bool(saturate))
+            code = np.where(up, exponent + 1, exponent).astype(np.uint32)
+            found = np.where(code == 0, np.uint32(0x400000), code << 23)
+            return np.where(exponent == 0xFF, np.uint32(0x7FC00000), found).astype(np.uint32).view(np.float32)
+
+        return power
+
+    return [
+        (f"power_{name}", 1, "same", f"mcc_power_of_two({{0}}, {mode}, {saturate})", None, rounded(mode, saturate))
+        for mode, direction in enumerate(("down", "up", "nearest"))
+        for saturate, name in ((1, direction), (0, f"{direction}_wrap"))
+    ]
+
+
 def _table() -> dict[str, Function]:
     def libm(name: str) -> str:
         return name + "{f}({0})"
@@ -149,6 +171,7 @@ def _table() -> dict[str, Function]:
         ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
         ("high_product", 2, "high", None, "mcc_high_product({0}, {1})", _high_product),
+        *_powers_of_two(),
         ("fixed_product", 2, "product", None, "mcc_fixed_product({0}, {1})", _fixed_product),  # see mcc_quant.h
         ("fixed_round", 2, "round", None, "mcc_fixed_round({0}, {1})", _fixed_round),
         ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),

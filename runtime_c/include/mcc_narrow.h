@@ -2,7 +2,7 @@
  *
  *     mcc_N_to_f32(n)                    exact
  *     mcc_f32_to_N(x)  mcc_f64_to_N(x)   to the nearest, halves to even, rounded once
- *         for N among  f16 bf16 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f4e2m1;  f8e8m0 is only read
+ *         for N among  f16 bf16 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f4e2m1 f8e8m0
  *     mcc_f32_to_N_sat(x)  mcc_f64_to_N_sat(x)   for the f8: what is too large gives the largest number (Cast with
  *                                                saturate = 1), not infinity or NaN (saturate = 0). f4 always saturates.
  *     mcc_load_i4(p, i)  mcc_store_i4(p, i, value)   element i of a packed array, also u4 i2 u2; a store keeps the
@@ -173,6 +173,21 @@ MCC_INLINE float mcc_f8e8m0_to_f32(mcc_f8e8m0 n)
 {
     if (n == 0xFFu) return mcc_f32_of_bits(0x7FC00000u);
     return mcc_f32_of_bits(n == 0u ? 0x00400000u : (uint32_t)n << 23);
+}
+
+/* Of a power of two; the sign goes, and what is no number or too large is NaN. */
+MCC_INLINE mcc_f8e8m0 mcc_f32_to_f8e8m0(float x) { return (mcc_f8e8m0)(mcc_f32_bits(x) >> 23 & 0xFFu); }
+
+/* The power of two that stands for the magnitude of x: the next one below, above (mode 1) or near it (mode 2), as Cast
+ * defines them. Saturating, there is always one above a number; infinity and NaN are neither. */
+MCC_INLINE float mcc_power_of_two(float x, int mode, int saturate)
+{
+    const uint32_t bits = mcc_f32_bits(x), exponent = bits >> 23 & 0xFFu, fraction = bits & 0x007FFFFFu;
+    int up = (mode == 1 && fraction != 0u);
+    if (mode == 2) up = (fraction & 0x00400000u) != 0u && ((fraction & 0x003FFFFFu) != 0u || exponent > 0u);
+    if (exponent == 0xFFu) return mcc_f32_of_bits(0x7FC00000u);
+    if (saturate && exponent == 0xFEu) up = 0;
+    return exponent + (uint32_t)up == 0u ? mcc_f32_of_bits(0x00400000u) : mcc_f32_of_bits((exponent + (uint32_t)up) << 23);
 }
 
 /* 4 bits: 0 0.5 1 1.5 2 3 4 6 and their negatives; NaN becomes a zero of the other sign, as in onnx (ml_dtypes) */

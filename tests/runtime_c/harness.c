@@ -61,6 +61,7 @@ NARROW(f16, uint16_t)
 NARROW(bf16, uint16_t)
 NARROW(f4e2m1, uint8_t)
 UNARY(f8e8m0_to_f32, uint8_t, float)
+UNARY(f32_to_f8e8m0, float, uint8_t)
 
 #define FLOAT8(N) NARROW(N, uint8_t) UNARY(f32_to_##N##_sat, float, uint8_t) UNARY(f64_to_##N##_sat, double, uint8_t)
 FLOAT8(f8e4m3fn)

@@ -70,6 +70,7 @@ def test_powers_of_two(runtime: Any) -> None:
     codes = np.arange(256).astype(np.uint8)
     expected = codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
     np.testing.assert_array_equal(runtime("f8e8m0_to_f32", codes, dtype=np.float32), expected)
+    np.testing.assert_array_equal(runtime("f32_to_f8e8m0", expected, dtype=np.uint8), codes)
 
 
 @pytest.mark.parametrize("name", TYPES)
