@@ -105,6 +105,14 @@ def _bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     return dict(_bound(part) for text in texts for part in text.split(","))
 
 
+def _states(texts: tuple[str, ...]) -> dict[str, str]:
+    pairs = [part.partition("=") for text in texts for part in text.split(",")]
+    for output, _, before in pairs:
+        if not output or not before:
+            raise click.BadParameter(f"{output}={before} is not OUTPUT=INPUT")
+    return {output: before for output, _, before in pairs}
+
+
 def _budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
     unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
@@ -187,6 +195,12 @@ _MODEL_OPTIONS = [
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
     ),
+    click.option(
+        "--state",
+        multiple=True,
+        metavar="OUTPUT=INPUT,...",
+        help="Keep an output inside the model: the next run has it as that input.",
+    ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
         "--kernels",
@@ -225,6 +239,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             single_file=values.pop("single_file"),
             blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),
+            state=_states(values.pop("state")),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),
             print_after=frozenset(values.pop("print_after")),

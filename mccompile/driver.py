@@ -31,6 +31,7 @@ from .passes.graph.turn_io import turn_io
 from .passes.lower import lower
 from .passes.moves_left import moves_left
 from .passes.plan_memory import plan_memory
+from .passes.state import declare_states
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from .program import text as program_text
 from .program.ir import Program
@@ -60,6 +61,7 @@ class Options:
     single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
+    state: Mapping[str, str] = field(default_factory=dict)  # outputs that become inputs of the next run
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     print_after: frozenset[str] = frozenset()
@@ -120,6 +122,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     context = manager.context
     interface = graph.interface
     _observe(graph, options.observe)
+    declare_states(graph, options.state)
     if options.io_layout == "nhwc":
         turn_io(graph)
     graph_passes, program_passes = chosen(options.optimize, options.without)
@@ -221,6 +224,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
     if not start.startswith((b'graph "', b'program "')):
         graph = load(file, options.dims, options.shapes, options.bounds)
         _observe(graph, options.observe)
+        declare_states(graph, options.state)
         GRAPH.verify(graph, "load")
         return graph
     text = file.read_text(encoding="utf-8")

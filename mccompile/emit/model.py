@@ -23,6 +23,7 @@ from ..plan.ir import (
     Plan,
     Repeat,
     RowRegion,
+    State,
     Step,
     Swap,
     Tensor,
@@ -83,11 +84,15 @@ def _context(
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
         "body": _body(plan),
+        "states": _state(plan.prefix, plan.states),
+        "state_bytes": sum(max_bytes(state.tensor.type) for state in plan.states),
+        "state_moves": any(not state.tensor.type.is_static for state in plan.states),
         "string_inputs": any(t.type.dtype is string for t in plan.inputs),
         "has_strings": any(t.type.dtype is string for t in (*plan.inputs, *plan.outputs)),
         "given": [_size(symbol) for symbol in plan.given],
         "measured": [_size(symbol) for symbol in plan.measured],
         "sizes": [_size(symbol) for symbol in (*plan.given, *plan.measured)],
+        "same_sizes": " && ".join(f"m->{symbol.name} == {symbol.name}" for symbol in plan.given),
         "resize_parameters": "".join(f", mcc_index {symbol.name}" for symbol in plan.given),
         "shaped": [
             {**_tensor(plan.prefix, t, True), "way": way}
@@ -106,13 +111,37 @@ def _size(symbol: Symbol) -> dict[str, object]:
 
 def _body(plan: Plan) -> str:
     """The steps. Sizes that are known only at run time are variables where they are needed."""
-    text = "\n".join(_items(plan.items, "    "))
+    text = "\n".join([*_items(plan.items, "    "), *_states(plan.states)])
     for symbol in plan.measured:
         used = len(re.findall(rf"\b(?<!->){symbol.name}\b", text)) > 1
         variable = f"const mcc_index {symbol.name} = m->{symbol.name};"
         text = text.replace(f"@{symbol.name}@", variable if used else "", 1)
     given = [s.name for s in plan.given if re.search(rf"\b{s.name}\b", text)]
     return "\n".join([*(f"    const mcc_index {name} = m->{name};" for name in given), text])
+
+
+def _states(states: tuple[State, ...]) -> list[str]:
+    """Brings what the next run is to find to its place, where it has not been made there."""
+    lines = []
+    for state in states:
+        if state.made == state.tensor.address:
+            continue
+        type = state.tensor.type
+        size = dim_c(type.count * type.dtype.bits // 8) if not type.is_static else str(max_bytes(type))
+        size = size if type.is_static else f"(size_t)({size})"
+        places = (_pointer(state.tensor.address, "uint8_t", False), _pointer(state.made, "uint8_t", True))
+        lines.append(f'    /* state "{comment(state.tensor.name)}" for the next run */')
+        lines.append(f"    memcpy({', '.join(places)}, {size});")
+    return [*lines, ""] if lines else []
+
+
+def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
+    """The same for templates, with the place of each in what is saved."""
+    found, start = [], 0
+    for state in states:
+        found.append({**_tensor(prefix, state.tensor, True), "start": start})
+        start += max_bytes(state.tensor.type)
+    return found
 
 
 def preserved(plan: Plan, tensor: Tensor) -> bool:

@@ -36,6 +36,7 @@ def report(
         "inputs": [_tensor(t) for t in plan.inputs],
         "outputs": [_tensor(t) for t in plan.outputs],
         **({"interface": interface.to_json()} if interface else {}),
+        "states": [_tensor(state.tensor) for state in plan.states],
         "sizes": [
             {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
             for s in (*plan.given, *plan.measured)

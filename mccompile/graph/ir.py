@@ -258,6 +258,7 @@ class Graph:
         self._nodes: dict[Node, None] = {}
         self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
+        self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 
     @property

@@ -47,6 +47,7 @@ def _lines(graph: Graph, head: str, known: set[Value]) -> list[str]:
         found = {s for v in graph.values() for dim in v.type.shape for s in dims.symbols(dim)}
         lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
     lines += [f"  fact {json.dumps(fact)}" for fact in graph.facts_used]
+    lines += [f"  state {name_text(before)} = {name_text(after)}" for before, after in graph.states.items()]
     lines += [f"  input {name_text(v.name)}: {v.type}" for v in graph.inputs]
     known = known | set(graph.inputs)
     for value in graph.constants():
@@ -103,6 +104,10 @@ class _GraphReader:
                 reader.symbols[symbol] = dims.symbol(symbol, low, reader.integer())
             elif reader.take("fact"):
                 graph.facts_used[reader.string()] = None
+            elif reader.take("state"):
+                before = self._name()
+                reader.expect("=")
+                graph.states[before] = self._name()
             elif reader.take("input"):
                 value = self._declared()
                 graph.inputs.append(value)

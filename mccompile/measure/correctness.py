@@ -8,7 +8,7 @@ and where that makes the difference go away (they cannot be fused then), one at 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.constant import Constant
+from ..base.dims import upper
 from ..base.errors import CheckFailed, MccError, Problem, raise_all
 from ..check.compare import ATOL, RTOL, Comparison, compare
 from ..check.inputs import DataSet, random_sets, stored_sets
@@ -99,7 +100,9 @@ def check(
     """Compares a model with stored outputs where `data` has them, else with the reference."""
     graph = load(path, options.dims, options.shapes, options.bounds)
     sets = input_sets(graph, data, seed, runs)
-    names = [value.name for value in graph.outputs]
+    if options.state:
+        sets = list(steps(graph, sets, options.state, Oracle(path), not options.resolved_target().run))
+    names = [value.name for value in graph.outputs if value.name not in options.state]
     orders = turned(graph) if options.io_layout == "nhwc" else {}
     package = compile_graph(graph, options, options.name or path.stem)
     model = build(package, options.resolved_target(), cc)
@@ -107,11 +110,17 @@ def check(
     done: list[Run] = []
     for data_set in sets:
         if data_set.outputs is not None:
-            wanted, reference = dict(zip(names, data_set.outputs, strict=False)), "stored outputs"
+            made = [value.name for value in graph.outputs]
+            wanted, reference = dict(zip(made, data_set.outputs, strict=False)), "stored outputs"
         else:
             oracle = oracle or Oracle(path)
             wanted, reference = oracle.run(data_set.inputs), oracle.name
-        got = _turned(run_twice(model, _turned(data_set.inputs, orders)), orders, back=True)
+        inputs = _turned({n: a for n, a in data_set.inputs.items() if n not in options.state.values()}, orders)
+        if options.state and isinstance(model, Model):
+            results = model.run(inputs, poison=None if done else POISON)
+        else:
+            results = run_twice(model, inputs)
+        got = _turned(results, orders, back=True)
         compared = tuple(tolerance.compare(name, got[name], wanted[name]) for name in names if name in wanted)
         done.append(Run(data_set.name, reference, compared))
     wrong = next((data_set for run, data_set in zip(done, sets, strict=True) if not run.ok), None)
@@ -120,6 +129,20 @@ def check(
         with suppress(MccError):  # the difference is reported also where its origin cannot be found
             first = first_difference(path, options, wrong, tolerance, cc)
     return Verdict(package, tuple(done), first)
+
+
+def steps(
+    graph: Graph, sets: Sequence[DataSet], states: Mapping[str, str], oracle: Oracle, lasting: bool
+) -> Iterator[DataSet]:
+    """Inputs one after the other, with the state that the reference has got to; without `lasting` none lasts."""
+    types = {value.name: value.type for value in graph.inputs if value.name in states.values()}
+    start = {n: np.zeros([upper(dim) for dim in t.shape], t.dtype.numpy) for n, t in types.items()}
+    now = start
+    for data_set in sets:
+        inputs = data_set.inputs | now
+        yield DataSet(data_set.name, inputs)
+        made = oracle.run(inputs)
+        now = {before: made[after] for after, before in states.items()} if lasting else start
 
 
 def _turned(
@@ -175,7 +198,7 @@ def first_difference(
     wanted = Oracle(path, names).run(data_set.inputs)
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx"))
+        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx", state={}))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
 

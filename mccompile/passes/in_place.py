@@ -55,9 +55,8 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
             note(view, times[id(item)])
     for _, view in program.outputs:
         note(view, end)
-    if keep_inputs:
-        for _, buffer in program.inputs:
-            note(buffer.whole(), end)
+    for buffer in program.lasting_inputs(keep_inputs):
+        note(buffer.whole(), end)
 
     spans = loop_spans(program)
     _hold(spans, accesses)

@@ -54,9 +54,8 @@ def lives_of(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
             touch(scratch, time)
     for buffer in [view.buffer for _, view in program.outputs] + [b for b in spans if b.role == LASTING]:
         touch(buffer, time + 1)
-    if keep_inputs:
-        for _, buffer in program.inputs:
-            touch(buffer, time + 1)
+    for buffer in program.lasting_inputs(keep_inputs):
+        touch(buffer, time + 1)
     _hold(program, spans)
     for buffer in [buffer for buffer in spans if buffer.overlap and buffer.overlap.part]:
         base = buffer

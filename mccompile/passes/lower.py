@@ -24,7 +24,7 @@ def lower(graph: Graph) -> Program:
 class _Lower:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.program = Program(graph.name, facts_used=dict(graph.facts_used))
+        self.program = Program(graph.name, facts_used=dict(graph.facts_used), states=dict(graph.states))
         self.names = Names()
         self.views: dict[Value, View] = {}
         self.problems: list[Problem] = []
@@ -102,9 +102,10 @@ class _Lower:
         return self.views[value]
 
     def output(self, value: Value) -> View:
-        """Outputs are dense: the API hands out a pointer to them."""
+        """Outputs are dense: the API hands out a pointer to them. What is kept for the next run does not lie where
+        something else is kept, so that all can be brought to their places one after the other."""
         view = self.view(value)
-        if view.is_dense:
+        if view.is_dense and not (value.name in self.graph.states.values() and view.buffer.role == INPUT):
             return view
         copy = Node(
             _COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ()

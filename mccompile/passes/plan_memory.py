@@ -33,6 +33,7 @@ from ..plan.ir import (
     Repeat,
     RowRegion,
     Stage,
+    State,
     Step,
     Swap,
     Tensor,
@@ -81,8 +82,17 @@ def plan_memory(
     planner_.read |= {view.buffer for _, view in program.outputs}
     items = tuple(planner_.item(item) for item in program.body)
     symbols = Names()
-    inputs = tuple(planner_.tensor(name, buffer.whole(), symbols) for name, buffer in program.inputs)
-    outputs = tuple(planner_.tensor(name, view, symbols) for name, view in program.outputs)
+    buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
+    inputs = tuple(
+        planner_.tensor(name, buffer.whole(), symbols) for name, buffer in program.inputs if name not in states
+    )
+    outputs = tuple(
+        planner_.tensor(name, view, symbols) for name, view in program.outputs if name not in states.values()
+    )
+    kept = tuple(
+        State(planner_.tensor(before, buffers[before].whole(), symbols), planner_.address(views[after]))
+        for before, after in states.items()
+    )
     plan = Plan(
         name=program.name,
         prefix=prefix,
@@ -103,6 +113,7 @@ def plan_memory(
         at_peak=most.names,
         facts_used=tuple(program.facts_used),
         given=tuple(sorted({s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)})),
+        states=kept,
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
     )

@@ -152,6 +152,14 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class State:
+    """What a run leaves for the next one: it lies at `tensor`, to where it is brought at the end from `made`."""
+
+    tensor: Tensor
+    made: Address
+
+
+@dataclass(frozen=True)
 class Entry:
     """One constant of the blob, as the kernel wants it."""
 
@@ -192,6 +200,7 @@ class Plan:
     facts_used: tuple[str, ...]
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
+    states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
 
     def steps(self) -> Iterator[Step]:

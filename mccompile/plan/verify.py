@@ -26,7 +26,7 @@ def verify(plan: Plan) -> None:
             size = sizes.get(argument.address.base)
             if size is not None and not 0 <= argument.low <= argument.high <= size:
                 problems.append(f"{step.op} {step.provenance}: {argument.role} leaves {argument.address.base}")
-    for tensor in (*plan.inputs, *plan.outputs):
+    for tensor in (*plan.inputs, *plan.outputs, *(state.tensor for state in plan.states)):
         limit = plan.arena_bytes if tensor.address.base == ARENA else plan.data_bytes
         if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:
             problems.append(f"{tensor.name} leaves its memory")

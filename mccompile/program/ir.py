@@ -295,6 +295,11 @@ class Program:
     outputs: list[tuple[str, View]] = field(default_factory=list)
     body: list[Item] = field(default_factory=list)
     facts_used: dict[str, None] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output
+
+    def lasting_inputs(self, all_of_them: bool) -> list[Buffer]:
+        """Inputs whose memory nothing else may be laid over: those that a run hands to the next one, or all."""
+        return [buffer for name, buffer in self.inputs if all_of_them or name in self.states]
 
     def buffers(self) -> list[Buffer]:
         """Every buffer, in order of first appearance."""

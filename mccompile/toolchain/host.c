@@ -7,6 +7,7 @@
  *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
  *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
+ *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  */
 #include "mcc_host_model.h"
 
@@ -27,6 +28,7 @@ void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
 void mcc_host_output_shape(const void *model, int index, size_t *shape);
+int mcc_host_state(void *model, void *to, const void *from);
 const char *mcc_host_status_text(int status);
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
@@ -81,6 +83,16 @@ void mcc_host_output_shape(const void *model, int index, size_t *shape)
     (void)m;
     (void)index;
     (void)shape;
+}
+
+/* Saves the state, or where `to` is null loads it. */
+int mcc_host_state(void *model, void *to, const void *from)
+{
+    mcc_host_model *const m = (mcc_host_model *)model;
+    (void)m;
+    (void)to;
+    (void)from;
+    return (int)MCC_HOST_STATE(m, to, from);
 }
 
 const char *mcc_host_status_text(int status) { return mcc_status_text((mcc_status)status); }

@@ -41,6 +41,7 @@ void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
 void mcc_host_output_shape(const void *model, int index, size_t *shape);
+int mcc_host_state(void *model, void *to, const void *from);
 const char *mcc_host_status_text(int status);
 """
 
@@ -78,6 +79,7 @@ class Report:
     outputs: tuple[Tensor, ...]
     given: tuple[str, ...] = ()  # sizes that a run is told
     interface: Interface | None = None  # where inputs or outputs are not only tensors
+    state_bytes: int = 0  # of what a run leaves for the next one
 
 
 class Model:
@@ -124,6 +126,22 @@ class Model:
         values = self._library.ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given])
         status = self._library.functions.mcc_host_resize(self._pointer(self._struct), values)
         self._check_status("resize", status)
+
+    def reset(self, poison: int) -> None:
+        """Initialises the model anew, over an arena that is filled with a byte."""
+        self._init(poison)
+
+    def save_state(self) -> bytes:
+        """What the last run left for the next one."""
+        place = self._library.ffi.new("uint8_t[]", max(self.report.state_bytes, 1))
+        status = self._library.functions.mcc_host_state(self._pointer(self._struct), place, self._library.ffi.NULL)
+        self._check_status("save_state", status)
+        return bytes(self._library.ffi.buffer(place))[: self.report.state_bytes]
+
+    def load_state(self, state: bytes) -> None:
+        place, null = self._library.ffi.from_buffer(state), self._library.ffi.NULL
+        status = self._library.functions.mcc_host_state(self._pointer(self._struct), null, place)
+        self._check_status("load_state", status)
 
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. With `poison` (a byte) the arena is first filled with it and the model initialised anew."""
@@ -350,6 +368,7 @@ def read_report(folder: Path) -> Report:
             arena_align=int(content["arena_align"]),
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
+            state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
             given=tuple(str(size["name"]) for size in content.get("sizes", []) if size["given"]),
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
         )
@@ -382,6 +401,8 @@ def _host_model_header(report: Report) -> str:
     shapes = " ".join(f"MCC_HOST_EACH({n}, {symbol})" for n, symbol in shaped)
     sizes = ", ".join(f"(mcc_index)(n)[{n}]" for n in range(len(report.given)))
     resize = f"{report.prefix}_resize(m, {sizes})" if sizes else "MCC_OK"
+    name = report.prefix
+    state = f"((to) ? {name}_save_state(m, to) : {name}_load_state(m, from))" if report.state_bytes else "MCC_OK"
     return (
         f'#include "{report.prefix}.h"\n'
         f"#define MCC_HOST_PREFIX {report.prefix}\n"
@@ -389,6 +410,7 @@ def _host_model_header(report: Report) -> str:
         f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
         f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
+        f"#define MCC_HOST_STATE(m, to, from) {state}\n"
     )
 
 

@@ -22,7 +22,8 @@ def turned(graph: Graph) -> Mapping[str, Order]:
     found = {value.name: value for value in graph.inputs if _is_picture(value)}
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
     found |= {value.name: value for value in made if _is_picture(value)}
-    return {name: last_order(value.type.rank) for name, value in found.items()}
+    inside = {*graph.states, *graph.states.values()}  # nobody hands these over
+    return {name: last_order(value.type.rank) for name, value in found.items() if name not in inside}
 
 
 def turn_io(graph: Graph) -> None:

@@ -4,6 +4,7 @@
 call that makes it.
 - A result is written over an operand that dies there, where the kernel's alias pattern allows it.
 - A result is laid between what is still needed of an operand, where a part of that is dead.
+- What a run keeps for the next one is written to where it is kept, if the old state is not read any more.
 - Inputs of the model may be overwritten once they are dead, unless they are to be kept.
 
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
@@ -24,6 +25,7 @@ from ..holes import fill, holes
 from ..in_place import write_in_place
 from ..join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
 from ..lives import blocks_of, lives_of
+from ..state import bind_states
 from .order_calls import order_calls
 
 EFFORT = 60_000  # items looked at in all trials together
@@ -39,8 +41,11 @@ class Choice:
 
 def bind_storage(program: Program, context: Context) -> None:
     if has_run_time_sizes(program):
-        return  # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
+        # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
+        bind_states(program, context.registry, context.target)
+        return
     _bind(program, context, best_choice(program, context))
+    bind_states(program, context.registry, context.target)
 
 
 def best_choice(program: Program, context: Context) -> Choice:

@@ -140,7 +140,7 @@ class _Outside:
                 for buffer in [*(view.buffer for view in (*reads(inner), *writes(inner))), *scratches(inner)]:
                     if buffer.role != CONSTANT:
                         self.spans.setdefault(buffer, [time, time])[1] = time
-        kept = [buffer for _, buffer in program.inputs] if context.keep_inputs else []
+        kept = program.lasting_inputs(context.keep_inputs)
         for buffer in [*(view.buffer for _, view in program.outputs), *kept]:
             self.spans[buffer][1] = len(program.body)
 

@@ -55,6 +55,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
         if buffer.overlap:
             parts.setdefault(buffer.overlap.base, []).append(buffer)
     outputs = {view.buffer for _, view in program.outputs}
+    lasting = program.lasting_inputs(context.keep_inputs)
 
     tensors: list[Tensor] = []
     numbers: dict[Buffer, int] = {}
@@ -64,7 +65,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
         around = _around(buffer)
         users = {number for base in around for number, _ in read.get(base, [])} | set(makers[1:])
         needed_later = any(base in outputs for base in around) or buffer.role == LASTING
-        needed_later |= context.keep_inputs and buffer.role == INPUT
+        needed_later |= buffer in lasting
         own = max(0, buffer.max_bytes - sum(part.max_bytes for part in parts.get(buffer, [])))
         numbers[buffer] = len(tensors)
         if makers or buffer.role == INPUT:
