@@ -265,23 +265,25 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
+@click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
 @_model_options
-def compile(models: tuple[Path, ...], output: Path, options: Options) -> None:
+def compile(models: tuple[Path, ...], output: Path, layout: str, options: Options) -> None:
     """Compile a model into a folder of C files.
 
     Several models share the runtime and equal kernels; --name then names what they share.
     """
+    from .driver import arrange, compile_several
     from .driver import compile as compile_model
-    from .driver import compile_several
     from .emit.package import write_folder
     from .emit.summary import summary
 
     if len(models) == 1:
         packages = [compile_model(models[0], options)]
-        packages[0].write(output)
+        name, files = packages[0].plan.name, packages[0].files
     else:
         packages, files = compile_several(models, options)
-        write_folder(output, files)
+        name = options.name or "models"
+    write_folder(output, arrange(files, layout, name, options) if layout else files)
     for package in packages:
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")

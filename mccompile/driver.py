@@ -15,7 +15,8 @@ from . import __version__
 from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
-from .emit.blob import CARRIERS
+from .emit.blob import CARRIERS, EXTERNAL, INCBIN
+from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
 from .emit.several import several
 from .emit.single_file import single_file
@@ -138,6 +139,19 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     moves = moves_left(program, context)
     made = package(plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface)
     return single_file(made) if options.single_file else made
+
+
+def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options) -> Mapping[str, bytes]:
+    """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
+    if layout not in layouts():
+        why = f"it can be {', '.join(layouts())}"
+        raise WrongUse(Problem(f"there is no arrangement of files for {layout!r}", "--package", why))
+    if options.single_file:
+        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave one of the two out"))
+    if options.blob == INCBIN:
+        why = "each of these builds has its own way of telling the assembler where files are"
+        raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
+    return arranged(files, layouts()[layout], _prefix(name), __version__, options.blob == EXTERNAL)
 
 
 # Files called after these would stand in the way of a header of C or of the runtime, or of main.c.

@@ -125,7 +125,7 @@ def _write_over(folder: Path, files: Mapping[str, bytes], stale: Sequence[Path])
     with tempfile.TemporaryDirectory(prefix=".mccompile-", dir=folder) as aside:
         _write_files(Path(aside), files)
         for name in files:
-            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(Path(aside, name), folder / name)
     for path in stale:
         path.unlink(missing_ok=True)
@@ -134,7 +134,7 @@ def _write_over(folder: Path, files: Mapping[str, bytes], stale: Sequence[Path])
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, contents in files.items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents)
 
 

@@ -1,0 +1,93 @@
+"""The same C files, arranged as an ecosystem wants them: one folder in layouts/ is one arrangement.
+
+A layout's `layout.toml` says where sources, headers and examples go ("" is the top; no `main` leaves examples out);
+every template below the folder becomes a file at its place there, with NAME in its path replaced.
+Invariant: the texts of the C files are not changed, so blob and identity are those of any other arrangement.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .package import LIST, MARK
+from .render import render
+
+LAYOUTS = Path(__file__).parent / "layouts"
+_BUILD_FILES = frozenset({"Makefile", "CMakeLists.txt"})
+
+
+@dataclass(frozen=True)
+class Layout:
+    name: str
+    about: str
+    sources: str
+    headers: str
+    main: str = ""
+
+    @property
+    def templates(self) -> list[Path]:
+        return sorted((LAYOUTS / self.name).rglob("*.j2"))
+
+
+@cache
+def layouts() -> Mapping[str, Layout]:
+    """All there are, by name."""
+    found = sorted(LAYOUTS.glob("*/layout.toml"))
+    return {path.parent.name: Layout(path.parent.name, **tomllib.loads(path.read_text("utf-8"))) for path in found}
+
+
+def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str, external: bool) -> dict[str, bytes]:
+    """`files` are those of a package, or of several models; `name` is what a build knows the whole by."""
+    report = json.loads(files[MARK])
+    models = report.get("models", [report])
+    prefixes = [model["prefix"] for model in models]
+    made: dict[str, bytes] = {}
+    places: dict[str, str] = {}
+    for path, contents in files.items():
+        place = _place(path, layout)
+        if place:
+            made[place], places[path] = contents, place
+    programs = [
+        {"path": place, "name": PurePosixPath(path).stem if len(prefixes) > 1 else f"{name}_main"}
+        for path, place in places.items()
+        if _is_program(path)
+    ]
+    context: dict[str, Any] = {
+        "name": name,
+        "version": version,
+        "arena": max(model["arena_bytes"] for model in models),
+        "prefixes": prefixes,
+        "carried": not external,
+        "sources": [place for path, place in places.items() if path.endswith(".c") and not _is_program(path)],
+        "headers": [f"{prefix}.h" for prefix in prefixes],
+        "programs": programs,
+    }
+    for template in layout.templates:
+        path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)
+        made[path] = render(template, context).encode()
+    made[MARK] = (json.dumps(report | {LIST: sorted([*made, MARK])}, indent=1, ensure_ascii=False) + "\n").encode()
+    return made
+
+
+def _is_program(path: str) -> bool:
+    return path == "main.c" or path.endswith("_main.c")
+
+
+def _place(path: str, layout: Layout) -> str:
+    """Where a file of a package goes; "" where it is left out."""
+    name = PurePosixPath(path).name
+    if path == MARK or path in _BUILD_FILES:
+        return ""
+    if _is_program(path):
+        return str(PurePosixPath(layout.main).with_name(name)) if layout.main else ""
+    if name.endswith(".mcb"):
+        return name
+    if name.endswith((".c", "_kernels.h")):
+        return str(PurePosixPath(layout.sources, name))
+    return str(PurePosixPath(layout.headers, name))
