@@ -46,7 +46,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
     "cffi": ("mccompile.toolchain.build",),
-    "tomllib": ("mccompile.targets.api",),
+    "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts"),
     "onnxruntime": ("mccompile.check.oracle",),
     "numpy": ("mccompile", "kernels_templates"),
 }
