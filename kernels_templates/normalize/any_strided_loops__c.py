@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import Dim, product, upper
-from mccompile.base.dtypes import f16, f32, f64
+from mccompile.base.dtypes import f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Index, apply, cast, literal, operand, size, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -42,6 +42,10 @@ class StridedLoops(Kernel):
         scaled = apply("add", apply("mul", operand(0, f32), operand(1, f32)), operand(2, f32))
         bounded = apply("max", operand(0, f32), literal(0.2, f32))
         to_half = cast(operand(0, f32), f16)
+        bytes = TensorType(i8, t.shape)
+        off = apply("sub", operand(0, f32), operand(1, f32))
+        read = apply("mul", cast(operand(0, i8), f32), operand(1, f32))
+        more = apply("add", operand(0, f32), literal(1, f32))
         wide = {0: (-90.0, 90.0)}
         return [
             Case("softmax", Normalize((3,), "softmax", f32), (t,), (t,), ranges=wide),
@@ -60,6 +64,16 @@ class StridedLoops(Kernel):
             Case("l1", Normalize((1,), "l1", f32), (t,), (t,)),
             Case("l2", Normalize((1,), "l2", f64), (double,), (double,)),
             Case("l2_of_zeros", Normalize((1,), "l2", f32), (t,), (t,), ranges={0: (0.0, 0.0)}),
+            Case("softmax_of_differences", Normalize((3,), "softmax", f32, element=off, operands=2), (t, t), (t,)),
+            Case("softmax_quantized", Normalize((3,), "softmax", f32, element=read, operands=2), (bytes, t), (t,)),
+            Case(
+                "standardize_quantized",
+                Normalize((2, 3), "standardize", f32, 1e-5, scaled, read, 2),
+                (bytes, t, t, t),
+                (t,),
+                permute={0: (0, 2, 3, 1)},
+            ),
+            Case("rms_of_squares", Normalize((1,), "rms", f32, 1e-5, None, apply("mul", more, more)), (t,), (t,)),
             Case("nothing_reduced", Normalize((), "softmax", f32), (t,), (t,)),
         ]
 
@@ -77,12 +91,12 @@ class StridedLoops(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Normalize)
-        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        kind, out = call.kind, call.outs[0]
         outs, ins = self.parameter_names(call)
         views = (out, *call.ins)
-        inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
+        inside = sorted(kind.axes, key=lambda axis: (-magnitude(call.ins[0].strides[axis]), axis))
         kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
-        indexed = kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue))
+        indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
         outer = nest([out.shape[a] for a in kept], [v.permuted(kept) for v in views], indexed)
         inner = nest([out.shape[a] for a in inside], [v.permuted(inside) for v in views], indexed, prefix="r")
         axes = dict(zip([*kept, *inside], [*outer.axes, *inner.axes], strict=True))
@@ -93,7 +107,9 @@ class StridedLoops(Kernel):
         # Exponentials wait in the result where it holds them exactly, so that each is computed once.
         keeps = kind.measure == "softmax" and kind.epilogue is None and out.buffer.dtype is wide
         epilogue = kind.epilogue or operand(0, wide)
-        lines, value = to_statements(epilogue, ["v", *loads[1:]], [axes[axis] for axis in range(len(axes))])
+        indices = [axes[axis] for axis in range(len(axes))]
+        lines, value = to_statements(epilogue, ["v", *loads[kind.operands :]], indices)
+        reads, x = to_statements(kind.element or operand(0, wide), loads[: kind.operands], indices, local="u")
         loops = inner.loops or (Loop("r", 1),)
         sums = levels(loops, blocked=True)
         return {
@@ -110,7 +126,8 @@ class StridedLoops(Kernel):
             "lowest": literal_c(wide.low, wide),
             "count": to_statements(cast(size(group_size(call)), wide), [])[1],
             "epsilon": literal_c(kind.epsilon, wide),
-            "x": loads[0],
+            "reads": reads,
+            "x": x,
             "keeps": keeps,
             "kept": f"{outs[0]}[{places[0]}]",
             "lines": lines,

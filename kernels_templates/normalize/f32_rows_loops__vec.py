@@ -50,6 +50,8 @@ class RowLoops(Kernel):
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
+        if kind.element is not None:
+            return No("what is normalized has to be computed first")
         if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
             return No("only for 32-bit floats")
         if any(dim == 0 for dim in call.outs[0].shape):

@@ -4,6 +4,8 @@ softmax       exp(x) / sum(exp(x))                 log_softmax   x - log(sum(exp
 standardize   (x - mean) / sqrt(variance + epsilon)
 rms           x / sqrt(mean(x * x) + epsilon)
 l1, l2        x / sum(|x|), x / sqrt(sum(x * x)); 0 where that sum is 0
+
+x is `element`, an expression over the first `operands` operands; those of the epilogue follow.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import ClassVar
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
-from .api import Box, WithEpilogue, whole
+from .api import Box, WithEpilogue, check_expression, whole
 
 MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
 
@@ -29,19 +31,32 @@ class Normalize(WithEpilogue):
     accumulator: DType
     epsilon: float = 0.0
     epilogue: Expr | None = None
+    element: Expr | None = None  # none: the operand itself
+    operands: int = 1
+
+    @property
+    def fixed(self) -> int:
+        return self.operands
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*([self.element] if self.element else []), *super().expressions())
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if not ins or len(outs) != 1:
-            return "it has an operand and one result"
+        if len(outs) != 1 or self.operands < 1 or len(ins) < self.operands:
+            return f"it has at least {max(self.operands, 1)} operands and one result"
         if self.measure not in MEASURES:
             return f"{self.measure} is not a measure"
         if any(not 0 <= axis < ins[0].rank for axis in self.axes):
             return f"axes {self.axes} are not those of {ins[0]}"
-        if self.accumulator.compute_c != ins[0].dtype.compute_c:
+        if self.element is not None:
+            reason = check_expression(self.element, ins[: self.operands], TensorType(self.accumulator, ins[0].shape))
+            if reason:
+                return reason
+        elif self.operands != 1 or self.accumulator.compute_c != ins[0].dtype.compute_c:
             return f"{ins[0].dtype} is not computed in {self.accumulator}"
         return self.check_epilogue(TensorType(self.accumulator, ins[0].shape), ins, outs[0])
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         full = whole(ins[0])
         read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
-        return (read, *(box for _ in ins[1:]))
+        return (*(read for _ in ins[: self.operands]), *(box for _ in ins[self.operands :]))

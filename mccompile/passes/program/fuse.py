@@ -3,7 +3,7 @@
 Calls are of four classes, as in TVM's grouping by dominators:
 
   injective  map                        goes into what makes its operand, and into maps and reductions that read it
-  reduction  reduce                     takes maps into its element (before) and its epilogue (after)
+  reduction  reduce, normalize          takes maps into its element (before) and its epilogue (after)
   anchor     whatever has an epilogue   (convolution, product, pool, normalization): takes maps after it
   opaque     all others                 stay as they are
 
@@ -24,9 +24,10 @@ from dataclasses import replace
 from ...base.dims import upper
 from ...base.names import Names
 from ...base.provenance import merge
-from ...expr.ir import Apply, Expr, Index, Operand, operand, operands_used, rebuild, substitute, walk
+from ...expr.ir import Apply, Expr, Index, Operand, cast, operand, operands_used, rebuild, substitute, walk
 from ...kinds.api import WithEpilogue
 from ...kinds.map import Map
+from ...kinds.normalize import Normalize
 from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
@@ -35,7 +36,7 @@ from ..api import Context
 
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
 MAX_OPERANDS = 16  # of a fused call
-CHEAP_NODES = 6  # of an expression that may be computed several times
+CHEAP_NODES = 8  # of an expression that may be computed several times; reading a quantized element takes as many
 # fmt: off
 COSTLY = frozenset({
     "exp", "expm1", "log", "log1p", "pow", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
@@ -46,15 +47,16 @@ COSTLY = frozenset({
 
 def fuse(program: Program, context: Context) -> None:
     """Runs until nothing can be fused any more; each fusion removes one call."""
-    work = _Fuse(program, vectors=any(isa != "c" for isa in context.target.isas))
+    work = _Fuse(program, any(isa != "c" for isa in context.target.isas), context.target.prefer != "time")
     work.body(program.body)
     if work.recompute(program.body):
         work.body(program.body)
 
 
 class _Fuse:
-    def __init__(self, program: Program, vectors: bool) -> None:
+    def __init__(self, program: Program, vectors: bool, frugal: bool) -> None:
         self.vectors = vectors  # has the target kernels that compute maps, but not reductions, in vectors?
+        self.frugal = frugal  # is memory worth computing what is normalized in each of its two or three passes?
         self.names = Names()
         for buffer in program.buffers():
             self.names.take(buffer.name)
@@ -89,7 +91,7 @@ class _Fuse:
     def into_producer(self, call: Call, done: list[Item | None], made: dict[Buffer, int]) -> Call | None:
         """`call` composed with one of its producers (which is taken out of `done`), or None. The result runs where
         `call` did, so everything else it reads is there."""
-        if not isinstance(call.kind, Map | Reduce):
+        if not isinstance(call.kind, Map | Reduce | Normalize):
             return None
         # The latest producer first: it is the one whose result is best consumed at once.
         positions = {made[v.buffer] for v in call.ins if v.buffer in made}
@@ -111,6 +113,8 @@ class _Fuse:
 
     def compose(self, producer: Call, consumer: Call) -> Call | None:
         if self.vectors and isinstance(consumer.kind, Reduce) and _is_costly(producer.kind.expressions()):
+            return None
+        if isinstance(consumer.kind, Normalize) and (self.vectors or not self.frugal or not _is_cheap(producer)):
             return None
         return _compose(producer, consumer)
 
@@ -175,7 +179,7 @@ def _compose(producer: Call, consumer: Call) -> Call | None:
             fused = _map_into_map(producer, consumer)
         elif isinstance(producer.kind, WithEpilogue):
             fused = _map_into_epilogue(producer, producer.kind, consumer)
-    elif isinstance(consumer.kind, Reduce) and isinstance(producer.kind, Map):
+    elif isinstance(consumer.kind, Reduce | Normalize) and isinstance(producer.kind, Map):
         fused = _map_into_element(producer, consumer.kind, consumer)
     return fused if fused is not None and len(fused.ins) <= max(MAX_OPERANDS, len(consumer.ins)) else None
 
@@ -233,8 +237,9 @@ def _map_into_map(producer: Call, consumer: Call) -> Call | None:
     return Call(Map(joined[0]), tuple(joined[1]), outs, merge(producer.provenance, consumer.provenance))
 
 
-def _map_into_element(producer: Call, kind: Reduce, consumer: Call) -> Call | None:
-    """A map into what a reduction combines; not where a result that the epilogue needs as well would come twice."""
+def _map_into_element(producer: Call, kind: Reduce | Normalize, consumer: Call) -> Call | None:
+    """A map into what is combined or normalized; not where a result that the epilogue needs as well would come
+    twice."""
     out = producer.outs[0]
     ins, extras = list(consumer.ins[: kind.operands]), consumer.ins[kind.operands :]
     if any(view.buffer is out.buffer for view in extras):
@@ -242,7 +247,8 @@ def _map_into_element(producer: Call, kind: Reduce, consumer: Call) -> Call | No
     if not _keeps_index(producer, [view for view in ins if view.buffer is out.buffer]):
         return None
     found = _seen_through(producer, ins)
-    joined = None if found is None else _joined(producer, kind.element, ins, found, keep_one=True)
+    element = kind.element or cast(operand(0, ins[0].buffer.dtype), kind.accumulator)
+    joined = None if found is None else _joined(producer, element, ins, found, keep_one=True)
     if joined is None:
         return None
     made = replace(kind, element=joined[0], operands=len(joined[1]))

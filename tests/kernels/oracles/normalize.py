@@ -10,7 +10,10 @@ from mccompile.expr.evaluate import evaluate
 from mccompile.kinds.normalize import Normalize
 
 
-def oracle(kind: Normalize, x: np.ndarray, *extras: np.ndarray) -> np.ndarray:
+def oracle(kind: Normalize, *operands: np.ndarray) -> np.ndarray:
+    x, extras = operands[0], operands[kind.operands :]
+    if kind.element is not None:
+        x = evaluate(kind.element, operands[: kind.operands], x.shape)
     value = _measured(kind, x.astype(np.float64)).astype(kind.accumulator.numpy)
     return value if kind.epilogue is None else evaluate(kind.epilogue, [value, *extras], x.shape)
 

@@ -165,6 +165,36 @@ def test_a_map_goes_into_the_element_of_a_reduction() -> None:
     ]
 
 
+QUANTIZED = """program "p" {
+  input "x" %x: i8[2,5]
+  const %scale: f32[1] = #s
+  buffer %d: f32[2,5] from "read"
+  buffer %y: f32[2,5] from "softmax"
+  call Map(expr=@mul(to.f32(x0.i8), x1.f32)) (%x, %scale[2,5 by 0,0 at 0]) -> (%d) from "read"
+  call Normalize(axes=(1,), measure="softmax", accumulator=f32) (%d) -> (%y) from "softmax"
+  output "y" %y
+}
+"""
+
+
+def test_a_cheap_map_goes_into_what_is_normalized() -> None:
+    """Four bytes per element are not written, nor read two or three times."""
+    assert calls(after("fuse", QUANTIZED)) == [
+        'call Normalize(axes=(1,), measure="softmax", accumulator=f32, element=@mul(to.f32(x0.i8), x1.f32), operands=2)'
+        ' (%x, %scale[2,5 by 0,0 at 0]) -> (%y) from "read", "softmax"'
+    ]
+
+
+def test_a_map_stays_where_normalizing_would_repeat_too_much() -> None:
+    assert untouched(QUANTIZED.replace("mul(to.f32(x0.i8), x1.f32)", "mul(exp(to.f32(x0.i8)), x1.f32)"))
+    assert len(calls(after("fuse", QUANTIZED, target="x86-64-v3"))) == 2
+
+
+def test_a_map_whose_result_the_epilogue_needs_stays() -> None:
+    text = QUANTIZED.replace(", accumulator=f32) (%d)", ", accumulator=f32, epilogue=@add(x0.f32, x1.f32)) (%d, %d)")
+    assert untouched(text)
+
+
 def test_a_cheap_map_that_two_read_is_computed_in_both() -> None:
     before = """program "p" {
   input "x" %x: u8[4]
