@@ -1,6 +1,7 @@
 """pool over a whole image in portable C: row after row is added to the result, so the image may pass by in a ring.
 
-Sums are kept in the result where its elements can hold them (those of the accumulator's type), else in a workspace.
+Sums are kept in the result where its elements can hold them (those of the accumulator's type), else in a workspace, in
+16 bits where these hold every sum.
 Short sums are added up element by element, as over any window; of long ones each row by itself, then the rows, which
 keeps rounding errors small.
 """
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import product, static, upper
-from mccompile.base.dtypes import f32, f64, i8, i32
+from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -66,8 +67,7 @@ class Global(Kernel):
             return Needs(rows=frozenset({2}), symbols=True)
         if call.rows is None:
             return No("a result cannot hold a sum, and the image does not come by rows")
-        sums = static(y.type.count) * kind.accumulator.nbytes(1)
-        return Needs(rows=frozenset({2}), scratch=sums)
+        return Needs(rows=frozenset({2}), scratch=_held(call).nbytes(static(y.type.count)), at_end=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * 4e-10, code=300)
@@ -120,13 +120,22 @@ class Global(Kernel):
             "sum_name": "" if sum_type.is_float else sum_type.name,
             "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
             "count": product(x.shape[2:]),
-            "sums": f"(({sum_type.storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
+            "sums": f"(({_held(call).storage_c} *)(void *)scratch)" if call.scratch is not None else "y",
+            "held": f"({_held(call).storage_c})" if call.scratch is not None and _held(call) is not sum_type else "",
             "sum_at": sum_at("lane"),
             "sum_ats": [sum_at(str(lane)) for lane in range(lanes)],
             "in_turn": not sum_type.is_float or kind.algorithm == "max" or upper(product(x.shape[2:])) <= LONG,
             "lines": lines,
             "store": store_c(y.buffer.dtype, "y", at(y), value),
         }
+
+
+def _held(call: Call) -> DType:
+    """The type of sums in the workspace."""
+    x, kind = call.ins[0], _kind(call)
+    largest = max(-x.buffer.dtype.low, x.buffer.dtype.high) * upper(product(x.shape[2:]))
+    fits = kind.accumulator is i32 and x.buffer.dtype.is_integer and largest <= i16.high
+    return i16 if fits else kind.accumulator
 
 
 def _kind(call: Call) -> Pool:

@@ -67,6 +67,7 @@ class Needs:
     scratch_align: int = 16
     work: tuple[int, int] | None = None  # (axis of result 0, granule): may be split over workers there
     rows: frozenset[int] = frozenset()  # axes of result 0 along which it can run piece by piece, operands in rings
+    at_end: bool = False  # run piece by piece, it writes the result only when it reads the last piece
     symbols: bool = False  # sizes may be known only at run time
     numeric: str = "exact"  # or "ulp": may differ from the portable kernel in the last places
     # sizes chosen for this target (lanes, tile ...); the kernel finds them again in `call.blocks`

@@ -103,15 +103,39 @@ def _bind_region(
     accesses: dict[Buffer, list[_Access]],
     parts: set[Buffer],
 ) -> None:
-    """The result of a region of rows over an operand that all other readers have done with, row by row."""
+    """The rows of a stage over those of an operand; the result of a region over an operand that all other readers have
+    done with, row by row."""
+    for stage in region.stages[:-1]:
+        needs = registry[stage.call.kernel].match(stage.call, target)
+        if stage.over is not None and isinstance(needs, Needs):
+            alias = {pair: reach for pair, reach in needs.alias.items() if pair[1] == stage.over}
+            _bind_result(stage.call, 0, stage.call.outs[0], replace(needs, alias=alias), now, accesses, parts)
     call = region.stages[-1].call
     needs = registry[call.kernel].match(call, target)
     if not isinstance(needs, Needs):
+        return
+    if needs.at_end:
+        _bind_after(region, call, now, accesses, parts)
         return
     touched = {view.buffer for view in (*reads(region), *writes(region))}
     free = {b for b in region.over if not any(t is not b and root(t)[0] is root(b)[0] for t in touched)}
     alias = {pair: reach for pair, reach in needs.alias.items() if call.ins[pair[1]].buffer in free}
     _bind_result(call, 0, call.outs[0], replace(needs, alias=alias), now, accesses, parts)
+
+
+def _bind_after(region: Rows, call: Call, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> None:
+    """The result of a region that is written when all has been read, over anything that is not needed any more."""
+    buffer = call.outs[0].buffer
+    if not _is_free(call.outs[0], now, accesses, parts):
+        return
+    own = {root(view.buffer)[0] for view in call.ins}
+    for base in dict.fromkeys(root(view.buffer)[0] for view in reads(region)):
+        ends = base.role in (TEMPORARY, INPUT) and not any(access.time > now for access in accesses[base])
+        if ends and base not in own and base.max_bytes >= buffer.max_bytes:
+            buffer.overlap = Overlap(base)
+            base.storage = replace(base.storage, align=max(base.storage.align, buffer.storage.align))
+            accesses[base] += accesses.pop(buffer, [])
+            return
 
 
 def _bind_next(
@@ -164,14 +188,8 @@ def _bind_result(
     parts: set[Buffer],
 ) -> None:
     buffer = out.buffer
-    if (
-        buffer.overlap is not None
-        or not _whole_in_any_order(out)
-        or any(p.overlap and p.overlap.base is buffer for p in parts)
-    ):
+    if not _is_free(out, now, accesses, parts):
         return
-    if any(access.time < now for access in accesses.get(buffer, [])):
-        return  # written piecewise: something of it is alive already
     for index, view in enumerate(call.ins):
         if needs.alias.get((result, index)) is None or view.buffer.role not in (TEMPORARY, INPUT):
             continue
@@ -196,6 +214,18 @@ def _bind_result(
         return
 
 
+def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> bool:
+    """Can the buffer of a result still be laid over another one? Not where something of it is alive already: written
+    piecewise, or in parts."""
+    buffer = out.buffer
+    return (
+        buffer.overlap is None
+        and _whole_in_any_order(out)
+        and not any(p.overlap and p.overlap.base is buffer for p in parts)
+        and not any(access.time < now for access in accesses.get(buffer, []))
+    )
+
+
 def _others_agree(call: Call, result: int, chosen: int, needs: Needs, base: Buffer, span: tuple[int, int]) -> bool:
     """Every other operand, result and workspace that lies in those bytes must tolerate the result there too: it is the
     same view of an operand that may be overwritten in the same way."""
@@ -209,4 +239,6 @@ def _others_agree(call: Call, result: int, chosen: int, needs: Needs, base: Buff
 
 
 def _whole_in_any_order(view: View) -> bool:
+    if view.lines:
+        return view.buffer.shape[0] == view.lines and view.offset == 0
     return view.offset == 0 and view.type.count == view.buffer.type.count

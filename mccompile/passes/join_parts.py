@@ -42,6 +42,7 @@ def candidates(program: Program) -> list[Call]:
         and can_join(call)
         and call.outs[0].buffer not in handed_on
         and isinstance(call.outs[0].offset, int)
+        and all(view.is_static for view in (*call.ins, *call.outs))
     ][::-1]
 
 

@@ -37,9 +37,7 @@ def moves_left(program: Program, context: Context) -> list[Move]:
     return found
 
 
-def _reason(
-    call: Call, readers: dict[Buffer, list[tuple[Call, int]]], outputs: set[Buffer], context: Context
-) -> str:
+def _reason(call: Call, readers: dict[Buffer, list[tuple[Call, int]]], outputs: set[Buffer], context: Context) -> str:
     source, result = call.ins[0], call.outs[0]
     for reader, index in readers.get(result.buffer, []):
         needs = context.registry[reader.kernel].match(reader, context.target) if reader.kernel else None

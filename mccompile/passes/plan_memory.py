@@ -212,8 +212,7 @@ class _Planner:
 
     def argument(self, role: str, view: View, written: bool) -> Argument:
         address = self.address(view)
-        static_sizes = all(isinstance(d, int) for d in (*view.shape, *view.strides))
-        low, high = view.byte_range if static_sizes else (0, view.buffer.max_bytes)
+        low, high = view.byte_range
         _, begin = self.place(view.buffer)
         return Argument(role, address, view.type, begin + low, begin + high, written)
 

@@ -58,6 +58,7 @@ class RowCall:
     windows: tuple[Window, ...]  # of the operands whose rows are known
     kernel: str
     scratch: tuple[int, int]  # bytes and alignment
+    alias: frozenset[int]  # operands that the result may be written over
     takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
 
 
@@ -72,6 +73,9 @@ class Chain:
     scratch: int
     pulls: list[tuple[Pull, ...]]  # per call, those it pulls
     over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
+    in_place: dict[int, int] = field(
+        default_factory=dict
+    )  # per call, the operand whose rows its own may be written over
     steps: int = 0
 
 
@@ -108,15 +112,11 @@ def _row_strides(body: Sequence[Item]) -> Strides:
 def _note(known: Strides, view: View, axis: int) -> None:
     if (
         view.buffer.role != CONSTANT
-        and _is_static(view)
+        and view.is_static
         and static(view.strides[axis]) > 0
         and static(view.shape[axis]) > 1
     ):
         known.setdefault(view.buffer, (static(view.strides[axis]), static(view.shape[axis])))
-
-
-def _is_static(view: View) -> bool:
-    return all(isinstance(d, int) for d in (*view.shape, *view.strides, view.offset))
 
 
 def _map_axis(call: Call, known: Strides) -> int | None:
@@ -130,9 +130,8 @@ def _map_axis(call: Call, known: Strides) -> int | None:
 
 def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     kind, out = call.kind, call.outs[0]
-    if not all(_is_static(view) for view in (*call.ins, *call.outs)) or any(
-        v.buffer.dtype.is_packed for v in call.outs
-    ):
+    views = (*call.ins, *call.outs)
+    if not all(v.is_static and isinstance(v.offset, int) and not v.buffer.dtype.is_packed for v in views):
         return None
     windows: list[Window] = []
     takes_all = False
@@ -163,7 +162,10 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     best = min(fit, key=lambda c: c.kernel.id != call.kernel)  # the one it has, if that can
     height = static(call.ins[0].shape[2] if takes_all else out.shape[axis])
     scratch = best.needs.scratch, best.needs.scratch_align
-    return RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, takes_all) if height > 1 else None
+    alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
+    return (
+        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, takes_all) if height > 1 else None
+    )
 
 
 class Chains:
@@ -268,11 +270,51 @@ class Chains:
         if not pull(len(calls) - 1, heights[-1]):
             return None
         self.work -= steps
-        rings = {call.call.outs[0].buffer: min(lines[n], heights[n]) for n, call in enumerate(calls[:-1])}
-        scratch = sum(call.scratch[0] for call in calls)
-        sizes = {buffer: buffer.max_bytes // heights[n] * rings[buffer] for n, buffer in enumerate(rings)}
-        pulls = [tuple(Pull(source, *window.pull) for source, window in own) for own in tree]
-        return Chain(first, last, rings, sizes, scratch, pulls, sorted(over, key=lambda b: b.name), steps)
+        in_place = _in_place(calls, tree, consumers, lines)
+        results = [call.call.outs[0].buffer for call in calls]
+        rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}
+        shared = {source for source, _ in in_place.values()}
+        sizes = {
+            buffer: 0 if n in shared else buffer.max_bytes // heights[n] * rings[buffer]
+            for n, buffer in enumerate(results[:-1])
+        }
+        return Chain(
+            first,
+            last,
+            rings,
+            sizes,
+            sum(call.scratch[0] for call in calls),
+            [tuple(Pull(source, *window.pull) for source, window in own) for own in tree],
+            sorted(over, key=lambda b: b.name),
+            {number: operand for number, (_, operand) in in_place.items()},
+            steps,
+        )
+
+
+def _in_place(
+    calls: list[RowCall], tree: list[Feeds], consumers: list[Feeds], lines: list[int]
+) -> dict[int, tuple[int, int]]:
+    """Calls whose rows may lie where those of another call did, which are made just before and for nobody else: the
+    other call, and which operand that is. The ring of that one gets as many rows as that of the result."""
+    found: dict[int, tuple[int, int]] = {}
+    for number in range(len(calls) - 2, 0, -1):
+        out = calls[number].call.outs[0]
+        for source, window in tree[number]:
+            if consumers[source] != [(number, window)]:
+                continue
+            view = calls[number].call.ins[window.operand]
+            alike = (view.shape, view.offset, view.buffer.dtype.bits) == (out.shape, 0, out.buffer.dtype.bits)
+            if (
+                (window.pull, window.pad) == ((1, 0), 0)
+                and window.operand in calls[number].alias
+                and alike
+                and all(a == b or n == 1 for n, a, b in zip(out.shape, view.strides, out.strides, strict=True))
+                and view.buffer.max_bytes == out.buffer.max_bytes
+            ):
+                found[number] = source, window.operand
+                lines[source] = lines[number]
+                break
+    return found
 
 
 def _tree(feeds: list[Feeds], heights: list[int]) -> list[Feeds] | None:

@@ -128,6 +128,11 @@ class View:
         return _reshape_strided(self, shape)
 
     @property
+    def is_static(self) -> bool:
+        """Are shape and strides known? (The offset may still count with a loop.)"""
+        return all(isinstance(d, int) for d in (*self.shape, *self.strides))
+
+    @property
     def last_element(self) -> int:
         """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is
         empty."""
@@ -144,8 +149,10 @@ class View:
 
     @property
     def byte_range(self) -> tuple[int, int]:
-        """The bytes of the buffer from the first to beyond the last element that the view touches (static sizes), in
-        any trip of a loop."""
+        """The bytes of the buffer from the first to beyond the last element that the view touches, in any trip of a
+        loop; all of them where a size is known only at run time."""
+        if not self.is_static:
+            return 0, self.buffer.max_bytes
         if any(dim == 0 for dim in self.shape):
             return 0, 0
         if self.lines:
@@ -265,12 +272,14 @@ class Pull:
 
 @dataclass(eq=False)
 class Stage:
-    """A call that makes `step` rows at a time until it has made `height`."""
+    """A call that makes `step` rows at a time until it has made `height`. Its rows may lie where those of the operand
+    `over` did, which are made only just before and read by nobody else."""
 
     call: Call
     height: int
     step: int
     pulls: tuple[Pull, ...]
+    over: int | None = None
 
 
 @dataclass(eq=False)
@@ -331,13 +340,6 @@ def walk(body: Iterable[Item]) -> Iterator[Item]:
         yield item
         for body in bodies(item):
             yield from walk(body)
-
-
-def has_run_time_sizes(program: Program) -> bool:
-    """Is some size known only when the model runs?"""
-    return any(isinstance(item, Measure) for item in walk(program.body)) or any(
-        not isinstance(dim, int) for buffer in program.buffers() for dim in buffer.shape
-    )
 
 
 def bodies(item: Item) -> tuple[list[Item], ...]:

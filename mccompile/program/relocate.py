@@ -41,7 +41,7 @@ class Move:
 
     def apply(self, view: View) -> View | None:
         """Where a view of the old buffer lies now."""
-        if 0 in view.shape or not isinstance(view.offset, int):
+        if 0 in view.shape or not view.is_static or not isinstance(view.offset, int):
             return None
         rest = view.offset
         offset: Dim = self.new.offset
@@ -73,7 +73,7 @@ class Move:
 
 def covers_in_any_order(view: View) -> bool:
     """Does the view show each element of its buffer once, with axes in any order and none backwards?"""
-    if view.offset != 0 or view.type.count != view.buffer.type.count or 0 in view.shape:
+    if not view.is_static or view.offset != 0 or view.type.count != view.buffer.type.count or 0 in view.shape:
         return False
     expected = 1
     for dim, stride in sorted(zip(view.shape, view.strides, strict=True), key=lambda axis: static(axis[1])):

@@ -136,7 +136,8 @@ def _body(body: list[Item], indent: str) -> list[str]:
 
 def _stage(stage: Stage) -> str:
     pulls = "".join(f" pull {pull.stage} to {pull.scale}, {pull.shift}" for pull in stage.pulls)
-    return f"stage {stage.height} by {stage.step}{pulls}"
+    over = f" over {stage.over}" if stage.over is not None else ""
+    return f"stage {stage.height} by {stage.step}{over}{pulls}"
 
 
 def _call(item: Call) -> str:
@@ -353,13 +354,14 @@ class _ProgramReader:
             height = reader.integer()
             reader.expect("by")
             step, pulls = reader.integer(), []
+            lies_over = reader.integer() if reader.take("over") else None
             while reader.take("pull"):
                 number = reader.integer()
                 reader.expect("to")
                 scale = reader.integer()
                 reader.expect(",")
                 pulls.append(Pull(number, scale, reader.integer()))
-            region.stages.append(Stage(self._call(), height, step, tuple(pulls)))
+            region.stages.append(Stage(self._call(), height, step, tuple(pulls), lies_over))
         return region
 
     def _call(self) -> Call:

@@ -165,7 +165,6 @@ def first_order(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-
 def _is_told(node: Node, position: int) -> bool:
     """Is an operand absent, or known at compile time?"""
     value = node.inputs[position] if position < len(node.inputs) else None

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from ...memory.interval import lower_bound
 from ...program.clone import clone
-from ...program.ir import Program, has_run_time_sizes, walk
+from ...program.ir import Program, walk
 from ..api import Context
 from ..holes import fill, holes
 from ..in_place import write_in_place
@@ -40,10 +40,6 @@ class Choice:
 
 
 def bind_storage(program: Program, context: Context) -> None:
-    if has_run_time_sizes(program):
-        # distances between symbolic sizes are not decided yet: every buffer gets memory of its own
-        bind_states(program, context.registry, context.target)
-        return
     _bind(program, context, best_choice(program, context))
     bind_states(program, context.registry, context.target)
 

@@ -65,5 +65,3 @@ def _kept(body: list[Item], live: set[Buffer]) -> list[Item]:
             inner[:] = _kept(inner, live)
         kept.append(item)
     return kept
-
-

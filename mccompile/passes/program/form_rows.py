@@ -27,7 +27,6 @@ from ...program.ir import (
     Stage,
     Storage,
     View,
-    has_run_time_sizes,
     reads,
     root,
     scratches,
@@ -44,7 +43,7 @@ STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 
 def form_rows(program: Program, context: Context) -> None:
-    if not context.rows or has_run_time_sizes(program):
+    if not context.rows:
         return
     calls = row_calls(program, context)
     if not any(calls):
@@ -259,7 +258,7 @@ def form_all(
                 call.ins = tuple(_sure(ring.view(view)) for view in call.ins)
                 call.outs = tuple(_sure(ring.view(view)) for view in call.outs)
         stages = []
-        for member, pulls in zip(members, chain.pulls, strict=True):
+        for number, (member, pulls) in enumerate(zip(members, chain.pulls, strict=True)):
             call = member.call
             call.kernel, call.rows = member.kernel, member.axis
             needs = registry[call.kernel].match(call, target)
@@ -269,7 +268,7 @@ def form_all(
             if needs.scratch:
                 call.scratch = Buffer(names.take("scratch_rows"), u8, (needs.scratch,), provenance=call.provenance)
                 call.scratch.storage = Storage(needs.scratch_align)
-            stages.append(Stage(member.call, member.height, min(step, member.height), pulls))
+            stages.append(Stage(call, member.height, min(step, member.height), pulls, chain.in_place.get(number)))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
         region = Rows(stages, tuple(twins[b] for b in chain.over), provenance)
         program.body[chain.first : chain.last + 1] = [region]

@@ -78,6 +78,43 @@ def pools() -> ModelProto:
     return model("pools", nodes, [("x", [1, 3, 23, 18])], [("y", [1, 2, 11, 8])], weights)
 
 
+def widened() -> ModelProto:
+    """A residual that gets more channels on its way: rows of zeros and of it, to which a convolution adds its own."""
+    weights = {"w0": floats(0, 6, 3, 3, 3), "w1": floats(1, 8, 6, 3, 3), "w2": floats(2, 4, 8, 3, 3)}
+    weights |= {"pads": np.array([0, 0, 0, 0, 0, 2, 0, 0], np.int64)}
+    pads = {"pads": [1] * 4}
+    nodes = [
+        node("Conv", "x w0", "a", **pads),
+        node("Conv", "a w1", "b", **pads),
+        node("Pad", "a pads", "c"),
+        node("Add", "b c", "d"),
+        node("Relu", "d", "e"),
+        node("Conv", "e w2", "y", **pads),
+    ]
+    return model("widened", nodes, [("x", [1, 3, 20, 17])], [("y", [1, 4, 20, 17])], weights)
+
+
+def quantized_mean() -> ModelProto:
+    """Sums that do not fit into the result, which is written when the last row has been read."""
+    weights = {"w0": floats(0, 6, 3, 3, 3), "w1": np.clip(40 * floats(1, 8, 6, 3, 3), -99, 99).astype(np.int8)}
+    weights |= {"s": np.array(0.05, np.float32), "z": np.array(0, np.int8)}
+    nodes = [
+        node("QuantizeLinear", "x s z", "x8"),
+        node("DequantizeLinear", "x8 s z", "xf"),
+        node("Conv", "xf w0", "a", pads=[1] * 4),
+        node("QuantizeLinear", "a s z", "a8"),
+        node("DequantizeLinear", "a8 s z", "af"),
+        node("DequantizeLinear", "w1 s z", "wf"),
+        node("Conv", "af wf", "b", pads=[1] * 4),
+        node("QuantizeLinear", "b s z", "b8"),
+        node("DequantizeLinear", "b8 s z", "bf"),
+        node("GlobalAveragePool", "bf", "c"),
+        node("QuantizeLinear", "c s z", "c8"),
+        node("DequantizeLinear", "c8 s z", "y"),
+    ]
+    return model("quantized_mean", nodes, [("x", [1, 3, 14, 9])], [("y", [1, 8, 1, 1])], weights)
+
+
 def models() -> Iterator[ModelProto]:
     yield chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 12))
     yield chain([(3, 2, 1, 1), (3, 1, 1, 1), (3, 2, 0, 1), (1, 1, 0, 1)], (31, 20))
@@ -86,9 +123,11 @@ def models() -> Iterator[ModelProto]:
     yield chain([(1, 3, 0, 1), (2, 1, 1, 1), (1, 2, 0, 1)], (29, 13))
     yield residual()
     yield pools()
+    yield widened()
+    yield quantized_mean()
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
     made = list(models())[number]
     plain, rows = compiled(made, "off"), compiled(made, "auto")
@@ -97,6 +136,12 @@ def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
     for poison in (0, 0xFF):
         for name, array in results(rows, made, poison).items():
             np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
+    lives = {life.name: life for life in compiled(widened(), "auto").plan.lives}
+    padded, added = lives["c/last"], lives["e/last"]
+    assert (padded.low, padded.high) == (added.low, added.high)
 
 
 def test_nothing_is_joined_where_nothing_is_gained() -> None:
