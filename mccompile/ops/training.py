@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ..base.dtypes import i64
 from ..expr.ir import Expr, apply, cast, literal, operand
-from .api import Fact, Invalid, Lowering, Operator, Site
+from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -60,6 +60,24 @@ class Optimizer(Operator):
     ) -> tuple[Expr, ...]:
         """The new tensor and its new statistics."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Gradient(Operator):
+    """Refused: it would have to differentiate the graph around it."""
+
+    name = "Gradient"
+    domain = DOMAIN
+    versions = (1,)
+    xs: tuple[str, ...]
+    y: str
+    zs: tuple[str, ...] = ()
+
+    def infer(self, site: Site) -> list[Fact]:
+        raise Unsupported(
+            f"it is the derivative of {self.y!r}, a part of training; only what a network computes is compiled",
+            "export the network without it, or with the derivative written out as operators",
+        )
 
 
 def _add(a: Expr, b: Expr) -> Expr:
