@@ -89,6 +89,7 @@ def _context(
         "state_moves": any(not state.tensor.type.is_static for state in plan.states),
         "string_inputs": any(t.type.dtype is string for t in plan.inputs),
         "has_strings": any(t.type.dtype is string for t in (*plan.inputs, *plan.outputs)),
+        "not_negative": [dim_c(dim) for dim in plan.not_negative],
         "given": [_size(symbol) for symbol in plan.given],
         "measured": [_size(symbol) for symbol in plan.measured],
         "sizes": [_size(symbol) for symbol in (*plan.given, *plan.measured)],
@@ -189,11 +190,15 @@ def _tensor(prefix: str, tensor: Tensor, kept: bool) -> dict[str, object]:
 
 
 def dim_c_of_struct(dim: Dim) -> str:
+    return f"(size_t)({_in_struct(dim)})"
+
+
+def _in_struct(dim: Dim) -> str:
     """A dimension where sizes are fields of the model's struct."""
     text = dim_c(dim)
     for symbol in symbols(dim):
         text = re.sub(rf"\b{symbol.name}\b", f"m->{symbol.name}", text)
-    return f"(size_t)({text})"
+    return text
 
 
 def _printed(dtype: DType) -> tuple[str, str]:
@@ -244,6 +249,7 @@ def _measured(item: Measured, indent: str) -> list[str]:
         f"{indent}/* {comment(show(item.provenance))}: how many, from {low} to {high} */",
         f"{indent}if (*{place} < {low} || *{place} > {high}) return MCC_ERR_SIZE;",
         f"{indent}m->{name} = (mcc_index)*{place};",
+        *(f"{indent}if ({_in_struct(dim)} < 0) return MCC_ERR_SIZE;" for dim in item.not_negative),
         f"{indent}@{name}@",
         "",
     ]

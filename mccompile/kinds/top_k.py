@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim, upper
+from ..base.dims import Dim, bounds
 from ..base.dtypes import i64
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
@@ -31,7 +31,7 @@ class TopK(Kind):
         shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
         if values != TensorType(x.dtype, shape) or positions != TensorType(i64, shape):
             return f"the results {values} and {positions} do not fit {x}"
-        if upper(self.k - x.shape[self.axis]) > 0:
+        if bounds(self.k - x.shape[self.axis])[0] > 0:
             return f"{x} has no {self.k} elements along axis {self.axis}"
         return ""
 

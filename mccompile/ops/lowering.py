@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..base.constant import Constant, encoded
+from ..base.dims import Dim, bounds
 from ..base.dtypes import DType, string
 from ..base.names import Names
 from ..base.provenance import Provenance
@@ -83,6 +84,11 @@ class Lowering:
     def set(self, index: int, view: View) -> None:
         """Binds result `index`; a view of an operand will do."""
         self.results[index] = view
+
+    def require(self, dim: Dim) -> None:
+        """Refuses sizes for which this would be less than 0, when they are given or found out."""
+        if bounds(dim)[0] < 0:
+            self.program.not_negative.setdefault(dim)
 
     # -- making things
 

@@ -78,7 +78,7 @@ class Pad(Operator):
         shape: list[Dim] = []
         for axis, dim in enumerate(x.shape):
             kept = dim + min(before[axis], 0) + min(after[axis], 0)
-            if bounds(kept)[0] < 0:
+            if bounds(kept)[1] < 0:
                 raise Invalid(f"pads {before[axis]} and {after[axis]} take more than axis {axis} of {x} has")
             if self.mode != "constant" and kept == 0 and max(before[axis], after[axis]) > 0:
                 raise Invalid(f"axis {axis} of {x} has no elements to be padded with")
@@ -98,6 +98,8 @@ class Pad(Operator):
             to.set(0, self.computed(to, to.input(0)))
             return
         before, after = self.pads(to.site)
+        for axis, dim in enumerate(to.input(0).shape):
+            to.require(dim + min(before[axis], 0) + min(after[axis], 0))
         value = to.reshape(to.input(2), ()) if to.has(2) and self.mode == "constant" else None
         to.set(0, padded(to, to.input(0), before, after, self.mode, value))
 

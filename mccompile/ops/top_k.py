@@ -48,6 +48,7 @@ class TopK(Operator):
             must_equal(to, 1, [static(facts[0].type.shape[normal_axis(self.axis, facts[0].type.rank)])])
         x, types = to.input(0), [fact.type for fact in facts]
         axis = normal_axis(self.axis, len(x.shape))
+        to.require(x.shape[axis] - types[0].shape[axis])
         if types[0].count == 0:
             results = [to.constant(np.empty(type.static_shape, type.dtype.numpy)) for type in types]
         else:

@@ -45,7 +45,7 @@ class Window:
                 raise Invalid(
                     f"a window of {show_shape(sizes)} does not fit into {show_shape(space)} with pads {around}"
                 )
-            if bounds(dim)[0] < 0 or (dim == 0 and size != 0):
+            if dim == 0 and size != 0:
                 raise Unsupported(
                     f"a window of {show_shape(sizes)} may not fit into {show_shape(space)}",
                     "fix the free dimensions with --dim or --shape",

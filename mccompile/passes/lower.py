@@ -71,6 +71,8 @@ class _Lower:
         to = Lowering(self.program, body, node, view_of, self.names, region)
         to.returned = frozenset(self.graph.outputs)
         to.repeats = self.repeats
+        for dim in (dim for made in node.present_outputs for dim in made.type.shape):
+            to.require(dim)
         try:
             if not isinstance(node.op, Operator):
                 raise Refused("it has no lowering")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..base.dims import Dim, upper
+from ..base.dims import Dim, Symbol, upper
 from ..base.dims import symbols as dim_symbols
 from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
@@ -80,6 +80,9 @@ def plan_memory(
     planner_ = _Planner(registry, prefix, offsets, blob)
     planner_.read |= {view.buffer for item in walk(program.body) for view in reads(item)}
     planner_.read |= {view.buffer for _, view in program.outputs}
+    given = {s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)}
+    planner_.sizes, planner_.not_negative = set(given), list(program.not_negative)
+    at_first = planner_.settled()
     items = tuple(planner_.item(item) for item in program.body)
     symbols = Names()
     buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
@@ -112,7 +115,8 @@ def plan_memory(
         ),
         at_peak=most.names,
         facts_used=tuple(program.facts_used),
-        given=tuple(sorted({s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)})),
+        given=tuple(sorted(given)),
+        not_negative=at_first,
         states=kept,
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
@@ -143,6 +147,8 @@ class _Blob:
 class _Planner:
     def __init__(self, registry: Registry, prefix: str, offsets: dict[Buffer, int], blob: _Blob) -> None:
         self.registry, self.prefix, self.offsets, self.blob = registry, prefix, offsets, blob
+        self.sizes: set[Symbol] = set()
+        self.not_negative: list[Dim] = []
         self.names = Names()
         self.functions: dict[object, Function] = {}
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
@@ -159,13 +165,20 @@ class _Planner:
         if isinstance(item, Loop):
             return self.loop(item)
         if isinstance(item, Measure):
-            return Measured(item.symbol, self.argument("size", item.source, False), item.provenance)
+            self.sizes.add(item.symbol)
+            return Measured(item.symbol, self.argument("size", item.source, False), item.provenance, self.settled())
         if isinstance(item, Stop):
             return Halt(item.why, item.provenance, item.status)
         if isinstance(item, Rows):
             stages = (Stage(self.step(stage.call), stage.height, stage.step, stage.pulls) for stage in item.stages)
             return RowRegion(tuple(stages), item.provenance)
         return self.step(item)
+
+    def settled(self) -> tuple[Dim, ...]:
+        """What must not be negative, as far as it follows from the sizes that are known by now; each once."""
+        found = tuple(dim for dim in self.not_negative if dim_symbols(dim) <= self.sizes)
+        self.not_negative = [dim for dim in self.not_negative if dim not in found]
+        return found
 
     def loop(self, loop: Loop) -> Repeat:
         trips = self.argument("trips", loop.trips, False) if isinstance(loop.trips, View) else loop.trips

@@ -118,6 +118,7 @@ class Measured:
     symbol: Symbol
     source: Argument
     provenance: Provenance
+    not_negative: tuple[Dim, ...] = ()  # what that may make too small, which ends the run as well
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class Plan:
     at_peak: tuple[str, ...]
     facts_used: tuple[str, ...]
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
+    not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run

@@ -58,5 +58,6 @@ def clone(program: Program) -> Program:
         [(name, view(v)) for name, v in program.outputs],
         [item(i) for i in program.body],
         dict(program.facts_used),
+        dict(program.not_negative),
         dict(program.states),
     )

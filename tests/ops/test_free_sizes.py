@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -259,3 +260,22 @@ def test_one_compiled_model_answers_as_eight_static_ones(network: ModelProto, bu
 def test_sizes_outside_the_bounds_are_refused(built: Model, batch: int, time: int) -> None:
     with pytest.raises(CheckFailed, match="outside the bounds"):
         built.resize({"n_batch": batch, "n_time": time})
+
+
+def test_sizes_for_which_a_tensor_would_be_negative_are_refused(tmp_path: Path) -> None:
+    made = graph(
+        "(float[batch,3,time] x) => (float[batch,3,o] y, float[batch,3,2] z, int64[batch,3,2] i, float[batch,3,p] s)"
+        "{ y = Conv(x, w) z, i = TopK<axis=2>(x, two) s = Pad(x, p) }",
+        w=floats(3, 3, 5), two=ints(2), p=ints(0, 0, -1, 0, 0, -2),
+    )  # fmt: skip
+    compile_graph(load_proto(made, dims=DIMS), Options(), "windows").write(tmp_path / "out")
+    model = Model.build(tmp_path / "out", flags=STRICT)
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    names = [output.name for output in made.graph.output]
+    for time in (64, 5, 6):
+        inputs = feed(made, 2, time)
+        results = model.run(inputs)
+        compare(names, [results[name] for name in names], session.run(None, inputs), 1e-4)
+    for time in (1, 2, 3):
+        with pytest.raises(CheckFailed, match="outside the bounds"):
+            model.run(feed(made, 2, time))
