@@ -68,4 +68,14 @@ class WriteNumbersLoops(Kernel):
         return frozenset({"mcc_digits.h"})
 
 
-_FLOATS = {"f64": (53, -1074), "f32": (24, -149), "f16": (11, -24), "bf16": (8, -133)}  # significand, smallest exponent
+_FLOATS = {  # bits of the significand, exponent of the smallest number
+    "f64": (53, -1074),
+    "f32": (24, -149),
+    "f16": (11, -24),
+    "bf16": (8, -133),
+    "f8e4m3fn": (4, -9),
+    "f8e4m3fnuz": (4, -10),
+    "f8e5m2": (3, -16),
+    "f8e5m2fnuz": (3, -17),
+    "f4e2m1": (2, -1),
+}

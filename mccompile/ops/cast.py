@@ -1,27 +1,67 @@
-"""Cast and CastLike: elements converted to another type, as ONNX defines every pair."""
+"""Cast and CastLike: elements converted to another type, as ONNX defines every pair.
+
+A float becomes the shortest text that leads back to it, nan, inf or -inf; a bool becomes True or False. A text that is
+no number ends the run with MCC_ERR_STRING_NUMBER.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..base.dtypes import DType, f32, of_onnx
+from ..base.dims import upper
+from ..base.dtypes import DType, bool_, f32, of_onnx, string
+from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, operand
+from ..kinds.read_numbers import ReadNumbers
+from ..kinds.write_numbers import WriteNumbers
+from ..program.ir import If, Stop, View
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .elementwise import Elementwise
 from .known_elements import known_result
+from .strings import made
+
+_READ = frozenset({"f64", "f32", "f16", "bf16"})
+_WRITTEN = _READ | {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"}
+_FLOAT_BYTES = 24  # that the text of a float takes at most
 
 
 def conversion(x: Expr, to: DType, saturate: int, round_mode: str) -> Expr:
     """The converted element, or why it cannot be had."""
     for dtype in (x.dtype, to):
-        if dtype.kind in ("string", "complex"):
+        if dtype.kind == "complex" or (dtype is string and x.dtype is not to):
             raise Unsupported(f"conversion of {x.dtype} to {to}")
     if to.name == "f8e8m0" and x.dtype is not to:
         if round_mode not in ("up", "down", "nearest"):
             raise Invalid(f"round_mode {round_mode!r} is not up, down or nearest")
         return cast(apply(f"power_{round_mode}{'' if saturate else '_wrap'}", cast(x, f32)), to)
     return cast(x, to, saturate=bool(saturate))
+
+
+def converted_fact(site: Site, to: DType, saturate: int, round_mode: str) -> Fact:
+    """What is known of operand 0 as elements of another type."""
+    x = site.type(0)
+    if (x.dtype is string) is (to is string):
+        expr = conversion(operand(0, x.dtype), to, saturate, round_mode)
+        return Fact(replace(x, dtype=to), known_result(expr, [site.value(0)], x.shape))
+    number, known = (to, _READ) if x.dtype is string else (x.dtype, _WRITTEN)
+    if not (number.is_integer or number.name in known or (number is bool_ and to is string)):
+        raise Unsupported(f"conversion of {x.dtype} to {to}")
+    return Fact(replace(x, dtype=to))
+
+
+def converted(to: Lowering, x: View, dtype: DType, saturate: int, round_mode: str) -> View:
+    source = x.buffer.dtype
+    if (source is string) is (dtype is string):
+        expr = conversion(operand(0, source), dtype, saturate, round_mode)
+        return x if expr == operand(0, source) else to.map(expr, [x])
+    if dtype is string:
+        width = _FLOAT_BYTES if source.is_float else max(len(str(source.low)), len(str(source.high)), len("False"))
+        return made(to, WriteNumbers(), [x], x.shape, upper(x.type.count) * width)
+    numbers, is_wrong = to.call(ReadNumbers(), [x], TensorType(dtype, x.shape), TensorType(bool_, ()))
+    stop = Stop("a text is no number, or too large", to.provenance, "STRING_NUMBER")
+    to.body.append(If(is_wrong, [stop], [], to.provenance))
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -33,11 +73,20 @@ class Cast(Elementwise):
     saturate: int = 1
     round_mode: str = "up"
 
-    def element(self, args: Sequence[Expr]) -> Expr:
+    def target(self) -> DType:
         target = of_onnx(self.to)
         if target is None:
             raise Unsupported(f"element type {self.to} is not known")
-        return conversion(args[0], target, self.saturate, self.round_mode)
+        return target
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        return conversion(args[0], self.target(), self.saturate, self.round_mode)
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [converted_fact(site, self.target(), self.saturate, self.round_mode)]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, converted(to, to.input(0), self.target(), self.saturate, self.round_mode))
 
 
 @dataclass(frozen=True)
@@ -53,11 +102,7 @@ class CastLike(Operator):
     def infer(self, site: Site) -> list[Fact]:
         if not site.has(1):
             raise Invalid("target_type is missing")
-        x = site.type(0)
-        expr = conversion(operand(0, x.dtype), site.type(1).dtype, self.saturate, self.round_mode)
-        return [Fact(replace(x, dtype=expr.dtype), known_result(expr, [site.value(0)], x.shape))]
+        return [converted_fact(site, site.type(1).dtype, self.saturate, self.round_mode)]
 
     def lower(self, to: Lowering) -> None:
-        x = to.input(0)
-        expr = conversion(operand(0, x.buffer.dtype), to.type().dtype, self.saturate, self.round_mode)
-        to.set(0, x if expr == operand(0, x.buffer.dtype) else to.map(expr, [x]))
+        to.set(0, converted(to, to.input(0), to.type().dtype, self.saturate, self.round_mode))

@@ -1,5 +1,5 @@
 """Operators of ai.onnx.ml that prepare features: Scaler, Normalizer, Binarizer, Imputer, FeatureVectorizer,
-ArrayFeatureExtractor, OneHotEncoder, LabelEncoder; and ZipMap, which only gives names to columns.
+ArrayFeatureExtractor, OneHotEncoder, LabelEncoder, CategoryMapper; and ZipMap, which only gives names to columns.
 
 What was learnt (scales, offsets, categories) becomes constant operands when a node is read.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DTYPES, DType, f32, i32, i64
+from ..base.dtypes import DTYPES, DType, f32, i32, i64, string
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, literal, operand
 from ..kinds.arg_reduce import ArgReduce
@@ -214,11 +214,13 @@ class OneHotEncoder(Prepared):
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
-        if node.attributes.get("cats_strings"):
-            raise Unsupported("its categories are strings, and only numbers are supported")
         if not node.attributes.get("zeros", 1):
             raise Unsupported("a value of no category shall be an error (zeros is 0)", "set zeros to 1")
-        node.set_input(1, node.constant(np.array(node.attributes.get("cats_int64s", ()), np.int64)))
+        x = node.inputs[0].type.dtype if node.inputs and node.inputs[0] else None
+        texts, numbers = node.attributes.get("cats_strings", ()), node.attributes.get("cats_int64s", ())
+        if x is None or bool(texts) is not (x is string) or bool(numbers) is bool(texts):
+            raise Invalid(f"{len(texts)} categories that are strings and {len(numbers)} that are numbers for {x}")
+        node.set_input(1, node.constant(np.array(texts, object) if texts else np.array(numbers, np.int64)))
         return cls()
 
     def infer(self, site: Site) -> list[Fact]:
@@ -226,7 +228,8 @@ class OneHotEncoder(Prepared):
 
     def lower(self, to: Lowering) -> None:
         x = to.reshape(to.input(0), (*to.input(0).shape, 1))
-        same = apply("equal", cast(operand(0, x.buffer.dtype), i64), operand(1, i64))
+        dtype = to.input(1).buffer.dtype
+        same = apply("equal", cast(operand(0, x.buffer.dtype), dtype), operand(1, dtype))
         to.set(0, to.map(cast(same, f32), [x, to.input(1)], to.type().shape))
 
 
@@ -235,11 +238,14 @@ class LabelEncoder(Prepared):
     """A value for every key, and another one for all else. Operands: x, keys, values (the last one for all else)."""
 
     name = "LabelEncoder"
-    versions = (2, 4)
+    versions = (1, 2, 4)
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         attributes = node.attributes
+        if node.version == 1:
+            classes = attributes.pop("classes_strings", ())
+            return both_ways(node, tuple(range(len(classes))), classes)
         x = node.inputs[0].type if node.inputs and node.inputs[0] else None
         keys, values = (_table(attributes, name) for name in ("keys", "values"))
         if x is None or keys.dtype != x.dtype.numpy or keys.shape != values.shape:
@@ -249,8 +255,14 @@ class LabelEncoder(Prepared):
             last = default.array.reshape(-1)[:1]
         elif values.dtype == np.float32:
             last = np.array([attributes.get("default_float", -0.0)], np.float32)
+        elif values.dtype == object:
+            last = np.array([attributes.get("default_string", "_Unused")], object)
         else:
             last = np.array([attributes.get("default_int64", -1)], values.dtype)
+        return cls.of(node, keys, values, last)
+
+    @classmethod
+    def of(cls, node: OnnxNode, keys: np.ndarray, values: np.ndarray, last: np.ndarray) -> LabelEncoder:
         node.set_input(1, node.constant(keys))
         node.set_input(2, node.constant(np.concatenate([values, last.astype(values.dtype)])))
         return cls()
@@ -272,6 +284,29 @@ class LabelEncoder(Prepared):
         to.set(0, to.reshape(found, type.shape))
 
 
+@dataclass(frozen=True)
+class CategoryMapper(Prepared):
+    """A number for every string, or the other way round; it becomes a LabelEncoder."""
+
+    name = "CategoryMapper"
+    versions = (1,)
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        return both_ways(node, node.attributes.get("cats_int64s", ()), node.attributes.get("cats_strings", ()))
+
+
+def both_ways(node: OnnxNode, numbers: tuple[int, ...], texts: tuple[str, ...]) -> LabelEncoder:
+    """From strings to numbers or back, as the operand has it."""
+    x = node.inputs[0].type.dtype if node.inputs and node.inputs[0] else None
+    if len(numbers) != len(texts) or x not in (string, i64):
+        raise Invalid(f"{len(numbers)} numbers and {len(texts)} strings for elements of {x}")
+    sides = np.array(texts, object), np.array(numbers, np.int64)
+    if x is string:
+        return LabelEncoder.of(node, *sides, np.array([node.attributes.get("default_int64", -1)]))
+    return LabelEncoder.of(node, *sides[::-1], np.array([node.attributes.get("default_string", "_Unused")], object))
+
+
 def _same(dtype: DType) -> Any:
     a, b = operand(0, dtype), operand(1, dtype)
     if not dtype.is_float:
@@ -283,11 +318,9 @@ def _table(attributes: dict[str, Any], name: str) -> np.ndarray:
     """The keys or the values."""
     tensor = attributes.get(f"{name}_tensor")
     if isinstance(tensor, Constant):
-        if tensor.type.dtype.kind == "string":
-            raise Unsupported(f"its {name} are strings, and only numbers are supported")
-        return tensor.array.reshape(-1)
+        return tensor.array.reshape(-1).astype(tensor.type.dtype.numpy)
     if attributes.get(f"{name}_strings"):
-        raise Unsupported(f"its {name} are strings, and only numbers are supported")
+        return np.array(attributes[f"{name}_strings"], object)
     if attributes.get(f"{name}_floats"):
         return np.array(attributes[f"{name}_floats"], np.float32)
     return np.array(attributes.get(f"{name}_int64s", ()), np.int64)

@@ -23,10 +23,12 @@ from .reduce import reduce_call
 from .scores import (
     LOGISTIC,
     NONE,
+    Labels,
     best_label,
     binary_label,
     check_transform,
     class_labels,
+    classified,
     labels_of,
     logistic,
     transformed,
@@ -117,7 +119,7 @@ class LinearClassifier(Linear):
 
     name = "LinearClassifier"
     versions = (1,)
-    labels: tuple[int, ...]
+    labels: Labels
     transform: str = NONE
     binary: bool = False
 
@@ -136,7 +138,7 @@ class LinearClassifier(Linear):
 
     def infer(self, site: Site) -> list[Fact]:
         rows = _rows(site)
-        return [Fact(TensorType(i64, (rows,))), Fact(TensorType(f32, (rows, len(self.labels))))][: site.outputs]
+        return classified(self.labels, rows, len(self.labels))[: site.outputs]
 
     def lower(self, to: Lowering) -> None:
         sums = self.sums(to)
@@ -251,7 +253,7 @@ class SVMClassifier(Machine):
 
     name = "SVMClassifier"
     versions = (1,)
-    labels: tuple[int, ...]
+    labels: Labels
     kernel: str = "LINEAR"
     parameters: tuple[float, ...] = ()
     transform: str = NONE
@@ -301,7 +303,7 @@ class SVMClassifier(Machine):
 
     def infer(self, site: Site) -> list[Fact]:
         rows = _rows(site)
-        return [Fact(TensorType(i64, (rows,))), Fact(TensorType(f32, (rows, self.width(site.has(4)))))][: site.outputs]
+        return classified(self.labels, rows, self.width(site.has(4)))[: site.outputs]
 
     def width(self, probabilities: bool) -> int:
         classes = len(self.labels)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.dtypes import i32, i64
+from ..base.dims import Dim
+from ..base.dtypes import DType, f32, i32, i64, string
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.arg_reduce import ArgReduce
@@ -16,7 +16,7 @@ from ..kinds.gather import Gather
 from ..kinds.normalize import Normalize
 from ..program.ir import View
 from .activation import add, mul, number, one_plus_exp_minus, where
-from .api import Invalid, Lowering, OnnxNode, Unsupported
+from .api import Fact, Invalid, Lowering, OnnxNode
 
 NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT = "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"
 TRANSFORMS = (NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT)
@@ -27,14 +27,24 @@ def check_transform(name: str) -> None:
         raise Invalid(f"post_transform {name!r} is not one of {', '.join(TRANSFORMS)}")
 
 
-def class_labels(node: OnnxNode, integers: str, strings: str) -> tuple[int, ...]:
+Labels = tuple[int, ...] | tuple[str, ...]
+
+
+def class_labels(node: OnnxNode, integers: str, strings: str) -> Labels:
     """The labels of a classifier; takes both attributes out of the node."""
     texts, numbers = node.attributes.pop(strings, ()), node.attributes.pop(integers, ())
-    if texts:
-        raise Unsupported("its labels are strings, and only numbers are supported", f"export it with {integers}")
-    if not numbers:
-        raise Invalid(f"it has neither {integers} nor {strings}")
-    return tuple(numbers)
+    if bool(texts) is bool(numbers):
+        raise Invalid(f"it needs one of {integers} and {strings}")
+    return tuple(texts or numbers)
+
+
+def label_type(labels: Labels) -> DType:
+    return string if isinstance(labels[0], str) else i64
+
+
+def classified(labels: Labels, rows: Dim, scores: int) -> list[Fact]:
+    """The results of a classifier: a label and a number of scores for each row."""
+    return [Fact(TensorType(label_type(labels), (rows,))), Fact(TensorType(f32, (rows, scores)))]
 
 
 def transformed(to: Lowering, scores: View, how: str) -> View:
@@ -76,18 +86,19 @@ def _softmax_zero(to: Lowering, scores: View) -> View:
     return to.map(where(zero, number(0, x), operand(1, x.dtype)), [scores, soft])
 
 
-def best_label(to: Lowering, scores: View, labels: Sequence[int]) -> View:
+def best_label(to: Lowering, scores: View, labels: Labels) -> View:
     """The label of the largest score in each row; the first of equal ones."""
     rows = scores.shape[0]
     best = to.call(ArgReduce(1, True), [scores], TensorType(i64, (rows, 1)))[0]
     return labels_of(to, to.reshape(best, (rows,)), labels)
 
 
-def labels_of(to: Lowering, positions: View, labels: Sequence[int]) -> View:
+def labels_of(to: Lowering, positions: View, labels: Labels) -> View:
     if list(labels) == list(range(len(labels))):
         return to.cast(positions, i64)
-    table = to.constant(np.array(labels, np.int64), "labels")
-    return to.call(Gather((-1,), in_range=True), [table, positions], TensorType(i64, positions.shape))[0]
+    dtype = label_type(labels)
+    table = to.constant(np.array(labels, dtype.numpy), "labels")
+    return to.call(Gather((-1,), in_range=True), [table, positions], TensorType(dtype, positions.shape))[0]
 
 
 def two_columns(to: Lowering, first: Expr, second: Expr, score: View) -> View:
@@ -96,7 +107,7 @@ def two_columns(to: Lowering, first: Expr, second: Expr, score: View) -> View:
     return to.call(Concat(1), [to.map(first, [score]), to.map(second, [score])], type)[0]
 
 
-def binary_label(to: Lowering, score: View, threshold: float, labels: Sequence[int]) -> View:
+def binary_label(to: Lowering, score: View, threshold: float, labels: Labels) -> View:
     """The second of two labels where the score [rows, 1] is above a threshold."""
     above = apply("greater", operand(0, score.buffer.dtype), literal(threshold, score.buffer.dtype))
     chosen = to.map(cast(above, i32), [score])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DType, f32, f64, i64
+from ..base.dtypes import DType, f32, f64
 from ..base.tensor import TensorType
 from ..expr.ir import apply, operand
 from ..kinds.tree_ensemble import MODES
@@ -26,10 +26,12 @@ from .scores import (
     LOGISTIC,
     PROBIT,
     TRANSFORMS,
+    Labels,
     best_label,
     binary_label,
     check_transform,
     class_labels,
+    classified,
     logistic,
     probit,
     transformed,
@@ -251,7 +253,7 @@ class TreeEnsembleClassifier(Trees):
     name = "TreeEnsembleClassifier"
     domain = "ai.onnx.ml"
     versions = (1, 3)
-    labels: tuple[int, ...]
+    labels: Labels
     targets: int = 1
     combine: str = "sum"
     mode: str = "LEQ"
@@ -283,7 +285,7 @@ class TreeEnsembleClassifier(Trees):
 
     def infer(self, site: Site) -> list[Fact]:
         rows = self.rows(site)
-        return [Fact(TensorType(i64, (rows,))), Fact(TensorType(f32, (rows, len(self.labels))))][: site.outputs]
+        return classified(self.labels, rows, len(self.labels))[: site.outputs]
 
     def lower(self, to: Lowering) -> None:
         sums = self.with_base(to, self.sums(to))

@@ -34,7 +34,10 @@ def _agrees(op: str, *arrays: np.ndarray, outs: int = 1, **attributes: Any) -> N
     feed = dict(zip(names, arrays, strict=True))
     wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
     for got, want in zip(backend.run_model(model, feed), wants, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        if want.dtype == object:
+            assert got.tolist() == want.tolist()
+        else:
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
         assert got.dtype == want.dtype and got.shape == want.shape
 
 
@@ -169,8 +172,29 @@ def test_what_goes_in_a_circle_is_refused() -> None:
         backend.prepare(_model(node, [X]))
 
 
-def test_labels_that_are_strings_are_refused() -> None:
-    weights: dict[str, Any] = {"coefficients": [1.0] * 6, "classlabels_strings": ["a", "b"]}
+def test_labels_may_be_strings() -> None:
+    three = {"classlabels_strings": ["no", "maybe", "yes"], "intercepts": [0.1, 0, -0.2]}
+    _agrees("LinearClassifier", X, outs=2, coefficients=np.linspace(-1, 1, 9).tolist(), **three)
+    two = {"classlabels_strings": ["no", "yes"], "intercepts": [0.1]}
+    _agrees("LinearClassifier", X, outs=2, coefficients=[1.0, -0.5, 0.25], post_transform="LOGISTIC", **two)
+
+
+def test_both_kinds_of_labels_are_refused() -> None:
+    weights: dict[str, Any] = {"coefficients": [1.0] * 6, "classlabels_strings": ["a", "b"], "classlabels_ints": [1, 2]}
     node = helper.make_node("LinearClassifier", ["x"], ["y", "z"], domain=ML, **weights)
-    with pytest.raises(MccError, match="strings"):
+    with pytest.raises(MccError, match="one of classlabels_ints and classlabels_strings"):
         backend.prepare(_model(node, [X]))
+
+
+WORDS = np.array([["b", "a"], ["", "ü"], ["c", "b"]], object)
+
+
+def test_encoders_of_strings() -> None:
+    numbers = np.array([[1, 2, 9]])
+    _agrees("LabelEncoder", WORDS, keys_strings=["a", "b", "ü"], values_floats=[0.5, 1.5, 2.5], default_float=-1.0)
+    _agrees("LabelEncoder", WORDS, keys_strings=["a", "b", "ü"], values_strings=["x", "yy", ""], default_string="none")
+    _agrees("LabelEncoder", numbers, keys_int64s=[1, 2], values_strings=["one", "two"])
+    _agrees("CategoryMapper", WORDS, cats_strings=["a", "b"], cats_int64s=[7, 8], default_int64=5)
+    _agrees("CategoryMapper", numbers, cats_strings=["a", "b"], cats_int64s=[1, 2], default_string="?")
+    _agrees("OneHotEncoder", WORDS, cats_strings=["a", "c", "ü"])
+    _agrees("ArrayFeatureExtractor", WORDS, np.array([1]))

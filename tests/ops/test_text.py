@@ -24,8 +24,9 @@ def texts(*items: Any) -> np.ndarray:
 def agrees(op: str, *arrays: np.ndarray, outs: int = 1, bounds: Any = None, **attributes: Any) -> None:
     """With onnxruntime, or ONNX's reference where onnxruntime has no piece for an empty string."""
     names = [f"x{i}" for i in range(len(arrays))]
-    inputs = [helper.make_tensor_value_info(n, 8, a.shape) for n, a in zip(names, arrays, strict=True)]
-    types = {"RegexFullMatch": [9], "StringSplit": [8, 7]}.get(op, [8])
+    given = {n: helper.np_dtype_to_tensor_dtype(array.dtype) for n, array in zip(names, arrays, strict=True)}
+    inputs = [helper.make_tensor_value_info(n, given[n], a.shape) for n, a in zip(names, arrays, strict=True)]
+    types = {"RegexFullMatch": [9], "StringSplit": [8, 7], "TfIdfVectorizer": [1]}.get(op, [8])
     outputs = [helper.make_tensor_value_info(f"y{i}", types[i], None) for i in range(outs)]
     node = helper.make_node(op, names, [f"y{i}" for i in range(outs)], **attributes)
     graph = helper.make_graph([node], "text", inputs, outputs)
@@ -147,3 +148,58 @@ def test_strings_made_in_a_loop_are_refused() -> None:
     )
     with pytest.raises(UnsupportedModel, match="made in a loop"):
         backend.prepare(model)
+
+
+POOL = {"min_gram_length": 1, "max_gram_length": 3, "ngram_counts": [0, 3, 9], "ngram_indexes": [4, 0, 1, 2, 3, 5, 6]}
+LETTERS = ["b", "a", "ü", "b", "a", "a", "b", "c", "c", "a", "b", "a"]
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("skips", [0, 2])
+@pytest.mark.parametrize("weights", [[], [0.5, 1, 2, -1, 3, 0.25, 4]])
+def test_sequences_are_counted_and_weighted(mode: str, skips: int, weights: list[float]) -> None:
+    x = texts(list("abaübacbab"), list("ccaabbaaba"), list("xyzxyzxyzü"))
+    options = {**POOL, "mode": mode, "max_skip_count": skips, **({"weights": weights} if weights else {})}
+    numbers = np.array([[ord(letter) for letter in row] for row in x], np.int32)
+    agrees("TfIdfVectorizer", x, pool_strings=LETTERS, **options)
+    agrees("TfIdfVectorizer", x[0], pool_strings=LETTERS, **options)
+    agrees("TfIdfVectorizer", numbers, pool_int64s=[ord(letter) for letter in LETTERS], **options)
+
+
+NUMBERS = {
+    1: [0.1, -2.5, 1e-7, 3e30, 100, 0.0, 16777216, np.inf],
+    11: [0.1, 1 / 3, -1e-300, 123456789.125, 1e22],
+    7: [-(2**63), 2**63 - 1, 0],
+    2: [0, 255],
+    3: [-128, 127],
+}
+
+
+@pytest.mark.parametrize("type", NUMBERS)
+def test_numbers_become_text_and_come_back(type: int) -> None:
+    x = np.array(NUMBERS[type]).astype(helper.tensor_dtype_to_np_dtype(type))
+    nodes = [helper.make_node("Cast", ["x"], ["t"], to=8), helper.make_node("Cast", ["t"], ["y"], to=type)]
+    infos = [helper.make_tensor_value_info(name, kind, x.shape) for name, kind in (("x", type), ("t", 8), ("y", type))]
+    model = helper.make_model(helper.make_graph(nodes, "cast", infos[:1], infos[1:]))
+    t, y = backend.prepare(model, flags=STRICT).run([x])
+    np.testing.assert_array_equal(y, x)
+    assert [float(text) if x.dtype.kind == "f" else int(text) for text in t] == [
+        pytest.approx(each, rel=1e-7) if x.dtype.kind == "f" else each for each in x.tolist()
+    ]
+
+
+def test_text_that_is_no_number_ends_the_run() -> None:
+    model = parser.parse_model(HEAD + "g (string[2] x) => (float[2] y) { y = Cast <to = 1> (x) }")
+    rep = backend.prepare(model, flags=STRICT)
+    assert rep.run([texts(" 1e3", "-INF")])[0].tolist() == [1000.0, -np.inf]
+    with pytest.raises(CheckFailed, match="is to be read as a number is none"):
+        rep.run([texts("1", "one")])
+
+
+def test_constants_of_strings_need_no_inputs() -> None:
+    model = parser.parse_model(
+        HEAD + "g (int64 i) => (string[3] y, string s) { c = Constant <value_strings = ['a', '', 'ü']> ()"
+        " y = StringConcat (c, c) s = Gather (y, i) }".replace("'", '"')
+    )
+    y, s = backend.prepare(model, flags=STRICT, without=frozenset({"fold_constants"})).run([np.array(2)])
+    assert (y.tolist(), s.tolist()) == (["aa", "", "üü"], "üü")
