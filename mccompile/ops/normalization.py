@@ -160,6 +160,7 @@ class GroupNormalization(Operator):
 
     name = "GroupNormalization"
     versions = (21,)
+    channels_last = True
     num_groups: int
     epsilon: float = 1e-5
     stash_type: int = 1

@@ -27,7 +27,7 @@ from ...graph.pattern import (
     rewrite,
 )
 from ...ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swish
-from ...ops.normalization import LayerNormalization, RMSNormalization
+from ...ops.normalization import GroupNormalization, LayerNormalization, RMSNormalization
 from ...ops.reduce import ReduceL2, ReduceSumSquare
 from ...ops.slice import Slice
 from ...ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
@@ -193,6 +193,21 @@ def _rms_norm(match: Match, make: Maker) -> Value | None:
     return make.node(RMSNormalization(axis=found[0], epsilon=found[1]), match["x"], _ones(match, make))
 
 
+def _group_norm(match: Match, make: Maker) -> Value | None:
+    """Groups of channels are normalized as the channels of another shape."""
+    x, cut, norm = match["x"].type, match.node("cut").output.type, match.node("norm")
+    if match.root.output.type != x or x.rank < 3 or cut.rank != 3 or cut.shape[0] != x.shape[0]:
+        return None
+    channels, groups = x.shape[1], cut.shape[1]
+    if not isinstance(channels, int) or not isinstance(groups, int) or groups < 1 or channels % groups:
+        return None
+    each = [
+        make.constant(np.repeat(match.array(name), channels // groups), f"{norm.output.name}/{name}")
+        for name in ("scale", "bias")
+    ]
+    return make.node(GroupNormalization(num_groups=groups, epsilon=vars(norm.op)["epsilon"]), match["x"], *each)
+
+
 def _takes(match: Match, name: str) -> bool:
     """Can the value be the scale or bias of a normalization of x?"""
     x, value = match["x"].type, match[name].type
@@ -213,8 +228,17 @@ def _with_bias(match: Match, make: Maker) -> Value | None:
 
 _PLAIN = Made("LayerNormalization RMSNormalization", X, Number(1), name="norm", read_once=True)
 _SCALED = Made("LayerNormalization", X, Anything("scale"), name="norm", read_once=True)
+_GROUPS = Made(
+    "InstanceNormalization",
+    Made("Reshape", X, rest=True, name="cut"),
+    ConstantOperand("scale"),
+    ConstantOperand("bias"),
+    name="norm",
+    read_once=True,
+)
 
 _NORMALIZATIONS = (
+    Rule("group_norm", Made("Reshape", _GROUPS, rest=True), _group_norm),
     *rules("layer_norm", _over_root(_CENTRED, _mean_square(_CENTRED)), _layer_norm),
     *rules("rms_norm", _over_root(X, _mean_square(X)), _rms_norm),
     Rule("normalized_and_scaled", times(_PLAIN, Anything("scale")), _with_scale),

@@ -32,14 +32,16 @@ WEIGHTS = {
     "v4": (6, 4, 1, 1), "v6": (6, 6, 1, 1), "v12": (6, 12, 1, 1),
 }  # fmt: skip
 INTS = {"cut": [0, 0, 0, 1, 0, 0, 0, 1], "low": [1], "high": [5], "ax1": [1], "ax2": [2, 3], "flat": [1, -1]}
+FACTORS = {"twice": [1, 1, 2, 2]}
 
 
 def graph_of(body: str, x: str = "1,6,8,8") -> Graph:
-    text = f'<ir_version: 9, opset_import: ["" : 18]>\ng (float[{x}] x) => (y) {{ {body} }}'
+    text = f'<ir_version: 9, opset_import: ["" : 21]>\ng (float[{x}] x) => (y) {{ {body} }}'
     model = parser.parse_model(text)
     chance = np.random.default_rng(1)
     arrays = {name: chance.standard_normal(shape).astype(np.float32) for name, shape in WEIGHTS.items()}
     arrays |= {name: np.array(value, np.int64) for name, value in INTS.items()}
+    arrays |= {name: np.array(value, np.float32) for name, value in FACTORS.items()}
     used = {name for node in model.graph.node for name in node.input}
     model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in arrays.items() if n in used)
     return load_proto(model)
@@ -65,7 +67,8 @@ def in_onnx_order(program: Program) -> int:
 BETWEEN = [
     ("Relu(a)", 6), ("PRelu(a, p)", 6), ("Add(a, k)", 6), ("Concat <axis = 1> (a, a)", 12), ("Pad(a, cut)", 6),
     ("Softmax <axis = 1> (a)", 6), ("Slice(a, low, high, ax1)", 4), ("ReduceMax(a, ax2)", 6), ("Clip(a)", 6),
-    ("InstanceNormalization(a, s, b)", 6), ("MaxPool <kernel_shape = [2,2]> (a)", 6),
+    ("InstanceNormalization(a, s, b)", 6), ("GroupNormalization <num_groups = 3> (a, s, b)", 6),
+    ("Resize <mode = \"linear\"> (a, , twice)", 6), ("MaxPool <kernel_shape = [2,2]> (a)", 6),
 ]  # fmt: skip
 
 

@@ -146,6 +146,36 @@ def test_what_only_looks_alike_stays(body: str, context: Context) -> None:
     assert set(operators(graph, context).split()) <= before
 
 
+def test_groups_normalized_in_another_shape_are_a_group_normalization(check: Any) -> None:
+    check(
+        recognise_idioms,
+        """
+        input %x: f32[2,6,4,4]
+        const %cut: i64[3] = #cut
+        const %whole: i64[4] = #whole
+        const %scale: f32[3] = #scale
+        const %bias: f32[3] = #bias
+        %c: f32[2,3,32] = Reshape(%x, %cut) from "c"
+        %n: f32[2,3,32] = InstanceNormalization(%c, %scale, %bias) {epsilon=0.5} from "n"
+        %y: f32[2,6,4,4] = Reshape(%n, %whole) from "y"
+        output %y
+        """,
+        """
+        input %x: f32[2,6,4,4]
+        const %"n/scale": f32[6] = #scales
+        const %"n/bias": f32[6] = #biases
+        %y: f32[2,6,4,4] = GroupNormalization(%x, %"n/scale", %"n/bias") {num_groups=3, epsilon=0.5} from "c", "n", "y"
+        output %y
+        """,
+        cut=np.array([2, 3, -1]),
+        whole=np.array([2, 6, 4, 4]),
+        scale=np.array([1, 2, 3], np.float32),
+        bias=np.array([4, 5, 6], np.float32),
+        scales=np.array([1, 1, 2, 2, 3, 3], np.float32),
+        biases=np.array([4, 4, 5, 5, 6, 6], np.float32),
+    )
+
+
 def test_every_other_channel_is_a_slice(context: Context) -> None:
     turned = "c = Reshape(x, pairs) t = Transpose <perm = [1,0,2]> (c) p = Reshape(t, halves)"
     parts = "even = Gather(p, first) odd = Gather(p, second) y = Sub(even, odd)"
