@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -11,12 +13,15 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Graph, all_nodes
+from mccompile.graph.text import show
 from mccompile.kernels.registry import Registry
 from mccompile.measure.correctness import build
 from mccompile.passes.api import GRAPH, PROGRAM, Context, PassManager
+from mccompile.passes.graph.lower_qdq import lower_qdq
 from mccompile.passes.lower import lower
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets import api as targets
+from tests.passes.graph.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
 from tests.passes.qdq_graphs import BLOCKS, network, networks, some_integers
@@ -144,3 +149,36 @@ def test_sums_that_may_not_fit_stay_in_float() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     found = integers(model)
     assert "MatMulInteger" not in operators(found) and list(found.left_in_float) == ["long"]
+
+
+BEFORE = """
+input %x: i8[1,2,4,4]
+const %s: f32[] = #s
+const %z: i8[] = #z
+const %w: i8[1,2,1,1] = #w
+const %t: f32[] = #t
+%a: f32[1,2,4,4] = DequantizeLinear(%x, %s, %z) from "a"
+%v: f32[1,2,1,1] = DequantizeLinear(%w, %t) from "v"
+%c: f32[1,1,4,4] = Conv(%a, %v) from "c"
+%y: i8[1,1,4,4] = QuantizeLinear(%c, %s, %z) from "y"
+output %y
+"""
+EXPECTED = """graph "g" {
+  input %x: i8[1,2,4,4]
+  const %w_2: i8[1,2,1,1]
+  const %"y/multiplier": i64[1,1,1]
+  const %"y/addend": i64[1,1,1]
+  const %"y/shift": u8[1,1,1]
+  const %"y/zero": i8[]
+  %y_2: i32[1,1,4,4] = ConvInteger(%x, %w_2, none, none) from "v", "a", "c", "y"
+  %y: i8[1,1,4,4] = mccompile.Rescale(%y_2, RESCALE, none, none) from "v", "a", "c", "y"
+  output %y
+}
+""".replace("RESCALE", '%"y/multiplier", %"y/addend", %"y/shift", %"y/zero"')
+
+
+def test_a_convolution_between_quantizations_sums_integers() -> None:
+    numbers = {"s": np.float32(0.5), "z": np.int8(3), "w": np.array([[[[1]], [[-2]]]], np.int8), "t": np.float32(0.25)}
+    graph = parse(BEFORE, {name: np.asarray(number) for name, number in numbers.items()})
+    lower_qdq(graph, CONTEXT)
+    assert re.sub(r" = #\w+", "", show(graph)) == EXPECTED

@@ -13,6 +13,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
+from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
 
 
@@ -147,3 +148,27 @@ def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
 def test_nothing_is_joined_where_nothing_is_gained() -> None:
     made = chain([(1, 1, 0, 1)], (4, 4))
     assert compiled(made, "auto").files == compiled(made, "off").files
+
+
+def test_a_wide_tensor_between_two_convolutions_becomes_a_ring_of_three_rows() -> None:
+    conv = "Conv(strides=(1, 1), dilations=(1, 1), pads=(1, 1, 1, 1), group=1, accumulator=f32)"
+    kernel = 'kernel "conv/any_strided_direct__c"'
+    frame = """program "p" {
+  input "x" %x: f32[1,1,16,16]
+  const %v: f32[4,1,3,3] = #v
+  buffer %a: f32[A] from "a"
+  const %w: f32[1,4,3,3] = #w
+  buffer %y: f32[1,1,16,16] from "y"
+CALLS
+  output "y" %y
+}
+"""
+    before = f"""  call {conv} (%x, %v) -> (%a) {kernel} from "a"
+  call {conv} (%a, %w) -> (%y) {kernel} from "y\""""
+    ring = "%a[1,4,16,16 by 0,16,64,1 at 0 lines 3]"
+    expected = f"""  rows from "a", "y" {{
+    stage 16 by 1 call {conv} (%x, %v) -> ({ring}) {kernel} rows 2 from "a"
+    stage 16 by 1 pull 0 to 1, 1 call {conv} ({ring}, %w) -> (%y) {kernel} rows 2 from "y"
+  }}"""
+    text = frame.replace("CALLS", before).replace("[A]", "[1,4,16,16]")
+    assert after("form_rows", text) == frame.replace("CALLS", expected).replace("[A]", "[3,1,4,16]")
