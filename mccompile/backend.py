@@ -22,11 +22,13 @@ from .base.dtypes import of_array
 from .base.errors import MccError
 from .base.structures import Interface
 from .driver import Options, compile_graph
+from .frontend.bounds import EVERYTHING
 from .frontend.load import is_open, load_proto
 from .toolchain.build import DEFAULT_FLAGS
 from .toolchain.lists import packed, unpacked
 from .toolchain.run import Model
 
+MOST = 64  # of sizes that nothing bounds; a run that needs more ends with an error
 Shapes = Mapping[str, tuple[int | str | tuple[int, ...], ...]]
 
 
@@ -85,7 +87,8 @@ class MccompileBackend(Backend):
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Prepared:
         """Compiles and builds. Keywords are those of `mccompile.Options`, besides `flags` for the C compiler, `cc` to
-        name it, and `folder` of external data. What cannot be compiled raises `mccompile.base.errors.MccError`."""
+        name it, and `folder` of external data. `bounds` are of sizes that follow from data; where nothing bounds one it
+        is 64. What cannot be compiled raises `mccompile.base.errors.MccError`."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}; code runs on CPU")
         flags, cc, folder = kwargs.pop("flags", DEFAULT_FLAGS), kwargs.pop("cc", None), kwargs.pop("folder", None)
@@ -144,7 +147,8 @@ def _tensors(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _options(keywords: Mapping[str, Any]) -> Options:
-    return Options(**keywords)
+    options = Options(**keywords)
+    return replace(options, bounds={EVERYTHING: (MOST,), **options.bounds})
 
 
 def _compile(model: ModelProto, options: Options, folder: Path | None) -> Any:

@@ -74,8 +74,8 @@ class Slots(Generic[T]):
             yield self.shapes
 
     def map(self, function: Callable[[T], U]) -> Slots[U]:
-        shapes = None if self.shapes is None else function(self.shapes)
-        return Slots(self.dtype, self.room, function(self.data), function(self.length), shapes)
+        data, length = function(self.data), function(self.length)  # in the order of `leaves`
+        return Slots(self.dtype, self.room, data, length, None if self.shapes is None else function(self.shapes))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..base.dtypes import f32
 from ..base.names import Names, c_identifier
 from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Invalid, Node, Site, Unsupported, Value
+from ..graph.ir import Fact, Invalid, Limit, Node, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
 from .bounds import Limits
 from .evaluate import constant_of
@@ -83,14 +83,20 @@ class NodeAdder:
     def constant(self, array: np.ndarray, scope: Scope, origin: str) -> Value:
         return Value.of_constant(self.unique(f"{origin}/constant", scope, made_up=True), Constant.of(array))
 
+    def declared_results(
+        self, outputs: Sequence[str], scope: Scope
+    ) -> tuple[tuple[TensorType | None, ...], tuple[Limit, ...]]:
+        """What the model declares of results (their shapes; element types follow from the operator), and what the user
+        says of them."""
+        shapes = (scope.shapes.get(output) for output in outputs)
+        types = tuple(TensorType(f32, shape) if shape is not None else None for shape in shapes)
+        return types, tuple(self.limits.of(output) for output in outputs)
+
     def _infer(self, node: Node, name: str, outputs: Sequence[str], scope: Scope) -> Sequence[Fact]:
         """The type rule; what it needs to know and does not is computed, if it follows from constants."""
 
         def site() -> Site:
-            # element types follow from the operator; only the shapes are taken from here
-            shapes = (scope.shapes.get(output) for output in outputs)
-            results = tuple(TensorType(f32, s) if s is not None else None for s in shapes)
-            limits = tuple(self.limits.of(output) for output in outputs)
+            results, limits = self.declared_results(outputs, scope)
             return replace(node.site(), results=results, name=name, limits=limits)
 
         try:

@@ -1,7 +1,8 @@
 """What the user says of sizes that follow from data: `--bound NAME=COUNT`.
 
-NAME is a tensor, or a dimension that the file names in the shape it declares for a tensor. Invariant: a bound that
-changes nothing is an error, so that a misspelt one is never taken for granted.
+NAME is a tensor, or a dimension that the file names in the shape it declares for a tensor; of a sequence the number of
+elements is bounded, of the trip count of a loop its value. `*` is for all sizes that nothing else bounds. Invariant: a
+bound that changes nothing is an error, so that a misspelt one is never taken for granted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..base.errors import Problem, WrongUse, raise_all
 from ..graph.ir import Limit, Value
 from .signature import similar
 
+EVERYTHING = "*"  # what is said of it counts where nothing else bounds a size
 Bounds = Mapping[str, Sequence[int]]  # name -> the most for each axis, or one number for all
 STRINGS = "strings"  # not a tensor: bytes for all strings that a run makes
 
@@ -35,11 +37,18 @@ class Limits:
 
     def of(self, name: str) -> Limit:
         """What is said of a tensor."""
+        otherwise = self.given[EVERYTHING][0] if EVERYTHING in self.given else None
         if name in self.given:
-            return Limit(self.given[name], name)
+            return Limit(self.given[name], name, otherwise)
         dims = self._declared.get(name, ())
         known = tuple(self.given[dim][0] if dim in self.given else None for dim in dims)
-        return Limit(known if len(known) != 1 else (*known, None), name)
+        return Limit(known if len(known) != 1 else (*known, None), name, otherwise)
+
+    def of_value(self, name: str) -> Limit:
+        """What is said of the value of an operand."""
+        if name in self.given:
+            self.used.add(name)
+        return Limit(self.given.get(name, ()), name, self.of("").otherwise)
 
     @property
     def strings(self) -> int | None:
@@ -70,6 +79,6 @@ class Limits:
                     similar(name, known) or "leave it out, or name one of these",
                 )
                 for name, sizes in self.given.items()
-                if name not in self.used
+                if name not in self.used and name != EVERYTHING
             ],
         )

@@ -101,6 +101,9 @@ class NodeReader(NodeAdder):
         if found is not None:
             for position, (entry, whole) in enumerate(zip(graph.output, found, strict=True)):
                 if isinstance(whole, Maybe) and entry.type.WhichOneof("value") != "optional_type":
+                    for value in whole.leaves():  # the name is that of the output
+                        if value.producer is not None:
+                            value.name = self.unique(f"{value.name}/optional", scope, made_up=True)
                     found[position] = sequences.content(self.writer(scope, entry.name), whole)
             self.bind([output.name for output in graph.output], found, scope)
         return found
@@ -237,6 +240,9 @@ class NodeReader(NodeAdder):
 
         onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
         onnx_node.string_room = lambda: self.limits.strings
+        onnx_node.results, onnx_node.limits = self.declared_results(node.output, scope)
+        bounds = {n: self.limits.of_value(node.input[n]).most(0) for n in cls.bounded if n < len(node.input)}
+        onnx_node.most = {number: most for number, most in bounds.items() if most is not None}
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
             return [Missing.BROKEN] * len(node.output)

@@ -16,7 +16,7 @@ from onnx import GraphProto, NodeProto
 from ..base.dtypes import DType, bool_, i64
 from ..base.structures import Items, Maybe, Room, Slots, Structure, leaves
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Graph, Invalid, Unsupported, Value
+from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
 from .bounds import Limits
 from .declarations import declared_shapes
@@ -73,6 +73,10 @@ class _Loop:
         self.writer = reader.writer(scope, self.origin)
         given = [*operands, None, None][: max(len(operands), 2)]
         self.trips, self.condition = (self.tensor(value) for value in given[:2])
+        said = reader.limits.of_value(node.input[0]) if node.input else Limit()
+        bound = said.most(0) if said.most(0) is not None else said.otherwise
+        # of trips, where their number is known only at run time
+        self.most_trips: dict[int, int] = {} if bound is None else {0: bound}
         self.states: list[Whole] = []
         for value in given[2:]:
             if value is None:
@@ -146,7 +150,7 @@ class _Loop:
         first = [_as_maybe(self.writer, state) if n in self.optional else state for n, state in enumerate(first)]
         flat = [value for state in first for value in leaves(state)]
         cls = resolve("", "Loop")
-        call = OnnxNode(self.origin, 0, {}, [self.trips, self.condition, *flat], 0, self.writer.constant)
+        call = self.call(flat)
         inner = self.body(call, [_facts(state) for state in first])
         results = self.reader.results(self.graph, inner)
         if results is None:
@@ -162,6 +166,10 @@ class _Loop:
         names = [name or f"{self.origin}/unused_{number}" for number, name in enumerate(outputs)]
         return self.reader.append(cls, call, names, wholes, self.scope)[: len(self.node.output)]
 
+    def call(self, states: Sequence[Value]) -> OnnxNode:
+        operands = [self.trips, self.condition, *states]
+        return OnnxNode(self.origin, 0, {}, operands, 0, self.writer.constant, most=self.most_trips)
+
     def body(self, call: OnnxNode, states: Sequence[Fact | Structure[Fact]]) -> Scope:
         facts = resolve("", "Loop").region_inputs(call, 0)
         assert facts is not None
@@ -173,7 +181,7 @@ class _Loop:
         self.optional = {number for number, state in enumerate(self.states) if isinstance(state, Maybe)}
         listed = [number for number, state in enumerate(self.states) if _is_list(state)]
         rooms = {number: room_of(_content(self.states[number])) for number in listed}
-        call = OnnxNode(self.origin, 0, {}, [self.trips, self.condition], 0, self.writer.constant)
+        call = self.call([])
         for _ in range(_ATTEMPTS):
             states = [self.guess(number, rooms.get(number)) for number in range(len(self.states))]
             inner = self.body(call, states)
@@ -215,6 +223,7 @@ class _Loop:
         if said is not None:
             self.reader.limits.used.add(name)
             return said
+        trips = self.most_trips.get(0) if trips is None else trips
         if trips is None:
             raise Unsupported(
                 "it carries a sequence that grows, and how many trips there are is known only at run time",

@@ -56,6 +56,7 @@ class Limit:
 
     sizes: tuple[int | None, ...] = ()
     name: str = ""  # of the result
+    otherwise: int | None = None  # for a size that nothing else bounds
 
     def most(self, axis: int) -> int | None:
         if len(self.sizes) == 1:
@@ -124,6 +125,8 @@ class Site:
             return type.shape[axis]
         limit = self.limits[index] if index < len(self.limits) else Limit()
         known = [bound for bound in (most, limit.most(axis)) if bound is not None]
+        if not known and limit.otherwise is not None:
+            known.append(limit.otherwise)
         if not known:
             raise Unsupported(
                 f"size {axis} of the result follows from data, and nothing says how large it can be",

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.discovery import import_package_modules
-from ..graph.ir import Fact, Graph, Invalid, Op, Site, Unsupported, Value
+from ..base.tensor import TensorType
+from ..graph.ir import Fact, Graph, Invalid, Limit, Op, Site, Unsupported, Value
 from .lowering import Lowering
 
 AnyOperator = TypeVar("AnyOperator", bound="Operator")
@@ -39,6 +40,9 @@ class OnnxNode:
     regions: tuple[Graph, ...] = ()
     add: Callable[[Operator, list[Value]], Value] | None = None  # puts another node before this one
     string_room: Callable[[], int | None] = lambda: None  # bytes for strings that are made, if the user says so
+    results: tuple[TensorType | None, ...] = ()  # what the model declares of their shapes
+    limits: tuple[Limit, ...] = ()  # what the user says of sizes of the results,
+    most: Mapping[int, int] = dataclasses.field(default_factory=dict)  # and of the values of `bounded` operands
 
     def made(self, name: str, inputs: list[Value]) -> Value:
         """The result of an operator that has to run before this one."""
@@ -60,6 +64,7 @@ class Operator(Op):
     versions: ClassVar[tuple[int, ...]] = ()
     fusion: ClassVar[str] = OPAQUE
     channels_last: ClassVar[bool] = False  # runs best where the channels of its result lie next to each other
+    bounded: ClassVar[tuple[int, ...]] = ()  # operands whose value (one number) the user may bound
     random: ClassVar[bool] = False  # gives another result each time: never folded or shared
 
     @classmethod

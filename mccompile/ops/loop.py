@@ -2,7 +2,8 @@
 
 What a trip hands to the next one lies in two buffers that change places (`Carry`); inputs that are cut along an axis,
 and results that are collected, are slices at an address with the loop's counter. A loop of one trip is written out.
-Sizes must not change from trip to trip.
+Sizes must not change from trip to trip. Where the number of trips is known only at run time and results are collected,
+their counter has a bound: a run that would need more trips ends with a status, and how many there were is measured.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.dims import Dim, Symbol, Symbolic, symbol, symbols
+from ..base.dims import Dim, Symbol, Symbolic, bounds, symbol, symbols
 from ..base.dtypes import bool_, i64
 from ..base.names import c_identifier
 from ..base.tensor import TensorType
 from ..expr.ir import apply, literal, operand
-from ..graph.ir import Graph, Value
+from ..graph.ir import Graph, Limit, Node, Value
 from ..kinds.map import Map
-from ..program.ir import Call, Carry, Item, View
+from ..program.ir import Call, Carry, If, Item, Stop, View
 from ..program.ir import Loop as LoopItem
-from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, normal_axis
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .control_flow import copy_into
+from .data_dependent import measured
 
 _COUNTER = -1
 _MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
@@ -35,12 +37,13 @@ class Loop(Operator):
 
     name = "Loop"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
+    bounded = (0,)
 
     @classmethod
     def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
         operands = [None if value is None else value.fact for value in node.inputs]
         trips = _known_trips(Site(tuple(operands), node.outputs))
-        counter = _counter_fact(node.name, trips)
+        counter = _counter_fact(node.name, _most_trips(node) if trips is None else trips)
         states = [Fact(fact.type) for fact in operands[2:] if fact is not None]
         return [counter, Fact(TensorType(bool_, ())), *states]
 
@@ -51,7 +54,7 @@ class Loop(Operator):
         collected = [value.type for value in body.outputs[1 + states :]]
         facts = [Fact(value.type) for value in body.outputs[1 : 1 + states]]
         if collected:
-            trips = self.exact_trips(site, body)
+            trips = self.collected(site, body, states)
             facts += [Fact(TensorType(type.dtype, (trips, *type.shape))) for type in collected]
         return facts
 
@@ -71,15 +74,19 @@ class Loop(Operator):
             raise Invalid("it has no trip count, and its condition is always true: it never ends")
         _check_states([site.type(2 + n) for n in range(states)], body.outputs[1 : 1 + states])
 
-    def exact_trips(self, site: Site, body: Graph) -> int:
-        """How often it runs for certain: as many elements are collected."""
+    def collected(self, site: Site, body: Graph, states: int) -> Dim:
+        """How many elements it collects: as many as there are trips."""
         trips = _known_trips(site)
-        if trips is None or _ends_early(site, body):
-            raise Unsupported(
-                "how many elements it collects is known only at run time",
-                "make the trip count a constant and the condition true, or collect into a carried tensor of fixed size",
-            )
-        return trips
+        if trips is not None and not _ends_early(site, body):
+            return trips
+        results = range(states, site.outputs)
+        present = [n for n in results if n < len(site.results) and site.results[n] is not None]
+        if site.name and trips is None and not any(_said(limit) for limit in site.limits[states:]):
+            for number in present:  # what the model declares is what it will be
+                declared = site.results[number]
+                if declared is not None and declared.rank and isinstance(declared.shape[0], int):
+                    return declared.shape[0]
+        return site.size(present[0] if present else states, 0, _bound(body))
 
     def lower(self, to: Lowering) -> None:
         site, body = to.site, to.node.regions[0]
@@ -88,22 +95,29 @@ class Loop(Operator):
         writer = _Writer(to, body, [to.input(2 + n) for n in range(states)])
         first = _source(body.inputs[1])
         early = _ends_early(site, body)
+        true = to.constant(np.array(True), "true")
         if not early:
-            writer.bind(1, to.constant(np.array(True), "true"))
+            writer.bind(1, true)
         elif _source(body.outputs[0]) is first:
             writer.bind(1, to.reshape(to.input(1), ()))
             writer.condition = writer.bound[1]
         else:
-            start = to.input(1) if to.has(1) else to.constant(np.array(True), "true")
-            writer.carry(1, to.reshape(start, ()), 0)
+            writer.carry(1, to.reshape(to.input(1) if to.has(1) else true, ()), 0)
             writer.condition = writer.bound[1]
         for number in range(states):
             writer.state(2 + number, 1 + number)
         writer.collect([(1 + states + n, 0, False) for n in range(len(body.outputs) - 1 - states)])
-        limit = site.fact(0).type if site.has(0) else None
-        many = trips is None and limit is not None
-        count: int | View = to.reshape(to.input(0), ()) if many else _MANY if trips is None else trips
-        writer.run(count, 1 + states, 0)
+        count: int | View = _MANY if trips is None else trips
+        if trips is None and site.has(0):
+            count = to.reshape(to.input(0), ())
+        bound = _bound(body)
+        if trips is None and bound is not None:
+            writer.bounded(count, bound, 0)
+        else:
+            writer.run(count, 1 + states, 0)
+        dims = [to.type(n).shape[0] for n in range(states, len(to.node.outputs)) if to.wants(n)]
+        if dims and (trips is None or early):
+            writer.counted(dims[0])
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,7 @@ class Scan(Operator):
     """Operands: first values, then what is cut into slices. The region: values, slices -> values, collected slices."""
 
     name = "Scan"
-    versions = (9, 11, 16, 19, 21, 23, 24, 25)
+    versions = (8, 9, 11, 16, 19, 21, 23, 24, 25)
     num_scan_inputs: int
     scan_input_axes: tuple[int, ...] = ()
     scan_input_directions: tuple[int, ...] = ()
@@ -119,8 +133,14 @@ class Scan(Operator):
     scan_output_directions: tuple[int, ...] = ()
 
     @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        return _over_samples(node) if node.version < 9 else make(cls, node)
+
+    @classmethod
     def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
         types = [value.type for value in node.inputs if value is not None]
+        if node.version < 9:
+            types = [_sample(type) for type in types]
         count = node.attributes["num_scan_inputs"]
         axes = node.attributes.get("scan_input_axes", ())
         if not 0 < count <= len(types):
@@ -183,6 +203,31 @@ class Scan(Operator):
         writer.run(trips, states, None)
 
 
+def _sample(type: TensorType) -> TensorType:
+    if not type.rank:
+        raise Invalid(f"{type} has no axis for samples")
+    return TensorType(type.dtype, type.shape[1:])
+
+
+def _over_samples(node: OnnxNode) -> Scan:
+    """Scan as opset 8 had it, one sample after the other: a Scan over the samples, with a Scan in it."""
+    lengths, *operands = node.inputs
+    present = [value for value in operands if value is not None]
+    if lengths is not None or len(present) < len(operands):
+        raise Unsupported("the sequences have lengths of their own", "export the model with opset 9 or later")
+    directions = tuple(node.attributes.get("directions", ()))
+    each = Scan(node.attributes["num_scan_inputs"], scan_input_directions=directions)
+    inputs = [Value(f"{node.name}/sample_{n}", Fact(_sample(value.type))) for n, value in enumerate(present)]
+    inner = Node(each, inputs, [None] * node.outputs, (node.name,), node.regions)
+    facts = each.infer(inner.site())
+    results = [Value(f"{node.name}/sample_result_{n}", fact) for n, fact in enumerate(facts)]
+    inner.outputs = [*results]
+    samples = Graph(f"{node.name}/samples", inputs, results)
+    samples.add(inner)
+    node.inputs, node.regions = [*present], (samples,)
+    return Scan(len(present))
+
+
 @dataclass(frozen=True)
 class _Carried:
     output: int  # of the region, or _COUNTER
@@ -228,6 +273,39 @@ class _Writer:
             self.once(counter_input)
         else:
             self.loop(trips, counter_input)
+
+    def bounded(self, trips: int | View, bound: int, counter_input: int) -> None:
+        """A loop of so many trips that ends the run with a status where that is more than `bound`."""
+        to = self.to
+        if not isinstance(trips, View):
+            fewer: int | View = bound
+            more = to.constant(np.array(True), "true")
+        else:
+            fewer = to.map(apply("min", operand(0, i64), literal(bound, i64)), [trips])
+            more = to.map(apply("greater", operand(0, i64), literal(bound, i64)), [trips])
+        self.run(fewer, 1 + len(self.states), counter_input)
+        if self.condition is not None:  # did it want to go on?
+            after = next((c.carry.last.whole() for c in self.carried if c.output == 0), self.condition)
+            full = apply("equal", operand(2, i64), literal(bound, i64))
+            wanted = apply("and", operand(0, bool_), operand(1, bool_))
+            more = to.map(apply("and", wanted, full), [more, after, self.trips_made()])
+        stop = Stop(f"the loop runs more often than {bound} times", to.provenance, "SIZE")
+        to.body.append(If(more, [stop], [], to.provenance))
+
+    def trips_made(self) -> View:
+        """After the loop, how often it ran."""
+        counters = (c.carry.last.whole() for c in self.carried if c.output == _COUNTER)
+        return next(counters, self.to.constant(np.array(0, np.int64), "trips"))
+
+    def counted(self, dim: Dim) -> None:
+        """What was collected has as many elements as there were trips."""
+        to = self.to
+        if isinstance(dim, int):
+            wrong = to.map(apply("not", apply("equal", operand(0, i64), literal(dim, i64))), [self.trips_made()])
+            stop = Stop(f"the loop does not run {dim} times, as the model declares", to.provenance, "SIZE")
+            to.body.append(If(wrong, [stop], [], to.provenance))
+        else:
+            measured(to, dim, self.trips_made())
 
     def nothing(self) -> None:
         to = self.to
@@ -275,10 +353,12 @@ class _Writer:
         stacks: dict[int, View] = {}
         for position, (output, axis, backwards) in enumerate(self.collected, len(self.states)):
             if to.wants(position):
-                stack = to.result(position)
-                assert isinstance(trips, int) and symbolic is not None
-                body.append(copy_into(_slice(stack, axis, symbolic, trips, backwards), made[output], to))
-                stacks[position] = stack
+                type = to.type(position)
+                at = 0 if symbolic is None else symbolic
+                room = bounds(at)[1] + 1
+                stack = to.buffer(type.dtype, (*type.shape[:axis], room, *type.shape[axis + 1 :])).whole()
+                body.append(copy_into(_slice(stack, axis, at, room, backwards), made[output], to))
+                stacks[position] = replace(stack, shape=type.shape) if axis == 0 else stack
         more = apply("add", operand(0, i64), literal(1, i64))
         for carried in self.carried:
             if carried.output == _COUNTER:  # last, so that nobody needs the old value any more
@@ -339,6 +419,29 @@ def _counter_fact(node: str, trips: int | None) -> Fact:
     value = np.empty((), dtype=object)
     value[()] = symbol(_counter_name(node), 0, trips - 1)
     return Fact(type, value)
+
+
+def _said(limit: Limit) -> bool:
+    return limit.most(0) is not None
+
+
+def _most_trips(node: OnnxNode) -> int | None:
+    """The most trips that a loop can make whose trip count is known only at run time, where something bounds it."""
+    states = max(len(node.inputs) - 2, 0)
+    said = [node.most[0]] if 0 in node.most else []
+    said += [most for limit in node.limits[states:] if (most := limit.most(0)) is not None]
+    if said:
+        return max(min(said), 1)
+    declared = [type.shape[0] for type in node.results[states:] if type is not None and type.rank]
+    sizes = [size for size in declared if isinstance(size, int)]
+    otherwise = node.limits[0].otherwise if node.limits and node.outputs > states else None
+    return max(min(sizes), 1) if sizes else otherwise
+
+
+def _bound(body: Graph) -> int | None:
+    """The most trips that addresses in the body allow."""
+    value = body.inputs[0].fact.value
+    return bounds(value.item())[1] + 1 if value is not None else None
 
 
 def _known_trips(site: Site) -> int | None:

@@ -153,6 +153,119 @@ def test_parts_of_nothing_are_a_status() -> None:
     refuses(SPLIT.format(kind=""), {"x": floats(2, 7), "q": number(0)}, "size")
 
 
+# -- loops and branches
+
+GROWS = """g (int64 n, bool c, seq(float[m]) s) => (seq(float[m]) r) <float[5] x = {1.0, 2.0, 3.0, 4.0, 5.0}> {
+    r = Loop (n, c, s) <body = b (int64 i, bool ci, seq(float[m]) si) => (bool co, seq(float[m]) so)
+    <int64[1] zero = {0}, int64[1] one = {1}> {
+        co = Identity(ci)
+        j = Unsqueeze(i, zero)
+        e = Add(j, one)
+        part = Slice(x, zero, e)
+        so = SequenceInsert(si, part)
+    }>
+}"""
+
+
+def grown(trips: int, *first: np.ndarray) -> Feed:
+    return {"n": number(trips), "c": np.array(True), "s": list(first)}
+
+
+def test_a_loop_carries_a_sequence_that_grows_by_elements_of_other_sizes() -> None:
+    agrees(GROWS, grown(5), grown(0), grown(7, floats(2), floats(9)), bounds={"n": (8,)})
+
+
+def test_elements_of_another_rank_are_carried() -> None:
+    agrees(GROWS.replace("seq(float[m])", "seq(float[])"), grown(3, floats(), floats(1, 2)), bounds={"n": (8,)})
+
+
+def test_a_sequence_that_would_grow_beyond_its_bound_is_a_status() -> None:
+    refuses(GROWS, grown(9), "size", bounds={"n": (8,)})
+
+
+def test_slots_are_carried_and_erased_in_a_loop() -> None:
+    text = """g (int64 n, seq(float[2]) s, int64 p) => (seq(float[2]) r, float[2] total) <float[2] z = {0.0, 0.0}> {
+        r, total = Loop (n, , s, z) <body = b (int64 i, bool c, seq(float[2]) si, float[2] t)
+        => (bool co, seq(float[2]) so, float[2] tn) {
+            co = Identity(c)
+            x = SequenceAt(si, p)
+            so = SequenceErase(si, p)
+            tn = Add(t, x)
+        }>
+    }"""
+    feeds = ({"n": number(n), "s": [floats(2) for _ in range(5)], "p": number(p)} for n, p in ((3, 0), (5, -1), (0, 0)))
+    agrees(text, *feeds, bounds={"s": (6,)})
+
+
+def test_a_loop_over_a_list_is_written_out() -> None:
+    text = """g (seq(float[n]) s, seq(float[n]) t) => (seq(float[n]) y) {
+        y = SequenceMap (s, t) <body = b (float[n] a, float[n] b) => (float[n] c) { c = Add(a, b) }>
+    }"""
+    agrees(text, {"s": [floats(2), floats(5)], "t": [floats(2), floats(1)]})
+
+
+def test_branches_give_sequences_of_different_form() -> None:
+    text = """g (float[2] a, float[3] b, bool c, int64 p) => (float[n] y, int64 n) {
+        s = If (c) <then_branch = t () => (seq(float[n]) u) { u = SequenceConstruct(a, b, a) },
+                    else_branch = e () => (seq(float[n]) v) { v = SequenceConstruct(b) }>
+        y = SequenceAt(s, p)
+        n = SequenceLength(s)
+    }"""
+    cases = [(True, 2), (True, 1), (False, 0), (False, -1)]
+    agrees(text, *({"a": floats(2), "b": floats(3), "c": np.array(c), "p": number(p)} for c, p in cases))
+
+
+COLLECTS = """g (int64 n, bool c, float[2] x) => (float[2] last, float[k, 2] all) {
+    last, all = Loop (n, c, x) <body = b (int64 i, bool ci, float[2] s) => (bool co, float[2] t, float[2] u)
+    <float five = {5.0}> {
+        t = Add(s, s)
+        u = Neg(t)
+        m = ReduceSum<keepdims: int=0>(t)
+        co = Less(m, five)
+    }>
+}"""
+
+
+def collects(trips: int, condition: bool, element: float) -> Feed:
+    return {"n": number(trips), "c": np.array(condition), "x": np.full(2, element, np.float32)}
+
+
+def test_as_many_elements_are_collected_as_there_are_trips() -> None:
+    # by the count, by the condition, none at all
+    agrees(COLLECTS, collects(3, True, 0.01), collects(100, True, 0.5), collects(8, False, 1), bounds={"n": (8,)})
+
+
+def test_more_trips_than_the_bound_are_a_status() -> None:
+    refuses(COLLECTS, collects(9, True, 0.0), "size", bounds={"all": (8,)})
+    refuses(COLLECTS, collects(2**40, True, 0.0), "size", bounds={"all": (8,)})
+
+
+def test_a_loop_that_ends_by_its_condition_at_the_bound_is_right() -> None:
+    agrees(COLLECTS, collects(100, True, 0.5), bounds={"all": (3,)})
+
+
+# -- optional values
+
+PERHAPS = """g (optional(float[3]) o) => (bool h, float[3] y) <float[3] z = {1.0, 2.0, 3.0}> {
+    h = OptionalHasElement(o)
+    y = If (h) <then_branch = t () => (float[3] a) { a = OptionalGetElement(o) },
+                else_branch = e () => (float[3] b) { b = Identity(z) }>
+}"""
+
+
+def test_an_optional_input_is_there_or_not() -> None:
+    prepared = backend.prepare(model(PERHAPS))
+    given = floats(3)
+    for value, want in ((given, given), (None, np.array([1, 2, 3], np.float32)), (given, given)):
+        has, got = prepared.run({"o": value})
+        assert has == (value is not None)
+        same(got, want)
+
+
+def test_an_absent_value_that_is_needed_is_a_status() -> None:
+    refuses("g (optional(float[3]) o) => (float[3] y) { y = OptionalGetElement(o) }", {"o": None}, "status")
+
+
 # -- in and out
 
 
