@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ..base.errors import BadFile, Problem, UnsupportedModel
-from ..graph.ir import Invalid, Refused
+from ..graph.ir import Invalid, Refused, Undeclared
 
 _NODES_SHOWN = 8
 _PROBLEMS_SHOWN = 20
@@ -21,6 +21,7 @@ class Misfit(Invalid):
 class Findings:
     def __init__(self) -> None:
         self.only_misfits = True
+        self.undeclared = False  # would a declared shape help?
         self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
         self._invalid = False
 
@@ -29,6 +30,7 @@ class Findings:
         invalid = isinstance(refused, Invalid)
         self._invalid |= invalid
         self.only_misfits &= isinstance(refused, Misfit)
+        self.undeclared |= isinstance(refused, Undeclared)
         default = "correct the model, or export it again" if invalid else "change the model to do without it"
         fix = refused.fix or default
         places = self._places.setdefault((what, refused.why, fix), [])
@@ -49,6 +51,7 @@ class Findings:
             mine += [place for place in places if place not in mine]
         self._invalid |= other._invalid
         self.only_misfits &= other.only_misfits
+        self.undeclared |= other.undeclared
 
     def stop_if_any(self) -> None:
         if self._places:

@@ -19,7 +19,7 @@ from onnx.defs import onnx_opset_version
 from ..base import dims as dimensions
 from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
-from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse, raise_all
 from ..base.names import c_identifier
 from ..base.structures import Interface, Items, Maybe, Room, Slots, leaves, named
 from ..base.tensor import TensorType
@@ -27,6 +27,7 @@ from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
 from .bounds import Bounds, Limits
 from .declarations import declared_shapes
 from .findings import Findings
+from .implied import Assumption, assumptions, has_declared_shapes
 from .nodes import NodeReader, names_made, normal_domain
 from .ordering import texts
 from .scope import Scope, Whole
@@ -77,12 +78,41 @@ def load_proto(
     if fixed:
         model = _with_constants(model, fixed)
     _check_texts(model, name)
-    opsets = _opsets(model, name)
     findings = Findings()
+
+    def read(assumed: Assumption | None = None) -> Graph:
+        found = Findings() if assumed else findings
+        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed)
+
+    try:
+        return read()
+    except UnsupportedModel:
+        known = declared_shapes(model.graph, dims or {})
+        for assumption in assumptions(model.graph, known) if findings.undeclared else ():
+            try:
+                graph = read(assumption)
+            except MccError:
+                continue
+            if has_declared_shapes(graph, known):
+                return graph
+        raise
+
+
+def _read(
+    model: ModelProto,
+    folder: Path | None,
+    dims: DimRanges,
+    shapes: InputShapes,
+    name: str,
+    bounds: Bounds,
+    findings: Findings,
+    assumed: Assumption | None,
+) -> Graph:
+    opsets = _opsets(model, name)
     graph = Graph(model.graph.name or Path(name).stem)
-    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims or {}))
-    limits = Limits(bounds or {})
-    inputs = _Inputs(model.graph, name, dims or {}, shapes or {}, limits, findings)
+    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims))
+    limits = Limits(bounds)
+    inputs = _Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
     reader.reserve(names_made(model.graph))
@@ -93,6 +123,8 @@ def load_proto(
         if title in scope.values or len({value.name for value in graph.inputs}) < len(graph.inputs):
             findings.add("one name for two values", f"input {title!r} in {name}", Invalid(f"{title!r} is made twice"))
         scope.values[title] = whole
+        if assumed and assumed.input == title and isinstance(whole, Value):
+            scope.values[title] = assumed.known(graph, whole)
         reader.reserve(value.name for value in leaves(whole))
     findings.stop_if_any()
     reader.nodes(model.graph.node, scope)
@@ -103,6 +135,9 @@ def load_proto(
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
     limits.check()
+    for value in graph.inputs:
+        if assumed and value.name == assumed.input:
+            assumed.check(graph, value)
     return graph
 
 

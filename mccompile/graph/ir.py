@@ -64,6 +64,10 @@ class Limit:
         return self.sizes[axis] if axis < len(self.sizes) else None
 
 
+class Undeclared(Unsupported):
+    """A shape follows from data, and the model does not declare it."""
+
+
 @dataclass(frozen=True)
 class Site:
     """Where an operator's type rule is asked: facts about its operands, the number of results, its regions.
@@ -111,7 +115,7 @@ class Site:
         """The shape of result `index`, for operators that must be told it; `what` is the operand it follows from."""
         type = self.results[index] if index < len(self.results) else None
         if type is None or not type.is_static:
-            raise Unsupported(
+            raise Undeclared(
                 f"{what} is computed at run time, and the model does not declare the shape of the result",
                 "make it a constant of the model, or declare the shape (value_info)",
             )

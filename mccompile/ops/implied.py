@@ -1,0 +1,58 @@
+"""What inputs must hold where the shapes that a model declares for its outputs say so; see frontend/implied.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.dims import symbol
+from .api import Fact, Lowering, Operator, Site
+from .at_run_time import Formula, equals
+
+DOMAIN = "mccompile"
+ANY = -1  # an element that is not implied
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Implied(Operator):
+    """Operand 0, in a run where operand 1 holds these numbers; any other run ends with a status."""
+
+    name = "Implied"
+    domain = DOMAIN
+    versions = (1,)
+    random = True  # never computed now: the check would be lost
+    values: tuple[int, ...]
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(site.type(0))]
+
+    def lower(self, to: Lowering) -> None:
+        formula = Formula(to)
+        for number, value in enumerate(self.values):
+            if value != ANY:
+                formula.require(equals(formula.element(1, number), value))
+        formula.check()
+        to.set(0, to.input(0))
+
+
+@dataclass(frozen=True)
+class PartlyKnown(Operator):
+    """The operand, some of whose elements are implied to be these numbers."""
+
+    name = "PartlyKnown"
+    domain = DOMAIN
+    versions = (1,)
+    random = True
+    values: tuple[int, ...]
+
+    def infer(self, site: Site) -> list[Fact]:
+        type = site.type(0)
+        known = np.empty(len(self.values), dtype=object)
+        for number, value in enumerate(self.values):
+            known[number] = symbol(f"any_{number}", 0, _MOST) if value == ANY else value
+        return [Fact(type, known.reshape(type.static_shape))]
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.input(0))
