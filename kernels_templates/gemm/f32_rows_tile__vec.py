@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.loops import index_c, nest
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
+from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
     Groups,
@@ -88,7 +89,7 @@ class RowsTile(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = _kind(call), call.outs[0]
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or _sizes_refusal(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
         if kind.a_zero or kind.b_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
@@ -111,13 +112,13 @@ class RowsTile(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         size, y = _best(call, target), call.outs[0]
-        rows, columns = static(y.shape[-2]), static(y.shape[-1])
+        rows, columns = upper(y.shape[-2]), static(y.shape[-1])
         depth = static(call.ins[0].shape[-1])
         cycles = row_cycles(size, rows, columns, depth, target)
         if _reading(call) == TURNED:
             cycles += depth * columns * 1.2
         bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
-        return Cost(prod(map(static, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
+        return Cost(prod(map(upper, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, how = call.blocks
@@ -143,7 +144,8 @@ class RowsTile(Kernel):
 
     def label(self, call: Call) -> str:
         a, b = call.ins[:2]
-        return "_".join(["gemm", *(map(str, call.outs[0].shape[:-2])), f"{a.shape[-2]}x{a.shape[-1]}x{b.shape[-1]}"])
+        sizes = "x".join(map(size_name, (a.shape[-2], a.shape[-1], b.shape[-1])))
+        return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
@@ -160,13 +162,14 @@ class _Layout:
         self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
         lanes, points, vectors, self.how = call.blocks
         self.size = TileSize(lanes, points, vectors)
-        self.rows, self.columns, self.depth = (static(d) for d in (*self.y.shape[-2:], self.a.shape[-1]))
+        self.rows = self.y.shape[-2]
+        self.columns, self.depth = static(self.y.shape[-1]), static(self.a.shape[-1])
         if self.how in (PACKED, PACKED_EACH):
             each = 0 if self.how == PACKED else self.depth * Groups(self.size, self.columns).padded
             batch = dense_strides(self.b.shape[:-2])
             self.b = replace(self.b, strides=(*(stride * each for stride in batch), 0, 0))
         self.views = [self.y, self.a, self.b, *self.extras]
-        self.batches = nest([static(dim) for dim in self.y.shape[:-2]], self.views, prefix="n")
+        self.batches = nest(self.y.shape[:-2], self.views, prefix="n")
 
     def batch(self, view: View) -> str:
         return self.batches.index(next(number for number, other in enumerate(self.views) if other is view))
@@ -174,7 +177,7 @@ class _Layout:
     def context(self) -> dict[str, Any]:
         step, column = (static(stride) for stride in self.b.strides[-2:])
         return {
-            "batches": [Range(loop.counter, loop.extent) for loop in self.batches.loops],
+            "batches": [Range.over(loop.counter, loop.count) for loop in self.batches.loops],
             "groups": [self.group(*part) for part in Groups(self.size, self.columns).parts()],
             "turned": self.how == TURNED,
             "depth": self.depth,
@@ -187,17 +190,19 @@ class _Layout:
         one = end - begin == step
         header = f"{{ const mcc_index j = {begin};" if one else Range("j", end, str(begin), step=step).header
         whole = self.rows // self.size.points * self.size.points
+        left = self.rows - whole  # of a number that is not known, one row at a time
         parts = []
-        for first, stop, count in ((0, whole, self.size.points), (whole, self.rows, self.rows - whole)):
-            if stop > first:
+        rest = left if isinstance(left, int) else 1
+        for first, stop, count in ((0, whole, self.size.points), (whole, self.rows, rest)):
+            if stop != first:
                 parts.append(self.part(first, stop, count, vectors, last))
         return Group(header, step, step - self.size.lanes + last, tuple(parts))
 
-    def part(self, first: int, stop: int, count: int, vectors: int, last: int) -> Part:
+    def part(self, first: Dim, stop: Dim, count: int, vectors: int, last: int) -> Part:
         lanes = self.size.lanes
-        row, header = str(first), "{"
-        if stop - first > count:
-            row, header = "i", Range("i", stop, str(first), step=count).header
+        row, header = dim_c(first), "{"
+        if stop - first != count:
+            row, header = "i", Range("i", upper(stop), dim_c(first), dim_c(stop), step=count).header
 
         def reference(view: View, name: str) -> Reference:
             down, across = (static(stride) for stride in view.strides[-2:])
@@ -219,8 +224,16 @@ class _Layout:
         loops = (Range("k", self.depth),) if self.depth > 1 else ()
         taps = Taps(tuple(range(count)), loops, a_at, b_at)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
-        ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows > 1 else 0
+        ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last, ahead))
+
+
+def _sizes_refusal(call: Call) -> str:
+    """Rows and batches may be known only at run time, nothing else."""
+    inner = [*call.outs[0].strides[-2:], call.outs[0].shape[-1], call.ins[0].shape[-1]]
+    inner += [stride for view in call.ins for stride in view.strides[-2:]]
+    symbolic = [dim for dim in inner if not isinstance(dim, int)]
+    return f"the size {symbolic[0]} is known only at run time" if symbolic else ""
 
 
 def _reading(call: Call) -> int:
@@ -234,7 +247,7 @@ def _reading(call: Call) -> int:
 
 def _best(call: Call, target: Target) -> TileSize:
     a, y = call.ins[0], call.outs[0]
-    rows, columns = static(y.shape[-2]), static(y.shape[-1])
+    rows, columns = upper(y.shape[-2]), static(y.shape[-1])
     return best_tile(rows, columns, static(a.shape[-1]), abs(static(a.strides[-2])) * 4, target)
 
 

@@ -151,10 +151,12 @@ class Kernel:
 
 
 def viewed(view: View, constant: Constant) -> np.ndarray:
-    """What a view with static sizes shows of its constant buffer."""
+    """What a view shows of its constant buffer; repetitions along an axis count once if their number is not known."""
     flat = np.ascontiguousarray(constant.array).reshape(-1)[static(view.offset) :]
     strides = [static(stride) * flat.itemsize for stride in view.strides]
-    return np.lib.stride_tricks.as_strided(flat, view.type.static_shape, strides, writeable=False)
+    repeated = [stride == 0 and not isinstance(dim, int) for dim, stride in zip(view.shape, strides, strict=True)]
+    shape = [1 if once else static(dim) for dim, once in zip(view.shape, repeated, strict=True)]
+    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
 
 
 def static_views(call: Call, *views: View) -> str:

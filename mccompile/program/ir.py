@@ -11,6 +11,7 @@ alone: it joins buffers by giving one an `Overlap` on another.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -166,8 +167,10 @@ class View:
 
 
 def _reshape_strided(view: View, shape: Shape) -> View | None:
-    """Merges axes into runs that lie evenly in memory, then cuts the runs into the new axes; static shapes only."""
-    if not all(isinstance(dim, int) for dim in (*view.shape, *shape)) or 0 in view.shape:
+    """Merges axes into runs that lie evenly in memory, then cuts the runs into the new axes."""
+    if not all(isinstance(dim, int) for dim in (*view.shape, *shape)):
+        return _reshape_symbolic(view, shape)
+    if 0 in view.shape:
         return None
     runs: list[tuple[int, Dim]] = []  # (elements, stride of the innermost), outermost first
     for dim, stride in zip(view.shape, view.strides, strict=True):
@@ -191,6 +194,27 @@ def _reshape_strided(view: View, shape: Shape) -> View | None:
         strides.append(step)
         left, step = left // static(dim), step * dim
     return replace(view, shape=shape, strides=tuple(reversed(strides)))
+
+
+def _reshape_symbolic(view: View, shape: Shape) -> View | None:
+    """The same where sizes are known only at run time: axes of both shapes that surely have as many elements together
+    are one run."""
+    old = [(dim, stride) for dim, stride in zip(view.shape, view.strides, strict=True) if dim != 1]
+    new = [axis for axis, dim in enumerate(shape) if dim != 1]
+    strides: list[Dim] = [0] * len(shape)
+    while old and new:
+        ends = [(i + j, i, j) for i in range(1, len(old) + 1) for j in range(1, len(new) + 1)]
+        before, after = [dim for dim, _ in old], [shape[axis] for axis in new]
+        alike = [(i, j) for _, i, j in sorted(ends) if product(before[:i]) == product(after[:j])]
+        i, j = alike[0] if alike else (0, 0)
+        run = old[:i]
+        if not run or any(a[1] != b[0] * b[1] for a, b in itertools.pairwise(run)):
+            return None
+        step = run[-1][1]
+        for axis in reversed(new[:j]):
+            strides[axis], step = step, step * shape[axis]
+        old, new = old[i:], new[j:]
+    return None if old or new else replace(view, shape=shape, strides=tuple(strides))
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mccompile.base.dims import symbol
 from mccompile.base.dtypes import DTYPES, f32
 from mccompile.program.ir import Buffer, Overlap, View, root
 
@@ -86,3 +87,14 @@ def test_the_root_of_overlapping_buffers() -> None:
     base, middle, top = (Buffer(name, f32, (16,)) for name in "abc")
     middle.overlap, top.overlap = Overlap(base, 32), Overlap(middle, 8)
     assert root(top) == (base, 40)
+
+
+def test_views_of_sizes_that_are_not_known_are_reshaped_where_strides_can_say_it() -> None:
+    batch, time = symbol("batch", 1, 8), symbol("time", 1, 64)
+    buffer = Buffer("x", f32, (batch, time, 6))
+    bias = Buffer("b", f32, (6,)).whole().broadcast_to((batch, time, 6))
+    assert bias.reshaped((batch * time, 6)) == View(bias.buffer, (batch * time, 6), (0, 1))
+    heads = buffer.whole().permuted((1, 0, 2)).reshaped((time, batch, 2, 3))
+    assert heads == View(buffer, (time, batch, 2, 3), (6, 6 * time, 3, 1))
+    assert buffer.whole().permuted((1, 0, 2)).reshaped((time * batch, 6)) is None
+    assert buffer.whole().permuted((0, 2, 1)).reshaped((batch, 6 * time)) is None

@@ -6,6 +6,7 @@ Calls that no kernel takes are collected and reported together, each with the re
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ...base.dims import Dim, Symbol, symbol, upper
@@ -22,6 +23,8 @@ from ...kinds.map import Map
 from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
 from ...targets.api import Target
 from ..api import Context
+
+SLICED = 1.05  # a loop over slices takes that much longer than its calls
 
 
 def select_kernels(program: Program, context: Context) -> None:
@@ -51,15 +54,28 @@ class _Select:
         body[:] = result
 
     def items(self, call: Call) -> list[Item]:
-        """The call with its copies; in a loop over slices, where no kernel takes sizes known only at run time."""
-        if not self.registry.choose(call, self.target).candidates:
+        """The call with its copies; in a loop over slices, where no kernel takes sizes known only at run time, or one
+        that does not is quicker."""
+        if any(not isinstance(dim, int) for view in call.outs for dim in view.shape):
             loop = over_slices(call, f"slice{self.slices}")
-            if loop is not None:
+            if loop is not None and self.time_of(loop) * SLICED < self.time(call):
                 self.slices += 1
                 self.body(loop.body)
                 return [loop]
         before, after = self.call(call)
         return [*before, call, *after]
+
+    def time(self, call: Call) -> float:
+        """What the best kernel takes for it, slice by slice if need be."""
+        found = self.registry.choose(call, self.target).candidates
+        if found:
+            return found[0].cost.time
+        loop = over_slices(call, "slice")
+        return self.time_of(loop) if loop is not None else math.inf
+
+    def time_of(self, slices: Loop) -> float:
+        (call,) = (item for item in slices.body if isinstance(item, Call))
+        return self.time(call) * (slices.counter.high + 1)
 
     def call(self, call: Call) -> tuple[list[Call], list[Call]]:
         """Chooses for one call; gives the copies to run before and after it."""

@@ -37,3 +37,19 @@ def test_all_calls_without_a_kernel_are_named_with_reasons() -> None:
     assert said.count("no kernel for arg_reduce on target generic") == 2
     assert 'node "first"' in said and 'node "second"' in said
     assert "any_strided_loops__c: the axis is empty" in said
+
+
+def test_a_loop_over_a_batch_that_is_not_known_is_made_where_that_is_quicker() -> None:
+    """No kernel for vectors takes the whole convolution; for one picture of the batch there is one."""
+    text = """program "p" {
+  dim batch in 1..8
+  input "x" %x: f32[batch,20,20,16]
+  const %w: f32[16,16,3,3] = #w
+  buffer %y: f32[batch,20,20,16]
+  call Conv(strides=(1, 1), dilations=(1, 1), pads=(1, 1, 1, 1), group=1, accumulator=f32) \
+(%x[{batch},16,20,20 by 6400,1,320,16 at 0], %w) -> (%y[{batch},16,20,20 by 6400,1,320,16 at 0]) from "n"
+  output "y" %y
+}
+"""
+    assert "any_strided_direct__c" in calls(after("select_kernels", text))[0]
+    assert "__vec" in calls(after("select_kernels", text, target="x86-64-v3"))[0]
