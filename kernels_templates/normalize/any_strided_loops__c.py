@@ -73,6 +73,8 @@ class StridedLoops(Kernel):
                 (t,),
                 permute={0: (0, 2, 3, 1)},
             ),
+            Case("rms_of_differences", Normalize((3,), "rms", f32, 1e-5, None, off, 2), (t, t), (t,)),
+            Case("log_of_differences", Normalize((3,), "log_softmax", f32, element=off, operands=2), (t, t), (t,)),
             Case("rms_of_squares", Normalize((1,), "rms", f32, 1e-5, None, apply("mul", more, more)), (t,), (t,)),
             Case("nothing_reduced", Normalize((), "softmax", f32), (t,), (t,)),
         ]
@@ -127,7 +129,7 @@ class StridedLoops(Kernel):
             "count": to_statements(cast(size(group_size(call)), wide), [])[1],
             "epsilon": literal_c(kind.epsilon, wide),
             "reads": reads,
-            "x": x,
+            "x": x if kind.element is None else f"({x})",  # the template computes with it
             "keeps": keeps,
             "kept": f"{outs[0]}[{places[0]}]",
             "lines": lines,
