@@ -122,6 +122,13 @@ def _budget(text: str) -> tuple[str, int]:
     raise click.BadParameter(f"{text!r} is not ram=SIZE or flash=SIZE")
 
 
+def _form(parse: Callable[[str], tuple[str, Any]], text: str) -> tuple[str, Any]:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 def _shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
     """Sizes; or, of a sequence, a list in brackets for each element."""
     name, equals, sizes = text.rpartition("=")
@@ -201,6 +208,20 @@ _MODEL_OPTIONS = [
         metavar="OUTPUT=INPUT,...",
         help="Keep an output inside the model: the next run has it as that input.",
     ),
+    click.option(
+        "--input",
+        "input_forms",
+        multiple=True,
+        metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
+        help="What is handed over; the model gets (that - mean) * scale.",
+    ),
+    click.option(
+        "--output",
+        "output_forms",
+        multiple=True,
+        metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
+        help="What is handed out.",
+    ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
         "--kernels",
@@ -221,6 +242,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def collected(**values: Any) -> Any:
         from .driver import Options
+        from .passes.graph.io_forms import parse_input, parse_output
 
         given = Options(
             target=values.pop("target"),
@@ -240,6 +262,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),
             state=_states(values.pop("state")),
+            inputs=dict(_form(parse_input, text) for text in values.pop("input_forms")),
+            outputs=dict(_form(parse_output, text) for text in values.pop("output_forms")),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),
             print_after=frozenset(values.pop("print_after")),

@@ -28,7 +28,8 @@ from .memory.planners import PLANNERS
 from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
-from .passes.graph.turn_io import turn_io
+from .passes.graph.io_forms import InputForm, OutputForm, give_forms
+from .passes.graph.turn_io import Order, turn_io, turned
 from .passes.lower import lower
 from .passes.moves_left import moves_left
 from .passes.plan_memory import plan_memory
@@ -63,6 +64,8 @@ class Options:
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     state: Mapping[str, str] = field(default_factory=dict)  # outputs that become inputs of the next run
+    inputs: Mapping[str, InputForm] = field(default_factory=dict)  # what programs hand over, where not the model's own
+    outputs: Mapping[str, OutputForm] = field(default_factory=dict)
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     print_after: frozenset[str] = frozenset()
@@ -81,6 +84,12 @@ def compile(model: Path, options: Options = Options()) -> Package:
     package = compile_graph(graph, options, options.name or model.stem)
     raise_all(CheckFailed, _over_budget(model, package, options))
     return package
+
+
+def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
+    """The order of axes of each input and output that is handed over channels-last."""
+    asked = {name for forms in (options.inputs, options.outputs) for name, form in forms.items() if form.nhwc}
+    return turned(graph, None if options.io_layout == "nhwc" else asked)
 
 
 def _over_budget(model: Path, package: Package, options: Options) -> list[Problem]:
@@ -124,8 +133,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     interface = graph.interface
     _observe(graph, options.observe)
     declare_states(graph, options.state)
-    if options.io_layout == "nhwc":
-        turn_io(graph)
+    give_forms(graph, options.inputs, options.outputs)
+    turn_io(graph, channels_last(graph, options))
     graph_passes, program_passes = chosen(options.optimize, options.without)
     manager.finished(GRAPH, graph, "load")
     manager.run(GRAPH, graph, graph_passes)

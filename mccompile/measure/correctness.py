@@ -21,12 +21,12 @@ from ..base.errors import CheckFailed, MccError, Problem, raise_all
 from ..check.compare import ATOL, RTOL, Comparison, compare
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..check.oracle import Oracle
-from ..driver import Options, compile, compile_graph
+from ..driver import Options, channels_last, compile, compile_graph
 from ..emit.package import Package
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
-from ..passes.graph.turn_io import turned
+from ..passes.graph.io_forms import Handover, give_forms
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
 from ..toolchain.emulate import Emulated
@@ -103,19 +103,22 @@ def check(
     if options.state:
         sets = list(steps(graph, sets, options.state, Oracle(path), not options.resolved_target().run))
     names = [value.name for value in graph.outputs if value.name not in options.state]
-    orders = turned(graph) if options.io_layout == "nhwc" else {}
+    orders = channels_last(graph, options)
+    forms = give_forms(load(path, options.dims, options.shapes, options.bounds), options.inputs, options.outputs)
     package = compile_graph(graph, options, options.name or path.stem)
     model = build(package, options.resolved_target(), cc)
     oracle: Oracle | None = None
     done: list[Run] = []
     for data_set in sets:
+        data_set, given = _handed_over(data_set, forms)
         if data_set.outputs is not None:
             made = [value.name for value in graph.outputs]
             wanted, reference = dict(zip(made, data_set.outputs, strict=False)), "stored outputs"
         else:
             oracle = oracle or Oracle(path)
             wanted, reference = oracle.run(data_set.inputs), oracle.name
-        inputs = _turned({n: a for n, a in data_set.inputs.items() if n not in options.state.values()}, orders)
+        inputs = _turned({n: a for n, a in given.items() if n not in options.state.values()}, orders)
+        wanted |= {name: forms.handed(name, wanted[name]) for name in forms.outputs if name in wanted}
         if options.state and isinstance(model, Model):
             results = model.run(inputs, poison=None if done else POISON)
         else:
@@ -143,6 +146,16 @@ def steps(
         yield DataSet(data_set.name, inputs)
         made = oracle.run(inputs)
         now = {before: made[after] for after, before in states.items()} if lasting else start
+
+
+def _handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[str, np.ndarray]]:
+    """What a program hands over, and the inputs that the model then has. Those of the data set may lie between the
+    numbers that the type of the former has; what is stored of outputs is not that of the model's inputs then."""
+    given = {name: forms.given(name, array) for name, array in data_set.inputs.items() if name in forms.inputs}
+    if not given:
+        return data_set, data_set.inputs
+    seen = {name: forms.seen(name, array) for name, array in given.items()}
+    return DataSet(data_set.name, data_set.inputs | seen), data_set.inputs | given
 
 
 def _turned(
@@ -198,7 +211,7 @@ def first_difference(
     wanted = Oracle(path, names).run(data_set.inputs)
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx", state={}))
+        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx", state={}, inputs={}, outputs={}))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
 

@@ -6,8 +6,9 @@ gets tensors in the order batch, space, channels; inside each is looked at in ON
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Value, is_input
 from ...ops.api import Operator
@@ -17,17 +18,20 @@ from .assign_layout import first_order, last_order
 Order = tuple[int, ...]
 
 
-def turned(graph: Graph) -> Mapping[str, Order]:
-    """The order of axes that each picture among inputs and outputs gets, by name."""
+def turned(graph: Graph, asked: Collection[str] | None = None) -> Mapping[str, Order]:
+    """The order of axes that each picture among inputs and outputs gets, by name; of all, or of those asked for."""
     found = {value.name: value for value in graph.inputs if _is_picture(value)}
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
     found |= {value.name: value for value in made if _is_picture(value)}
     inside = {*graph.states, *graph.states.values()}  # nobody hands these over
-    return {name: last_order(value.type.rank) for name, value in found.items() if name not in inside}
+    for name in sorted(set(asked or ()) - set(found)):
+        raise WrongUse(Problem(f"{name!r} cannot be channels-last", graph.name, "it is no picture"))
+    wanted = [name for name in found if name not in inside and (asked is None or name in asked)]
+    return {name: last_order(found[name].type.rank) for name in wanted}
 
 
-def turn_io(graph: Graph) -> None:
-    orders = turned(graph)
+def turn_io(graph: Graph, orders: Mapping[str, Order]) -> None:
+    """`orders` are those that `turned` gives."""
     taken = {value.name for value in graph.values()}
     for position, value in enumerate(graph.inputs):
         if value.name in orders:

@@ -11,7 +11,7 @@ import pytest
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
-from mccompile.passes.graph.turn_io import turn_io
+from mccompile.passes.graph.turn_io import turn_io, turned
 from tests import small_models
 
 NHWC = Options(io_layout="nhwc")
@@ -47,7 +47,7 @@ def test_lines_are_turned_only_for_convolutions() -> None:
 
 def test_pictures_are_looked_at_in_onnx_order_inside(check: Any) -> None:
     check(
-        lambda graph, context: turn_io(graph),
+        lambda graph, context: turn_io(graph, turned(graph)),
         """
         input %x: f32[1,3,4,5]
         input %v: f32[7]

@@ -1,0 +1,308 @@
+"""io_forms: inputs as sensors give them and outputs as programs want them, for `--input` and `--output`.
+
+Camera formats, normalisation and the search for the largest score become operators at the edge of the graph, so that the
+passes fold them into what is there. Each form also says in numpy what it does, which is what checks compare with. Numbers
+of a form are constants of the model like any other: they lie in the blob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dtypes import DTYPES, DType, f32, i32
+from ...base.errors import Problem, WrongUse
+from ...base.tensor import TensorType
+from ...graph.ir import Fact, Graph, Node, Op, Value, is_input
+from ...ops.along_axis import ArgMax
+from ...ops.binary import Mul, Sub
+from ...ops.cast import Cast
+from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ...ops.slice import Slice
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class InputForm:
+    """What is handed over; the model gets (that - mean) * scale, with numbers for all channels or for each."""
+
+    dtype: DType | None = None  # None: the model's own
+    nhwc: bool = False
+    bgr: bool = False  # the first and the last channel change places
+    raw: bool = False  # what the model would quantize first is handed over quantized
+    mean: Numbers = ()
+    scale: Numbers = ()
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """What is handed out: (the model's - zero) * scale, or where the largest of the classes is."""
+
+    dtype: DType | None = None
+    nhwc: bool = False
+    raw: bool = False  # what the model dequantizes last is handed out quantized
+    argmax: bool = False
+    zero: Numbers = ()
+    scale: Numbers = ()
+
+
+def parse_input(text: str) -> tuple[str, InputForm]:
+    """`NAME=u8,nhwc,mean=123.7:116.3:103.5,scale=1/58`; `std` divides."""
+    name, words = _split(text)
+    form: dict[str, Any] = {}
+    for word in words:
+        what, _, numbers = word.partition("=")
+        if what in ("nhwc", "bgr", "raw") and not numbers:
+            form[what] = True
+        elif what in ("mean", "scale"):
+            form[what] = _numbers(numbers)
+        elif what == "std":
+            form["scale"] = tuple(1 / number for number in _numbers(numbers))
+        else:
+            form["dtype"] = _dtype(word, "nhwc, bgr, raw, mean=, scale=, std=")
+    return name, InputForm(**form)
+
+
+def parse_output(text: str) -> tuple[str, OutputForm]:
+    """`NAME=argmax,u8`, `NAME=raw` or `NAME=scale=0.004,zero=-128`."""
+    name, words = _split(text)
+    form: dict[str, Any] = {}
+    for word in words:
+        what, _, numbers = word.partition("=")
+        if what in ("nhwc", "raw", "argmax") and not numbers:
+            form[what] = True
+        elif what in ("zero", "scale"):
+            form[what] = _numbers(numbers)
+        else:
+            form["dtype"] = _dtype(word, "nhwc, raw, argmax, zero=, scale=")
+    return name, OutputForm(**form)
+
+
+def _split(text: str) -> tuple[str, list[str]]:
+    name, equals, words = text.partition("=")
+    if not name or not equals or not words:
+        raise ValueError(f"{text!r} is not NAME=FORM,FORM,...")
+    return name, words.split(",")
+
+
+def _numbers(text: str) -> Numbers:
+    try:
+        numbers = tuple(float(Fraction(part)) for part in text.split(":"))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{text!r} is not a number such as 0.5 or 1/255, or one for each channel: 1:2:3") from None
+    return numbers
+
+
+def _dtype(word: str, others: str) -> DType:
+    found = DTYPES.get(word)
+    if found is None or found.kind not in ("int", "uint", "float") or found.is_packed:
+        raise ValueError(f"{word!r} is none of {others} and no type of numbers such as u8 or f32")
+    return found
+
+
+@dataclass(frozen=True)
+class Handover:
+    """How each named input and output of one graph is handed over: in numpy, for what is compared."""
+
+    inputs: Mapping[str, tuple[InputForm, TensorType]]
+    outputs: Mapping[str, tuple[OutputForm, TensorType]]
+
+    def given(self, name: str, x: np.ndarray) -> np.ndarray:
+        """What a program would hand over for the model's own input x, as near as its type allows."""
+        form, type = self.inputs[name]
+        dtype = form.dtype or type.dtype
+        found = x.astype(np.float64) / _spread(form.scale, x.shape, 1.0) + _spread(form.mean, x.shape, 0.0)
+        if not dtype.is_float:
+            found = np.clip(np.rint(found), dtype.low, dtype.high)
+        return _swapped(found, form.bgr).astype(dtype.numpy)
+
+    def seen(self, name: str, given: np.ndarray) -> np.ndarray:
+        """What the model's own input is then."""
+        form, type = self.inputs[name]
+        x = _swapped(given, form.bgr)
+        if form.mean or form.scale or type.dtype.is_float:
+            x = x.astype(np.float32) - _spread(form.mean, x.shape, 0.0).astype(np.float32)
+            x = x * _spread(form.scale, x.shape, 1.0).astype(np.float32)
+            if not type.dtype.is_float:
+                x = np.clip(np.rint(x), type.dtype.low, type.dtype.high)
+        return x.astype(type.dtype.numpy)
+
+    def handed(self, name: str, y: np.ndarray) -> np.ndarray:
+        """What a program gets for the model's own output y."""
+        form, type = self.outputs[name]
+        if form.argmax:
+            return np.asarray(np.argmax(y, axis=_classes(y.ndim)), (form.dtype or i32).numpy)
+        dtype = form.dtype or (f32 if form.scale or form.zero else type.dtype)
+        if form.scale or form.zero:
+            y = y.astype(np.float32) - _spread(form.zero, y.shape, 0.0).astype(np.float32)
+            y = y * _spread(form.scale, y.shape, 1.0).astype(np.float32)
+        if form.raw or (not dtype.is_float and (form.scale or form.zero)):
+            y = np.clip(np.rint(y), dtype.low, dtype.high)
+        return y.astype(dtype.numpy)
+
+
+def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[str, OutputForm]) -> Handover:
+    """Puts the operators of all forms at the edges of the graph."""
+    edge = _Edge(graph)
+    for what, known, asked in (
+        ("input", [value.name for value in graph.inputs], inputs),
+        ("output", [value.name for value in graph.outputs], outputs),
+    ):
+        for name in asked:
+            if name not in known or name in {*graph.states, *graph.states.values()}:
+                why = f"the model has {', '.join(map(repr, known))}"
+                raise WrongUse(Problem(f"there is no {what} {name!r} to be handed over", graph.name, why))
+    ins = [(value, inputs[value.name]) for value in graph.inputs if value.name in inputs]
+    outs = [(value, outputs[value.name]) for value in graph.outputs if value.name in outputs]
+    handed_in = {value.name: edge.input(value, form) for value, form in ins}
+    handed_out = {value.name: edge.output(value, form) for value, form in outs}
+    graph.sort()
+    return Handover(handed_in, handed_out)
+
+
+class _Edge:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.taken = {value.name for value in graph.values()}
+
+    def input(self, value: Value, form: InputForm) -> tuple[InputForm, TensorType]:
+        name, type = value.name, value.type
+        if form.raw:
+            form = self._raw_input(value, form)
+        dtype = form.dtype or type.dtype
+        given = Value(name, Fact(TensorType(dtype, type.shape)))
+        self.graph.inputs[next(i for i, v in enumerate(self.graph.inputs) if v is value)] = given
+        value.name = self._free(f"{name}/model")
+        x = given
+        if form.bgr:
+            cut = (-1, -4, _channels(3, type, name), -1)  # from the last to the first
+            x = self._node(Slice(), [x, *(self._constant(np.array([n], np.int64), f"{name}/bgr") for n in cut)])
+        if form.raw:
+            x = self._quantized(DequantizeLinear(axis=1, block_size=0), x, form.scale[0], form.mean[0], dtype)
+        elif form.mean or form.scale or type.dtype.is_float:
+            x = self._scaled(self._cast(x, f32), form.mean, form.scale, name)
+        last = self._cast(x, type.dtype)
+        if last is given:  # only the order of axes is another one
+            self.graph.replace(value, given)
+        else:
+            assert last.producer is not None
+            self.graph.replace(value, last)
+            last.name, value.name = value.name, last.name
+        return form, type
+
+    def output(self, value: Value, form: OutputForm) -> tuple[OutputForm, TensorType]:
+        name, type = value.name, value.type
+        if value.producer is None or is_input(self.graph, value):
+            raise WrongUse(Problem(f"{name!r} is handed out as it comes in", self.graph.name, "no operator makes it"))
+        scale, zero, dtype = self._raw_output(value) if form.raw else (1.0, 0.0, form.dtype or type.dtype)
+        value.name = self._free(f"{name}/model")
+        y = value
+        if form.argmax:
+            y = self._node(ArgMax(axis=_classes(type.rank), keepdims=0), [y])
+            y = self._cast(y, form.dtype or i32)
+        elif form.raw:
+            y = self._quantized(QuantizeLinear(axis=1, block_size=0), y, scale, zero, dtype)
+            form = replace(form, dtype=dtype, zero=(-zero * scale,), scale=(1 / scale,))
+        elif form.zero or form.scale:
+            y = self._cast(self._scaled(self._cast(y, f32), form.zero, form.scale, name), form.dtype or f32)
+        else:
+            y = self._cast(y, dtype)
+        if y is value:
+            value.name = name
+        else:
+            y.name = name
+            self.graph.outputs[next(i for i, v in enumerate(self.graph.outputs) if v is value)] = y
+        return form, type
+
+    def _raw_input(self, value: Value, form: InputForm) -> InputForm:
+        readers = [node for node, _ in value.uses]
+        ops = [node.op for node in readers]
+        if len(ops) != 1 or not isinstance(ops[0], QuantizeLinear):
+            raise self._not_raw(value, "is not only read by one QuantizeLinear")
+        scale, zero, dtype = self._parameters(value, readers[0], readers[0].output.type.dtype)
+        return replace(form, dtype=dtype, mean=(zero,), scale=(scale,))
+
+    def _raw_output(self, value: Value) -> tuple[float, float, DType]:
+        made = value.producer
+        if made is None or not isinstance(made.op, DequantizeLinear) or made.inputs[0] is None:
+            raise self._not_raw(value, "is not made by DequantizeLinear")
+        return self._parameters(value, made, made.inputs[0].type.dtype)
+
+    def _parameters(self, value: Value, node: Node, dtype: DType) -> tuple[float, float, DType]:
+        operands = [v.constant if v is not None else None for v in node.inputs[1:3]]
+        if operands[0] is None or operands[0].array.size != 1 or (len(node.inputs) > 2 and operands[1] is None):
+            raise self._not_raw(value, "is quantized with computed numbers, or with some for each channel")
+        zero = float(operands[1].array.reshape(-1)[0]) if len(operands) > 1 and operands[1] is not None else 0.0
+        return float(operands[0].array.reshape(-1)[0]), zero, dtype
+
+    def _not_raw(self, value: Value, why: str) -> WrongUse:
+        return WrongUse(Problem(f"{value.name!r} cannot be handed over raw", self.graph.name, f"it {why}"))
+
+    def _scaled(self, x: Value, less: Numbers, times: Numbers, name: str) -> Value:
+        for op, numbers, what in ((Sub(), less, "mean"), (Mul(), times, "scale")):
+            if numbers:
+                spread = _column(numbers, x.type, name).astype(np.float32)
+                x = self._node(op, [x, self._constant(spread, f"{name}/{what}")])
+        return x
+
+    def _cast(self, x: Value, dtype: DType) -> Value:
+        """To integers by rounding, as quantizers do."""
+        if x.type.dtype is dtype:
+            return x
+        if x.type.dtype.is_float and dtype.bits <= 16 and not dtype.is_float:
+            return self._quantized(QuantizeLinear(axis=1, block_size=0), x, 1.0, 0.0, dtype)
+        return self._node(Cast(to=dtype.onnx), [x])
+
+    def _quantized(self, op: Op, x: Value, scale: float, zero: float, dtype: DType) -> Value:
+        parameters = {"scale": np.array(scale, np.float32), "zero": np.array(zero, dtype.numpy)}
+        return self._node(op, [x, *(self._constant(array, f"{x.name}/{what}") for what, array in parameters.items())])
+
+    def _node(self, op: Op, operands: Sequence[Value]) -> Value:
+        node = Node(op, operands, [None], ())
+        made = Value(self._free(f"{operands[0].name}/{op.qualified_name.lower()}"), op.infer(node.site())[0])
+        node.outputs = [made]
+        self.graph.add(node)
+        return made
+
+    def _constant(self, array: np.ndarray, name: str) -> Value:
+        return Value.of_constant(self._free(name), Constant.of(array))
+
+    def _free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _classes(rank: int) -> int:
+    """The axis along which one of several is right: the channels of a picture, else the last."""
+    return 1 if rank > 3 else rank - 1
+
+
+def _channels(count: int, type: TensorType, name: str) -> int:
+    axes = [axis for axis in (1, type.rank - 1) if 0 < axis < type.rank and type.shape[axis] == count]
+    if not axes:
+        raise WrongUse(Problem(f"{name!r} has no axis of {count} channels", str(type), "", "give one number for all"))
+    return axes[0]
+
+
+def _column(numbers: Numbers, type: TensorType, name: str) -> np.ndarray:
+    array = np.array(numbers)
+    if len(numbers) == 1:
+        return array.reshape(())
+    axis = _channels(len(numbers), type, name)
+    return array.reshape([-1 if a == axis else 1 for a in range(axis, type.rank)])
+
+
+def _spread(numbers: Numbers, shape: Sequence[int], neutral: float) -> np.ndarray:
+    return _column(numbers, TensorType(f32, tuple(shape)), "it") if numbers else np.array(neutral)
+
+
+def _swapped(x: np.ndarray, bgr: bool) -> np.ndarray:
+    return np.flip(x, _channels(3, TensorType(f32, x.shape), "it")) if bgr else x
