@@ -211,7 +211,8 @@ def first_difference(
     wanted = Oracle(path, names).run(data_set.inputs)
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        package = compile(path, replace(options, observe=tuple(observed), io_layout="onnx", state={}, inputs={}, outputs={}))
+        plain = replace(options, io_layout="onnx", state={}, inputs={}, outputs={})
+        package = compile(path, replace(plain, observe=tuple(observed)))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
 

@@ -1,8 +1,8 @@
 """io_forms: inputs as sensors give them and outputs as programs want them, for `--input` and `--output`.
 
-Camera formats, normalisation and the search for the largest score become operators at the edge of the graph, so that the
-passes fold them into what is there. Each form also says in numpy what it does, which is what checks compare with. Numbers
-of a form are constants of the model like any other: they lie in the blob.
+Camera formats, normalisation and the search for the largest score become operators at the edge of the graph, so that
+the passes fold them into what is there. Each form also says in numpy what it does, which is what checks compare with.
+Numbers of a form are constants of the model like any other: they lie in the blob.
 """
 
 from __future__ import annotations
