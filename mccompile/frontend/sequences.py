@@ -19,6 +19,7 @@ from ..base.dtypes import DType, i64, of_onnx
 from ..base.structures import STRUCTURES, Items, Maybe, Room, Slots, Structure
 from ..graph.ir import Invalid, Unsupported, Value
 from ..ops.api import Operator, normal_axis, resolve
+from ..ops.slots import InsertSlot
 from .tensors import declared
 
 Sequence_ = Items[Value] | Slots[Value]
@@ -101,9 +102,21 @@ def as_slots(w: Writer, value: Sequence_, room: Room) -> Slots[Value]:
         if more or axes:
             shapes = w.op("Pad", shapes, w.ints(0, 0, more, axes), w.number(-1))
     if room.count < have.count:
-        data = w.own("LimitSlots", data, slots.length, count=room.count)
-        shapes = w.own("LimitSlots", shapes, slots.length, count=room.count) if shapes is not None else None
+        data = w.own("LimitSlots", _inserted(w, data, room.count), slots.length, count=room.count)
+        shapes = None if shapes is None else _first_rows(w, _inserted(w, shapes, room.count), room.count)
     return Slots(slots.dtype, room, data, slots.length, shapes)
+
+
+def _inserted(w: Writer, slots: Value, count: int) -> Value:
+    """Slots that something was just put into, with room for one less: they can lie where they lay before."""
+    node = slots.producer
+    if node is None or not isinstance(node.op, InsertSlot) or slots.type.shape[0] != count + 1:
+        return slots
+    return w.own("InsertSlot", *node.inputs, count=count)
+
+
+def _first_rows(w: Writer, rows: Value, count: int) -> Value:
+    return rows if rows.type.shape[0] == count else w.op("Slice", rows, w.ints(0), w.ints(count), w.ints(0))
 
 
 def _listed(w: Writer, items: Items[Value], room: Room) -> Slots[Value]:
@@ -144,8 +157,9 @@ def shape_row(w: Writer, value: Value, room: Room) -> Value:
 
 def place(w: Writer, position: Value | None, length: Value, more: int) -> Value:
     """A position in a sequence, counted from the front and checked; the last (or the end) where none is given."""
-    if position is None:
-        position = w.number(-1) if not more else length
+    if position is None and more:
+        return length
+    position = w.number(-1) if position is None else position
     if position.type.count != 1:
         raise Invalid(f"the position is {position.type}, not one number")
     position = w.reshape(position if position.type.dtype is i64 else w.op("Cast", position, to=i64.onnx))

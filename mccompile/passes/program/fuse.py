@@ -5,7 +5,7 @@ Calls are of four classes, as in TVM's grouping by dominators:
   injective  map                        goes into what makes its operand, and into maps and reductions that read it
   reduction  reduce, normalize          takes maps into its element (before) and its epilogue (after)
   anchor     whatever has an epilogue   (convolution, product, pool, normalization): takes maps after it
-  opaque     all others                 stay as they are
+  opaque     all others                 stay as they are, but for a plain copy of the result: it is made in its place
 
 Bias, activation, residual add and whole chains end up in one expression, and transposing copies end up as strides of
 the result. A group ends where its result is read by several, unless these become one (the paths from a call meet again
@@ -179,6 +179,8 @@ def _compose(producer: Call, consumer: Call) -> Call | None:
             fused = _map_into_map(producer, consumer)
         elif isinstance(producer.kind, WithEpilogue):
             fused = _map_into_epilogue(producer, producer.kind, consumer)
+        elif consumer.kind.is_copy and consumer.ins[0] == producer.outs[0] and consumer.outs[0].covers_buffer:
+            fused = Call(producer.kind, producer.ins, consumer.outs, merge(producer.provenance, consumer.provenance))
     elif isinstance(consumer.kind, Reduce | Normalize) and isinstance(producer.kind, Map):
         fused = _map_into_element(producer, consumer.kind, consumer)
     return fused if fused is not None and len(fused.ins) <= max(MAX_OPERANDS, len(consumer.ins)) else None
