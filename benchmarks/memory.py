@@ -17,7 +17,7 @@ from mccompile.frontend.load import load
 from mccompile.memory.interval import Block, lower_bound, naive_size
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import GRAPH, PROGRAM
-from mccompile.passes.lives import alone, blocks_of, lives_of
+from mccompile.passes.lives import blocks_of, lives_of, unshared
 from mccompile.passes.lower import lower
 from mccompile.pipeline import chosen
 
@@ -36,7 +36,7 @@ def blocks(model: Path, rows: str) -> tuple[list[Block], int]:
     program = lower(graph)
     manager.run(PROGRAM, program, program_passes)
     lives = lives_of(program)
-    return blocks_of(lives, target.align)[0], naive_size([alone(buffer, target.align) for buffer in lives])
+    return blocks_of(lives, target.align)[0], naive_size(unshared(program, lives, target.align))
 
 
 def line(folder: Path) -> list[int]:

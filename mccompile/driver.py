@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .base.constant import Constant
@@ -106,16 +107,35 @@ def _over_budget(model: Path, package: Package, options: Options) -> list[Proble
     return problems
 
 
+# Options that may make an arena smaller, as fields and in words.
+_FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--rows auto", {"rows": "auto"}),
+    ("--prefer ram", {"prefer": "ram"}),
+    ("--planner push-down", {"planner": "push-down"}),
+    ("--winograd 0", {"winograd": 0}),
+    ("all passes", {"optimize": True, "without": frozenset()}),
+    ("inputs that may be overwritten (no --keep-inputs)", {"keep_inputs": False}),
+)
+
+
 def _what_fits(model: Path, options: Options, limit: int) -> str:
-    """The first other choice of options that stays within a budget of RAM."""
-    frugal = replace(options, budget={}, prefer="ram", rows="auto", planner="push-down", winograd=0)
-    for words, tried in (
-        ("--prefer ram --rows auto", frugal),
-        ("--prefer ram --rows auto and inputs that may be overwritten", replace(frugal, keep_inputs=False)),
-    ):
-        if replace(options, budget={}) != tried and (bytes := compile(model, tried).plan.arena_bytes) <= limit:
-            return f"with {words} it takes {bytes} bytes"
-    return "give it more, or make the model's largest tensors smaller"
+    """Which options would stay within a budget of RAM: found by trying each alone, then all together."""
+    free = replace(options, budget={})
+
+    def tried(changes: Mapping[str, Any]) -> int:
+        return compile(model, replace(free, **changes)).plan.arena_bytes
+
+    possible = [(words, fields) for words, fields in _FRUGAL if replace(free, **fields) != free]
+    alone = [(words, tried(fields)) for words, fields in possible]
+    fitting = [f"with {words} it takes {bytes} bytes" for words, bytes in alone if bytes <= limit]
+    if fitting or not possible:
+        return "; ".join(fitting) or "give it more, or make the model's largest tensors smaller"
+    together = {name: value for _, fields in possible for name, value in fields.items()}
+    least = tried(together)
+    words = ", ".join(words for words, _ in possible)
+    if least <= limit:
+        return f"with {words} it takes {least} bytes"
+    return f"give it more, or make the model's largest tensors smaller: even with {words} it takes {least} bytes"
 
 
 def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:

@@ -57,6 +57,19 @@ def test_a_budget_is_kept_or_names_the_tensors_at_the_peak(
     assert "ram=SIZE" in fails(capsys, 2, conv, "-o", tmp_path / "none", "--budget", "ram=much")
 
 
+def test_what_is_over_the_budget_is_told_which_options_would_fit(
+    conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    succeeds(capsys, conv, "-o", tmp_path / "kept", "--keep-inputs", "--rows", "off")
+    succeeds(capsys, conv, "-o", tmp_path / "free", "--rows", "off")
+    kept, free = (json.loads((tmp_path / n / "report.json").read_text())["arena_bytes"] for n in ("kept", "free"))
+    assert free < kept
+    said = fails(capsys, 1, conv, "-o", tmp_path / "no", "--keep-inputs", "--rows", "off", "--budget", f"ram={free}")
+    assert f"with inputs that may be overwritten (no --keep-inputs) it takes {free} bytes" in said
+    said = fails(capsys, 1, conv, "-o", tmp_path / "no", "--keep-inputs", "--rows", "off", "--budget", "ram=8")
+    assert "even with --rows auto" in said
+
+
 def test_options_may_come_first(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     succeeds(capsys, "-o", tmp_path / "out", "--name", "kws", conv)
     assert (tmp_path / "out" / "kws.h").is_file()

@@ -10,6 +10,7 @@ from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.moves_left import Move
 from ..plan.ir import Plan, Tensor, max_bytes
+from .row_costs import costs_of_rows
 
 
 def report(
@@ -32,6 +33,8 @@ def report(
         "arena_align": plan.arena_align,
         "arena_bound_bytes": plan.arena_bound,
         "arena_naive_bytes": plan.arena_naive,
+        "arena_call_by_call_bytes": plan.arena_by_calls,
+        "rows": [row_cost.to_json() for row_cost in costs_of_rows(plan)],
         "weights_bytes": weights_bytes,
         "inputs": [_tensor(t) for t in plan.inputs],
         "outputs": [_tensor(t) for t in plan.outputs],

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.provenance import show
 from ..plan.ir import Life, Plan
+from .row_costs import costs_of_rows
 
 _BAR = 48  # characters for the whole arena
 
@@ -23,8 +24,20 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
+            *_rows(plan),
         ]
     )
+
+
+def _rows(plan: Plan) -> list[str]:
+    """What running row by row saves and costs."""
+    costs = costs_of_rows(plan)
+    lines = [
+        f"rows     {cost.steps} steps, {cost.height} rows at a time, in {cost.calls} calls; their {cost.weights} bytes "
+        f"of weights are read {cost.read / max(cost.weights, 1):.1f} times"
+        for cost in costs
+    ]
+    return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * bool(costs)
 
 
 def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:

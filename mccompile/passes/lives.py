@@ -83,9 +83,10 @@ def _hold(program: Program, spans: dict[Buffer, Span]) -> None:
                 span.start = min(span.start, start)
 
 
-def alone(buffer: Buffer, align: int) -> Block:
-    """The block of a buffer that shares with nobody."""
-    return Block(buffer.name, (Part(0, 1, 0, buffer.max_bytes),), max(align, buffer.storage.align))
+def unshared(program: Program, buffers: Iterable[Buffer], align: int) -> list[Block]:
+    """Blocks of buffers that share with nobody; of rings the tensors that would be there without them."""
+    rings = {view.buffer: view.type.max_bytes for call in program.calls() for view in call.outs if view.lines}
+    return [Block(b.name, (Part(0, 1, 0, rings.get(b, b.max_bytes)),), max(align, b.storage.align)) for b in buffers]
 
 
 def blocks_of(lives: dict[Buffer, Span], align: int) -> tuple[list[Block], dict[Buffer, tuple[int, int]]]:

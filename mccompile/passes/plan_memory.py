@@ -58,7 +58,7 @@ from ..program.ir import (
     walk,
 )
 from ..targets.api import Target
-from .lives import alone, blocks_of, lives_of
+from .lives import blocks_of, lives_of, unshared
 
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
@@ -109,7 +109,8 @@ def plan_memory(
         arena_bytes=placement.size,
         arena_align=max([target.align, *(block.align for block in blocks)]),
         arena_bound=lower_bound(blocks),
-        arena_naive=naive_size([b for buffer in lives for b in (alone(buffer, target.align),)]),
+        arena_naive=naive_size(unshared(program, lives, target.align)),
+        arena_by_calls=program.call_by_call or placement.size,
         lives=tuple(
             Life(b.name, span.start, span.end, offsets[b], offsets[b] + b.max_bytes) for b, span in lives.items()
         ),

@@ -196,6 +196,7 @@ class Plan:
     arena_align: int
     arena_bound: int
     arena_naive: int
+    arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
     at_peak: tuple[str, ...]
     facts_used: tuple[str, ...]

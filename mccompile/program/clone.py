@@ -59,5 +59,6 @@ def clone(program: Program) -> Program:
         [item(i) for i in program.body],
         dict(program.facts_used),
         dict(program.not_negative),
+        program.call_by_call,
         dict(program.states),
     )

@@ -329,6 +329,7 @@ class Program:
     body: list[Item] = field(default_factory=list)
     facts_used: dict[str, None] = field(default_factory=dict)
     not_negative: dict[Dim, None] = field(default_factory=dict)  # else the run ends with a status
+    call_by_call: int = 0  # bytes of the arena if nothing ran row by row; 0: nothing does
     states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output
 
     def lasting_inputs(self, all_of_them: bool) -> list[Buffer]:

@@ -58,6 +58,7 @@ def show(program: Program) -> str:
     lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
     lines += [f"  fact {json.dumps(fact)}" for fact in program.facts_used]
     lines += [f"  not_negative {write(dim)}" for dim in program.not_negative]
+    lines += [f"  call_by_call {program.call_by_call}"] if program.call_by_call else []
     lines += [f"  state {json.dumps(before)} = {json.dumps(after)}" for before, after in program.states.items()]
     lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
     for buffer in buffers:
@@ -199,6 +200,8 @@ class _ProgramReader:
                 program.facts_used[reader.string()] = None
             elif reader.take("not_negative"):
                 program.not_negative[reader.dim()] = None
+            elif reader.take("call_by_call"):
+                program.call_by_call = reader.integer()
             elif reader.take("state"):
                 before = reader.string()
                 reader.expect("=")

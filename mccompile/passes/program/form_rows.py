@@ -56,6 +56,7 @@ def form_rows(program: Program, context: Context) -> None:
     form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
     if peak_of(trial, context, best_choice(trial, context)) < before:
         form_all(program, chains, calls, program.buffers(), context)
+        program.call_by_call = before
 
 
 # -- which

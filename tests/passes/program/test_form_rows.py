@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
+from mccompile.emit.row_costs import costs_of_rows
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
 from tests.passes.program.before_after import after
@@ -143,6 +144,16 @@ def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
     lives = {life.name: life for life in compiled(widened(), "auto").plan.lives}
     padded, added = lives["c/last"], lives["e/last"]
     assert (padded.low, padded.high) == (added.low, added.high)
+
+
+def test_the_plan_says_what_rows_save_and_cost() -> None:
+    made = chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 12))
+    plain, rows = compiled(made, "off").plan, compiled(made, "auto").plan
+    assert rows.arena_by_calls == plain.arena_by_calls == plain.arena_bytes > rows.arena_bytes
+    assert rows.arena_naive == plain.arena_naive
+    assert not costs_of_rows(plain)
+    (cost,) = costs_of_rows(rows)
+    assert cost.calls == 3 * -(-16 // cost.height) and cost.read * 3 == cost.weights * cost.calls
 
 
 def test_nothing_is_joined_where_nothing_is_gained() -> None:
