@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, i64
 from mccompile.base.tensor import TensorType
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.loops import index_c
 from mccompile.kinds.non_max_suppression import NonMaxSuppression
 
@@ -29,24 +29,23 @@ class GreedyBoxes(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call)
-        return No(reason) if reason else Needs(dense_outs=frozenset({0, 1}))
+        return Needs(dense_outs=frozenset({0, 1}), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        batches, classes, boxes = call.ins[1].type.static_shape
+        batches, classes, boxes = (upper(dim) for dim in call.ins[1].shape)
         return Cost(batches * classes * boxes * boxes * 2e-9, code=700)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, NonMaxSuppression)
         boxes, scores = call.ins[:2]
-        batches, classes, count = (static(dim) for dim in scores.shape)
+        batches, classes, count = scores.shape
 
         def corner(box: str, number: int) -> str:
             return f"boxes[{index_c(boxes.strides, ['n', box, str(number)])}]"
 
         room = static(call.outs[0].shape[0])
         return {
-            "room": room if room < batches * classes * count else 0,
+            "room": room if room < upper(batches * classes * count) else 0,
             "batches": batches,
             "classes": classes,
             "count": count,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dims import Dim, symbol
+from ..base.dims import Dim, symbol, upper
 from ..base.provenance import Provenance
 from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
@@ -117,9 +117,24 @@ class Site:
         if type is None or not type.is_static:
             raise Undeclared(
                 f"{what} is computed at run time, and the model does not declare the shape of the result",
-                "make it a constant of the model, or declare the shape (value_info)",
+                "make it a constant of the model, declare the shape (value_info), or say how large it can be with "
+                f"--bound {self.limits[index].name if index < len(self.limits) else 'NAME'}=100",
             )
         return type.static_shape
+
+    def open_shape(self, index: int, what: str, most: Sequence[Dim | None]) -> Shape:
+        """The shape of result `index` that follows from an operand computed at run time: as the model declares it, else
+        with sizes of this node's own, at most `most` along each axis (None: as the user says)."""
+        type = self.results[index] if index < len(self.results) else None
+        if type is not None and (type.is_static or not self.name):
+            return type.shape
+        sizes = enumerate(most)
+        limit = self.limits[index] if index < len(self.limits) else Limit()
+        if any(bound is None and limit.most(axis) is None for axis, bound in sizes):
+            self.declared(index, what)
+        part = "_{}" if len(most) > 1 else ""
+        found = (None if bound is None else upper(bound) for bound in most)
+        return tuple(self.size(index, axis, bound, part=part.format(axis)) for axis, bound in enumerate(found))
 
     def size(self, index: int, axis: int, most: int | None, least: int = 0, part: str = "") -> Dim:
         """A size of result `index` that follows from data: a symbol of this node's own, at most `most` and what the

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import combinations
 
-from ..base.dims import static
+import numpy as np
+
+from ..base.dims import Dim, static, symbols
 from ..base.dtypes import bool_, i64
 from ..base.tensor import Shape, TensorType
-from ..expr.ir import Expr, Operand, apply, cast, literal, operand, operands_used, rebuild
+from ..expr.ir import Expr, Operand, apply, cast, index, literal, operand, operands_used, rebuild, size
 from ..kinds.gather import Gather
-from ..program.ir import If, Stop, View
+from ..program.ir import If, Measure, Stop, View
 from .api import Invalid, Lowering, Unsupported
 
 MOST_CHOICES = 24  # of axes that are computed side by side
@@ -29,6 +31,7 @@ class Formula:
         self.to = to
         self.ins: list[View] = []
         self.conditions: list[Expr] = []
+        self.sizes: list[tuple[Dim, Expr]] = []
 
     def view(self, view: View) -> Expr:
         """An operand of the expressions: a view that broadcasts to the shape of what is mapped."""
@@ -50,6 +53,13 @@ class Formula:
     def elements(self, index: int) -> list[Expr]:
         return [self.element(index, number) for number in range(static(self.to.input(index).type.count))]
 
+    def settle(self, dim: Dim, expr: Expr) -> None:
+        """A size of the result is what the expression says: it is measured here, or known and checked."""
+        if isinstance(dim, int):
+            self.require(equals(expr, dim))
+        else:
+            self.sizes.append((dim, expr))
+
     def require(self, condition: Expr) -> None:
         """The run ends with MCC_ERR_SIZE unless this is true."""
         self.conditions.append(condition)
@@ -62,6 +72,9 @@ class Formula:
             provenance = self.to.provenance
             self.to.body.append(If(wrong, [Stop(why, provenance, "SIZE")], [], provenance))
         self.conditions = []
+        for dim, expr in self.sizes:
+            measured(self.to, dim, self.map(expr, ()))
+        self.sizes = []
 
     def map(self, expr: Expr, shape: Shape) -> View:
         used = sorted(operands_used(expr))
@@ -77,8 +90,25 @@ class Formula:
         return self.to.reshape(self.map(expr, (shape[axis],)), dims).broadcast_to(shape)
 
 
-def number(value: int) -> Expr:
-    return literal(value, i64)
+def measured(to: Lowering, dim: Dim, count: View) -> None:
+    """From here on the size of a result is the number in `count`."""
+    (symbol,) = symbols(dim)
+    to.body.append(Measure(symbol, count, to.provenance))
+
+
+def numbers(to: Lowering, dims: Sequence[Dim]) -> View:
+    """Dimensions as a vector of numbers, for what computes with them."""
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return to.constant(np.array(known, np.int64))
+    element = size(dims[-1])
+    for place, dim in reversed(list(enumerate(dims[:-1]))):
+        element = apply("select", apply("equal", index(0), literal(place, i64)), size(dim), element)
+    return to.map(element, [], (len(dims),))
+
+
+def number(value: Dim) -> Expr:
+    return size(value)
 
 
 def both(conditions: Sequence[Expr]) -> Expr:
@@ -89,17 +119,17 @@ def either(conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda a, b: apply("or", a, b), conditions, literal(False, bool_))
 
 
-def equals(expr: Expr, value: int) -> Expr:
+def equals(expr: Expr, value: Dim) -> Expr:
     return apply("equal", expr, number(value))
 
 
-def clamped(expr: Expr, low: int, high: int) -> Expr:
+def clamped(expr: Expr, low: int, high: Dim) -> Expr:
     return apply("max", apply("min", expr, number(high)), number(low))
 
 
-def from_front(expr: Expr, size: int) -> Expr:
+def from_front(expr: Expr, count: Dim) -> Expr:
     """Negative positions count from the end."""
-    return apply("select", apply("less", expr, number(0)), apply("add", expr, number(size)), expr)
+    return apply("select", apply("less", expr, number(0)), apply("add", expr, number(count)), expr)
 
 
 def must_equal(to: Lowering, index: int, wanted: Sequence[int]) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..base.constant import Constant as ConstantTensor
-from ..base.dims import maximum, static
-from ..base.dtypes import DType, bool_, f32, f64
+from ..base.dims import Dim, maximum, static
+from ..base.dtypes import DType, bool_, f32, f64, i64
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..graph.ir import constant_fact
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
-from .at_run_time import Formula, must_equal
+from .at_run_time import Formula, static_count
 from .shapes import fact, fits, objects, scalar, sizes
 
 
@@ -92,7 +92,8 @@ class ConstantOfShape(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         if not site.is_known(0):
-            return [Fact(TensorType(self.dtype, site.declared(0, "the shape")))]
+            count = static_count(site.type(0))
+            return [Fact(TensorType(self.dtype, site.open_shape(0, "the shape", [None] * count)))]
         type = TensorType(self.dtype, sizes(site, 0, "the shape"))
         if not fits(type):
             return [Fact(type)]
@@ -102,7 +103,10 @@ class ConstantOfShape(Operator):
 
     def lower(self, to: Lowering) -> None:
         if not to.site.is_known(0):
-            must_equal(to, 0, to.type().static_shape)
+            formula = Formula(to)
+            for expr, dim in zip(formula.elements(0), to.type().shape, strict=True):
+                formula.settle(dim, expr)
+            formula.check()
         to.set(0, to.map(literal(self.value, self.dtype), [], to.type().shape))
 
 
@@ -124,7 +128,7 @@ class Range(Operator):
         if self.stash_type != 1 and dtype.is_narrow_float:
             raise Unsupported(f"stash_type {self.stash_type}", "use stash_type 1 (float)")
         if not _bounds_known(site):
-            declared = site.declared(0, "a bound")
+            declared = site.open_shape(0, "a bound", [None])
             if len(declared) != 1:
                 raise Invalid(f"a range is a vector, the model declares {declared}")
             return [Fact(TensorType(dtype, declared))]
@@ -145,7 +149,7 @@ class Range(Operator):
         work = f32 if dtype.is_narrow_float else dtype
         first, step = (cast(operand(i, dtype), work) for i in range(2))
         if not _bounds_known(to.site):
-            _check_count(to, to.type().static_shape[0])
+            _check_count(to, to.type().shape[0])
         element = apply("add", first, apply("mul", cast(index(0), work), step))
         to.set(0, to.map(cast(element, dtype), [start, delta], to.type().shape))
 
@@ -166,11 +170,13 @@ def _bounds_known(site: Site) -> bool:
     return site.is_known(0, 1, 2)
 
 
-def _check_count(to: Lowering, count: int) -> None:
-    """The bounds must lead to as many elements as the model declares; counted in float64, as ONNX does it."""
+def _check_count(to: Lowering, count: Dim) -> None:
+    """As many elements as the bounds lead to, or as the model declares; counted in float64, as ONNX does it."""
     formula = Formula(to)
     start, limit, delta = (cast(formula.raw(i), f64) for i in range(3))
     found = apply("ceil", apply("div", apply("sub", limit, start), delta))
-    fits = apply("equal", found, literal(count, f64))
-    formula.require(fits if count else apply("less_equal", found, literal(0, f64)))
+    if count == 0:
+        formula.require(apply("less_equal", found, literal(0, f64)))
+    else:
+        formula.settle(count, cast(apply("max", found, literal(0, f64)), i64))
     formula.check()

@@ -17,16 +17,10 @@ from ..expr.ir import apply, cast, literal, operand
 from ..kinds.non_max_suppression import NonMaxSuppression as SuppressionKind
 from ..kinds.select import Select
 from ..kinds.unique import Unique as UniqueKind
-from ..program.ir import Measure, View
+from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import gathered, static_count, static_shape
+from .at_run_time import gathered, measured, numbers, static_count, static_shape
 from .shapes import fact
-
-
-def measured(to: Lowering, dim: Dim, count: View) -> None:
-    """From here on the size of a result is the number in `count`."""
-    (symbol,) = symbols(dim)
-    to.body.append(Measure(symbol, count, to.provenance))
 
 
 def is_symbolic(dim: Dim) -> bool:
@@ -56,8 +50,7 @@ class NonZero(Operator):
         places = self.places(site)
         if places is None:
             x = site.type(0)
-            static_shape(x)
-            return [Fact(TensorType(i64, (x.rank, site.size(0, 1, static_count(x)))))]
+            return [Fact(TensorType(i64, (x.rank, site.size(0, 1, upper(x.count)))))]
         value = np.empty(places.shape, dtype=object)
         value[...] = places.astype(object)
         return [fact(TensorType(i64, tuple(int(n) for n in places.shape)), value)]
@@ -74,9 +67,9 @@ class NonZero(Operator):
         dtype = x.buffer.dtype
         is_zero = apply("equal", operand(0, dtype), literal(0, dtype))
         flags = to.map(cast(operand(0, bool_), bool_) if dtype is bool_ else apply("not", is_zero), [x])
-        places_view = selected(to, to.reshape(flags, (static_count(x.type),)), type.shape[1])
-        sizes = to.constant(np.array(x.type.static_shape, np.int64).reshape(-1, 1))
-        strides = to.constant(np.array(dense_strides(x.type.static_shape), np.int64).reshape(-1, 1))
+        places_view = selected(to, to.reshape(flags, (x.type.count,)), type.shape[1])
+        sizes = to.reshape(numbers(to, x.shape), (len(x.shape), 1))
+        strides = to.reshape(numbers(to, dense_strides(x.shape)), (len(x.shape), 1))
         row = apply("div", operand(0, i64), operand(1, i64))
         ins = [places_view, strides, sizes]
         to.set(0, to.map(apply("mod", row, operand(2, i64)), ins, type.shape))
@@ -151,17 +144,18 @@ class NonMaxSuppression(Operator):
         boxes, scores = site.type(0), site.type(1)
         if boxes.rank != 3 or scores.rank != 3 or boxes.dtype is not f32 or scores.dtype is not f32:
             raise Invalid(f"boxes {boxes} and scores {scores} are not f32 tensors of rank 3")
-        batches, classes, count = static_shape(scores)
+        batches, classes, count = scores.shape
         if boxes.shape != (batches, count, 4):
             raise Invalid(f"boxes {boxes} do not fit scores {scores}")
         for number, dtype in ((2, i64), (3, f32), (4, f32)):
             if site.has(number) and (site.type(number).dtype is not dtype or static_count(site.type(number)) != 1):
                 raise Invalid(f"operand {number} is {site.type(number)}, not a scalar {dtype}")
-        most = count
+        most = upper(count)
         value = site.value(2)
         if value is not None and isinstance(value.reshape(-1)[0], int):
-            most = min(max(value.reshape(-1)[0], 0), count)
-        return [Fact(TensorType(i64, (site.size(0, 0, batches * classes * most if site.has(2) else 0), 3)))]
+            most = min(max(value.reshape(-1)[0], 0), most)
+        room = upper(batches * classes) * most if site.has(2) else 0
+        return [Fact(TensorType(i64, (site.size(0, 0, room), 3)))]
 
     def lower(self, to: Lowering) -> None:
         type = to.type()

@@ -23,8 +23,8 @@ from ..kinds.map import Map
 from ..program.ir import Call, Carry, If, Item, Stop, View
 from ..program.ir import Loop as LoopItem
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .at_run_time import measured
 from .control_flow import copy_into
-from .data_dependent import measured
 
 _COUNTER = -1
 _MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition

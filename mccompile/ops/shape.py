@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..base.dims import Dim
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
-from ..expr.ir import apply, index, literal, size
 from .api import Fact, Lowering, Operator, Site
+from .at_run_time import numbers
 from .shapes import fact, objects
 
 
@@ -25,15 +23,7 @@ class Measure(Operator):
         return [fact(TensorType(i64, (len(dims),)), objects(dims))]
 
     def lower(self, to: Lowering) -> None:
-        dims = self.dims(to.site)
-        numbers = [dim for dim in dims if isinstance(dim, int)]
-        if len(numbers) == len(dims):
-            to.set(0, to.constant(np.array(numbers, np.int64).reshape(to.type().static_shape)))
-            return
-        element = size(dims[-1])
-        for place, dim in reversed(list(enumerate(dims[:-1]))):
-            element = apply("select", apply("equal", index(0), literal(place, i64)), size(dim), element)
-        to.set(0, to.map(element, [], to.type().shape))
+        to.set(0, to.reshape(numbers(to, self.dims(to.site)), to.type().shape))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.dims import Dim, bounds, maximum, minimum
-from ..base.tensor import TensorType
+from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, index
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
@@ -21,7 +21,6 @@ from .at_run_time import (
     gathered,
     number,
     static_count,
-    static_shape,
 )
 from .shapes import FIX_DIMENSIONS, moved
 
@@ -60,8 +59,9 @@ class Slice(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         if not site.is_known(1, 2, 3, 4):
-            declared = site.declared(0, "a bound")
-            if len(declared) != x.rank or any(a > b for a, b in zip(declared, static_shape(x), strict=True)):
+            declared = self.open_shape(site)
+            too_much = (bounds(a - b)[0] > 0 for a, b in zip(declared, x.shape, strict=False))
+            if len(declared) != x.rank or any(too_much):
                 raise Invalid(f"{declared}, which the model declares, is no part of {x}")
             return [Fact(TensorType(x.dtype, declared))]
         cuts = self.cuts(site)
@@ -73,6 +73,16 @@ class Slice(Operator):
                 stop = first + count * step
                 picks[axis] = slice(first, stop if stop >= 0 else None, step) if count else slice(0, 0)
         return [moved(site, TensorType(x.dtype, tuple(shape)), lambda value: value[tuple(picks)])]
+
+    def open_shape(self, site: Site) -> Shape:
+        """The shape where bounds are computed at run time: axes that are named may get any size."""
+        x = site.type(0)
+        if not site.is_known(3, 4):
+            return site.declared(0, "an axis or a step")
+        count = static_count(site.type(1))
+        axes = [normal_axis(axis, x.rank) for axis in (site.known_ints(3, "the axes") if site.has(3) else range(count))]
+        found = list(site.open_shape(0, "a bound", x.shape))
+        return tuple(found[axis] if axis in axes else dim for axis, dim in enumerate(x.shape))
 
     def reordered(self, order: tuple[int, ...]) -> Operator | None:
         return self
@@ -104,8 +114,8 @@ class Slice(Operator):
         for n, name in enumerate(named):
             formula.require(both([apply("less", name, number(rank)), apply("greater_equal", name, number(0))]))
             formula.require(both([apply("not", apply("equal", name, other)) for other in named[:n]]))
-        places: dict[int, View] = {}
-        for axis, (size, out) in enumerate(zip(x.type.static_shape, to.type().static_shape, strict=True)):
+        reads: dict[int, Expr] = {}
+        for axis, (size, out) in enumerate(zip(x.shape, to.type().shape, strict=True)):
             start, end, step = number(0), number(size), number(1)
             for n, name in enumerate(named):
                 here = equals(name, axis)
@@ -113,17 +123,22 @@ class Slice(Operator):
                 end = apply("select", here, ends[n], end)
                 step = apply("select", here, steps[n] if steps else number(1), step)
             first, found = _counted(start, end, step, size)
-            formula.require(both([equals(found, out), apply("not", equals(step, 0))]))
-            if out:
+            formula.require(apply("not", equals(step, 0)))
+            if out != size:
+                formula.settle(out, found)
+            else:
+                formula.require(equals(found, out))
+            if out != 0:
                 at = apply("add", first, apply("mul", index(0), step))
-                places[axis] = formula.along(clamped(at, 0, max(size - 1, 0)), axis, to.type().shape)
+                reads[axis] = clamped(at, 0, maximum(size - 1, 0))
         formula.check()
+        places = {axis: formula.along(at, axis, to.type().shape) for axis, at in reads.items()}
         if 0 in to.type().shape:
             return to.constant(np.empty(to.type().static_shape, to.type().dtype.numpy))
         return gathered(to, x, places, to.type().shape)
 
 
-def _counted(start: Expr, end: Expr, step: Expr, size: int) -> tuple[Expr, Expr]:
+def _counted(start: Expr, end: Expr, step: Expr, size: Dim) -> tuple[Expr, Expr]:
     """The first element and how many, as `span` has it."""
     forward = apply("greater", step, number(0))
     start, end = from_front(start, size), from_front(end, size)
@@ -132,7 +147,7 @@ def _counted(start: Expr, end: Expr, step: Expr, size: int) -> tuple[Expr, Expr]
     room = apply("select", forward, apply("sub", last, first), apply("sub", first, last))
     stride = apply("abs", step)
     whole = apply("div", apply("sub", apply("add", room, stride), number(1)), stride)
-    huge = apply("greater_equal", stride, number(max(size, 1)))  # the sum above would overflow
+    huge = apply("greater_equal", stride, number(maximum(size, 1)))  # the sum above would overflow
     some = apply("select", huge, number(1), whole)
     return first, apply("select", apply("greater", room, number(0)), some, number(0))
 

@@ -24,9 +24,9 @@ from ..kinds.match_strings import MatchStrings
 from ..kinds.split_strings import SplitStrings
 from ..program.ir import LASTING, If, Stop, View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
-from .at_run_time import gathered, static_count
+from .at_run_time import gathered, measured, static_count
 from .automata import automaton
-from .data_dependent import measured, selected
+from .data_dependent import selected
 from .elementwise import broadcast_shapes
 from .patterns import read
 from .reduce import reduce_call

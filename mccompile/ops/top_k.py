@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import bounds, static
+from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from ..kinds.top_k import TopK as TopKKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
-from .at_run_time import must_equal
+from .at_run_time import Formula
 from .shapes import scalar
 
 
@@ -36,7 +36,7 @@ class TopK(Operator):
         if not x.rank:
             raise Invalid("a scalar has no axis to choose along")
         axis = normal_axis(self.axis, x.rank)
-        k = scalar(site, 1, "k") if site.is_known(1) else _declared_k(site, axis)
+        k = scalar(site, 1, "k") if site.is_known(1) else _open_k(site, axis)
         if bounds(k)[1] < 0 or bounds(x.shape[axis] - k)[1] < 0:
             raise Invalid(f"k is {k}, the axis has {x.shape[axis]} elements")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
@@ -45,7 +45,9 @@ class TopK(Operator):
     def lower(self, to: Lowering) -> None:
         facts = self.infer(to.site)
         if not to.site.is_known(1):
-            must_equal(to, 1, [static(facts[0].type.shape[normal_axis(self.axis, facts[0].type.rank)])])
+            formula = Formula(to)
+            formula.settle(facts[0].type.shape[normal_axis(self.axis, facts[0].type.rank)], formula.element(1))
+            formula.check()
         x, types = to.input(0), [fact.type for fact in facts]
         axis = normal_axis(self.axis, len(x.shape))
         to.require(x.shape[axis] - types[0].shape[axis])
@@ -58,8 +60,13 @@ class TopK(Operator):
                 to.set(number, view)
 
 
-def _declared_k(site: Site, axis: int) -> int:
-    declared = site.declared(0, "k") if site.results and site.results[0] else site.declared(1, "k")
-    if len(declared) != site.type(0).rank:
-        raise Invalid(f"the model declares a result of shape {declared} for {site.type(0)}")
-    return declared[axis]
+def _open_k(site: Site, axis: int) -> Dim:
+    """k where it is computed at run time."""
+    x = site.type(0)
+    index = 0 if site.results and site.results[0] else 1 if len(site.results) > 1 and site.results[1] else 0
+    type = site.results[index] if site.results else None
+    if type is None:
+        return site.size(0, axis, upper(x.shape[axis]))
+    if type.rank != x.rank:
+        raise Invalid(f"the model declares a result of shape {type.shape} for {x}")
+    return type.shape[axis]

@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import CheckFailed, WrongUse
+from mccompile.base.errors import CheckFailed, UnsupportedModel, WrongUse
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -23,7 +23,8 @@ def model(text: str, **weights: np.ndarray) -> ModelProto:
 def check(made: ModelProto, *runs: dict[str, np.ndarray], **options: object) -> None:
     session = onnxruntime.InferenceSession(made.SerializeToString())
     rep = backend.prepare(made, flags=STRICT, **options)
-    for feed in runs:
+    for given in runs:
+        feed = {name: np.asarray(array) for name, array in given.items()}
         for got, want in zip(rep.run(feed), session.run(None, feed), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
             assert got.dtype == want.dtype
@@ -126,3 +127,89 @@ def test_a_bound_that_nothing_goes_by_is_refused() -> None:
     made = model("g (float[2,3] x) => (int64[2,n] y) { y = NonZero(x) }")
     with pytest.raises(WrongUse, match=r"nothing is bounded by 'z'.*\n.*\n.*follow from data are those of y"):
         backend.prepare(made, bounds={"z": (4,)})
+
+
+X = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
+COMPUTED = {
+    "top_k": (
+        "(float[4,6] x, int64[1] k) => (float[4,n] y, int64[4,n] i) { y, i = TopK(x, k) }",
+        [{"x": X, "k": np.array([k])} for k in (6, 1, 3)],
+        {"x": X, "k": np.array([7])},
+        {},
+    ),
+    "range": (
+        "(int64 a, int64 b, int64 c) => (int64[n] y) { r = Range(a, b, c) y = Neg(r) }",
+        [{"a": np.int64(a), "b": np.int64(b), "c": np.int64(c)} for a, b, c in ((0, 9, 1), (5, -4, -2), (3, 3, 1))],
+        {"a": np.int64(0), "b": np.int64(11), "c": np.int64(1)},
+        {"r": (10,)},
+    ),
+    "range_of_floats": (
+        "(float a, float b, float c) => (float[n] y) { y = Range(a, b, c) }",
+        [{"a": np.float32(a), "b": np.float32(b), "c": np.float32(c)} for a, b, c in ((0, 1, 0.25), (2, -1, -0.7))],
+        {"a": np.float32(0), "b": np.float32(1), "c": np.float32(1e-30)},
+        {"n": (10,)},
+    ),
+    "zeros": (
+        "(int64[2] s) => (float[n,m] y) { z = ConstantOfShape(s) y = Cos(z) }",
+        [{"s": np.array(s)} for s in ((3, 5), (1, 1), (0, 4))],
+        {"s": np.array((4, 5))},
+        {"z": (3, 5)},
+    ),
+    "slice": (
+        "(float[4,6] x, int64[1] a, int64[1] b) => (float[4,n] y, float[m,6] z)"
+        "{ s = Slice(x, a, b, one) y = Relu(s) z = Slice(x, a, b, zero, two) }",
+        [{"x": X, "a": np.array([a]), "b": np.array([b])} for a, b in ((0, 6), (1, -1), (-3, 99), (5, 2))],
+        None,
+        {},
+    ),
+    "slice_within_a_bound": (
+        "(float[4,6] x, int64[1] a, int64[1] b) => (float[4,n] y) { y = Slice(x, a, b, one) }",
+        [{"x": X, "a": np.array([a]), "b": np.array([b])} for a, b in ((0, 2), (4, 99))],
+        {"x": X, "a": np.array([0]), "b": np.array([3])},
+        {"y": (2,)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_sizes_that_operands_say(name: str) -> None:
+    text, runs, too_much, bounds = COMPUTED[name]
+    weights = {key: np.array([number]) for key, number in (("zero", 0), ("one", 1), ("two", 2))}
+    made = model(f"g {text}", **{key: array for key, array in weights.items() if f" {key}" in text})
+    check(made, *runs, bounds=bounds)
+    if too_much is not None:
+        with pytest.raises(CheckFailed, match="size"):
+            backend.prepare(made, bounds=bounds).run(too_much)
+
+
+def test_a_size_without_a_bound_says_which_option_gives_one() -> None:
+    made = model("g (int64 a, int64 b, int64 c) => (int64[n] y) { y = Range(a, b, c) }")
+    with pytest.raises(UnsupportedModel, match="--bound y=100"):
+        backend.prepare(made)
+
+
+def test_detections_that_are_chosen_among_those_that_were_found() -> None:
+    """Sizes that follow from sizes that follow from data: masks, the best of what is left, suppression, and so on."""
+    made = model(
+        "g (float[30,4] boxes, float[30] scores) => (float[n,4] y, float[n] z, int64 count)"
+        "{ m = Greater(scores, t) p = NonZero(m) q = Squeeze(p, zero) b = Gather(boxes, q) s = Gather(scores, q)"
+        "  size = Shape(s) k = Min(size, ten) best, i = TopK(s, k) c = Gather(b, i)"
+        "  c1 = Unsqueeze(c, zero) s1 = Unsqueeze(best, both) kept = NonMaxSuppression(c1, s1, most, half)"
+        "  w = Gather<axis=1>(kept, two) y = Gather(c, w) z = Gather(best, w) count = Size(z) }",
+        t=np.array(0.4, np.float32), zero=np.array([0]), ten=np.array([10]), both=np.array([0, 1]), two=np.array(2),
+        most=np.array([5]), half=np.array([0.5], np.float32),
+    )  # fmt: skip
+    random = np.random.default_rng(4)
+    boxes = random.random((30, 4), np.float32)
+    runs = [{"boxes": boxes, "scores": random.random(30, np.float32) * scale} for scale in (1.0, 0.5, 0.42)]
+    check(made, *runs)
+    check(made, *runs, bounds={"p": (30,), "kept": (5,)})
+
+
+def test_places_in_a_tensor_whose_size_is_given_before_a_run() -> None:
+    made = model(
+        "g (float[batch,3] x) => (int64[2,n] y, float[n] z) { y = NonZero(x) t = Transpose(y) z = GatherND(x, t) }"
+    )
+    random = np.random.default_rng(5)
+    inputs = [{"x": random.integers(0, 2, (batch, 3)).astype(np.float32)} for batch in (8, 1, 5)]
+    check(made, *inputs, dims={"batch": (1, 8)})

@@ -179,11 +179,9 @@ def test_what_contradicts_the_standard_is_invalid(op: Op, facts: list[Fact | Non
 @pytest.mark.parametrize(
     ("op", "facts"),
     [
-        (Slice(), [f(4), COMPUTED, COMPUTED]),
         (Reshape(), [f(4), COMPUTED]),
         (Pad(), [f(4), Fact(TensorType(i64, (2,)))]),
         (Resize(), [f(4), None, f(1)]),
-        (TopK(), [f(4), COMPUTED]),
         (Squeeze(), [f(N, 2)]),
     ],
 )
