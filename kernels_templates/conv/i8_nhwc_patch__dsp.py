@@ -54,7 +54,9 @@ class Patch(Kernel):
             _case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3)),
             _case("few_outputs", pointwise, (1, 8, 1, 1), (3, 8, 1, 1)),
             _rest("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
-            _rest("residual_odd", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
+            _rest("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
+            _rest("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
+            _rest("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
             _case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
         ]
 
@@ -81,10 +83,11 @@ class Patch(Kernel):
             return No("windows lie outside of the image")
         lanes = 4 if height * width >= 4 and static(w.shape[0]) % 2 == 0 else 1
         results = lanes * static(w.shape[0]) if found.rest else 0
-        again = lanes == 4 and height * width % 4 != 0  # some positions are computed twice
+        again = height * width % lanes > 1  # some positions are computed twice
         return Needs(
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
+            slack={0: -self.run(call) % 4},
             alias={} if again else epilogue_alias(call, kind.fixed),
             scratch=lanes * self.depth(call) * 2 + results,
             scratch_align=4,
@@ -184,6 +187,7 @@ class Patch(Kernel):
             "flat": w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1) and _is_flat(call),
             "words": inputs % 4 == 0,
             "joined": joined,
+            "inside": call.blocks[0] == 4,  # windows inside of the image have code of their own
             "several": x.shape[0] != 1,
             "batch": static(x.shape[0]),
             "x_batch": static(x.strides[0]),

@@ -26,7 +26,12 @@ from .model import model_files, runtime_version
 from .report import report
 
 # headers that are there only where kernels ask for one of them: some compilers do not understand those for vectors
-APART = (("mcc_vec.h", "mcc_vecmath.h"), ("mcc_random.h",), ("mcc_image.h",))
+APART = (
+    ("mcc_vec.h", "mcc_vecmath.h"),
+    ("mcc_dsp.h", "mcc_dsp_depthwise.h"),
+    ("mcc_random.h",),
+    ("mcc_image.h",),
+)
 MARK, LIST = "report.json", "files"  # a folder with that file was made by mccompile; the key lists what is in it
 
 

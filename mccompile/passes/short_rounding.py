@@ -44,6 +44,13 @@ def short_rounding(
         multiplier = _multiplier(factor, shift, (steps << (32 + shift)) - (addend << 32), places, bias, first, last)
         if multiplier is not None:
             return ShortRounding(bias, multiplier, addend)
+    # A tiny factor has a coarse multiplier but few steps: the bias alone can meet them.
+    addend = round((constant + Fraction(1, 2)) * (1 << shift))
+    if abs(addend) < 1 << 28:
+        multiplier = max(1, round(factor * (1 << (32 + shift))))
+        found = _bias(multiplier, (steps << (32 + shift)) - (addend << 32), places, first, last)
+        if found is not None and max(abs(first + found), abs(last + found)) < 1 << 30:
+            return ShortRounding(found, multiplier, addend)
     return None
 
 
@@ -85,6 +92,14 @@ def _multiplier(
     if lowest > highest:
         return None
     return min(max(round(factor * (1 << (32 + shift))), lowest), highest)
+
+
+def _bias(multiplier: int, needed: np.ndarray, places: np.ndarray, first: int, last: int) -> int | None:
+    """The one nearest to 0 with (t + bias) * multiplier >= needed at t = place, but not before."""
+    reached, before = places <= last, places > first
+    lowest = np.max(-(-needed[reached] // multiplier) - places[reached], initial=-(1 << 30))
+    highest = np.min((needed[before] - 1) // multiplier - (places[before] - 1), initial=1 << 30)
+    return int(min(max(0, lowest), highest)) if lowest <= highest else None
 
 
 def _bounds(values: np.ndarray, needed: np.ndarray) -> tuple[int, int]:

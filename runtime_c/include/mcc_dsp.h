@@ -6,6 +6,7 @@
  *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
  *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
  *     mcc_dsp_dot4x2_i8_S(w, patch, y, t)    4 positions x all channels, two at a time, from a patch with 4 lanes
+ *     mcc_dsp_dot1x2_i8_S(w, patch, y, t)    the first of 4 positions x all channels, likewise
  *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
  *
  * S is the shift of the results (mcc_quant.h). In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of
@@ -100,28 +101,45 @@ MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, uint8_t, 0)
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
 #endif
 
+/* Where size counts, there is one copy of what is not called often, else one made to measure for each place. */
+#if defined(__OPTIMIZE_SIZE__) && defined(__GNUC__)
+#define MCC_DSP_CALLED static __attribute__((noinline, unused))
+#define MCC_DSP_UNROLL 0
+#else
+#define MCC_DSP_CALLED MCC_INLINE
+#define MCC_DSP_UNROLL 1
+#endif
+
+#define MCC_DSP_WORD(T, I)                                                                                             \
+    word = mcc_dsp_load(x + 4 * (I));                                                                                  \
+    d[2 * (I) * lanes] = mcc_dsp_even_##T(zero, word);                                                                 \
+    d[(2 * (I) + 1) * lanes] = mcc_dsp_odd_##T(zero, word);
 #define MCC_DSP_WIDEN(T, C)                                                                                            \
-    MCC_INLINE uint32_t *mcc_dsp_widen_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n, uint32_t zero)       \
+    MCC_DSP_CALLED uint32_t *mcc_dsp_widen_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n, uint32_t zero)   \
     {                                                                                                                  \
-        mcc_index i = 0;                                                                                               \
-        for (; i + 4 <= n; i += 4) {                                                                                   \
-            const uint32_t word = mcc_dsp_load(x + i);                                                                 \
-            d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
-            d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \
-            d += 2 * lanes;                                                                                            \
+        uint32_t word;                                                                                                 \
+        mcc_index words = (n + 3) / 4;                                                                                 \
+        for (; MCC_DSP_UNROLL && words >= 4; words -= 4) {                                                             \
+            MCC_DSP_WORD(T, 0) MCC_DSP_WORD(T, 1) MCC_DSP_WORD(T, 2) MCC_DSP_WORD(T, 3)                                \
+            d += 8 * lanes;                                                                                            \
+            x += 16;                                                                                                   \
         }                                                                                                              \
-        if (i < n) { /* what comes after the last element meets weights of 0 */                                        \
-            uint32_t word = 0;                                                                                         \
-            for (mcc_index j = 0; i + j < n; ++j) word |= (uint32_t)(uint8_t)x[i + j] << (8 * j);                      \
-            d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
-            d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \
+        if (MCC_DSP_UNROLL && words >= 2) {                                                                            \
+            MCC_DSP_WORD(T, 0) MCC_DSP_WORD(T, 1)                                                                      \
+            d += 4 * lanes;                                                                                            \
+            x += 8;                                                                                                    \
+            words -= 2;                                                                                                \
+        }                                                                                                              \
+        for (; words > 0; --words) {                                                                                   \
+            MCC_DSP_WORD(T, 0)                                                                                         \
             d += 2 * lanes;                                                                                            \
+            x += 4;                                                                                                    \
         }                                                                                                              \
         return d;                                                                                                      \
-    }                                                                                                                  \
+    }\
     /* A run of which only the elements from `first` to `end` are there, at x; zero points stand for the others. */    \
-    MCC_INLINE uint32_t *mcc_dsp_widen_part_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,                 \
-                                                mcc_index first, mcc_index end, uint32_t zero, C filler)               \
+    MCC_DSP_CALLED uint32_t *mcc_dsp_widen_part_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,             \
+                                                    mcc_index first, mcc_index end, uint32_t zero, C filler)           \
     {                                                                                                                  \
         for (mcc_index i = 0; i < n; i += 4) {                                                                         \
             uint32_t word = 0;                                                                                         \
@@ -138,7 +156,7 @@ MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
 MCC_DSP_WIDEN(i8, int8_t)
 MCC_DSP_WIDEN(u8, uint8_t)
 
-MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
+MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
 {
     for (mcc_index i = 0; i < n; i += 4) {
         d[0] = 0;
@@ -154,12 +172,13 @@ MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
 #define MCC_DSP_4X2_UNROLL "2"
 #define MCC_DSP_1X4_UNROLL "1"
 #else
-#define MCC_DSP_4X2_UNROLL "8"
+#define MCC_DSP_4X2_UNROLL "16"
 #define MCC_DSP_1X4_UNROLL "4"
 #endif
 
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
- * pairs of weights. On the stack: table, y, end of y, patch, its end, where to enter, stride. */
+ * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
+ * enter, stride. */
 #define MCC_DSP_DOT4X2(T, C, S, SATURATE)                                                                              \
     static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##S(                                     \
         const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
@@ -173,7 +192,7 @@ MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
                          "add r8, r1, r6, lsl #4\n"                                                                    \
                          "strd r4, r2, [sp]\n"                                                                         \
                          "strd r5, r1, [sp, #8]\n"                                                                     \
-                         "rsb r6, r6, #0\n"                                                                            \
+                         "rsb r6, r6, #1\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
                          "mov r9, #52\n"                                                                               \
                          "mul r6, r6, r9\n"                                                                            \
@@ -185,12 +204,19 @@ MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
                          "2: ldr r12, [sp]\n"                                                                          \
                          "ldrd r4, r8, [r12]\n"                                                                        \
                          "ldr r1, [sp, #12]\n"                                                                         \
-                         "mov r5, r4\n"                                                                                \
-                         "mov r6, r4\n"                                                                                \
-                         "mov r7, r4\n"                                                                                \
-                         "mov r9, r8\n"                                                                                \
-                         "mov r10, r8\n"                                                                               \
-                         "mov r11, r8\n"                                                                               \
+                         "ldr.w r12, [r0], #4\n"                                                                       \
+                         "ldrd r2, r3, [r1, #8]\n"                                                                     \
+                         "sxtb16 lr, r12, ror #8\n"                                                                    \
+                         "sxtb16 r12, r12\n"                                                                           \
+                         "smlad r6, r2, r12, r4\n"                                                                     \
+                         "smlad r10, r2, lr, r8\n"                                                                     \
+                         "smlad r7, r3, r12, r4\n"                                                                     \
+                         "smlad r11, r3, lr, r8\n"                                                                     \
+                         "ldrd r2, r3, [r1], #16\n"                                                                    \
+                         "smlad r5, r3, r12, r4\n"                                                                     \
+                         "smlad r9, r3, lr, r8\n"                                                                      \
+                         "smlad r4, r2, r12, r4\n"                                                                     \
+                         "smlad r8, r2, lr, r8\n"                                                                      \
                          "ldr pc, [sp, #20]\n"                                                                         \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_4X2_UNROLL "\n"                                                           \
@@ -242,6 +268,44 @@ MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
                          "bne.w 2b\n"                                                                                  \
                          "add sp, #28\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
+    }
+
+/* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
+ * r9 end of y, r12 table, lr patch. */
+#define MCC_DSP_DOT1X2(T, C, S, SATURATE)                                                                              \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x2_##T##_##S(                                     \
+        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
+        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    {                                                                                                                  \
+        __asm__ volatile("push {r4-r9, lr}\n"                                                                          \
+                         "ldrd r12, r9, [r3]\n"                                                                        \
+                         "ldr r8, [r3, #8]\n"                                                                          \
+                         "add r9, r9, r2\n"                                                                            \
+                         "add r8, r1, r8, lsl #4\n"                                                                    \
+                         "mov lr, r1\n"                                                                                \
+                         "2: ldrd r4, r5, [r12]\n"                                                                     \
+                         "mov r1, lr\n"                                                                                \
+                         "1: .rept 2\n"                                                                                \
+                         "ldr r6, [r0], #4\n"                                                                          \
+                         "ldr r3, [r1], #16\n"                                                                         \
+                         "sxtb16 r7, r6, ror #8\n"                                                                     \
+                         "sxtb16 r6, r6\n"                                                                             \
+                         "smlad r4, r3, r6, r4\n"                                                                      \
+                         "smlad r5, r3, r7, r5\n"                                                                      \
+                         ".endr\n"                                                                                     \
+                         "cmp r1, r8\n"                                                                                \
+                         "bne 1b\n"                                                                                    \
+                         "ldrd r3, r6, [r12, #8]\n"                                                                    \
+                         "smmla r4, r4, r3, r6\n"                                                                      \
+                         "ldrd r3, r6, [r12, #16]\n"                                                                   \
+                         "smmla r5, r5, r3, r6\n"                                                                      \
+                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
+                         SATURATE(r5, S) "strb r5, [r2, #1]\n"                                                         \
+                         "add r2, r2, #2\n"                                                                            \
+                         "add r12, r12, #24\n"                                                                         \
+                         "cmp r2, r9\n"                                                                                \
+                         "bne 2b\n"                                                                                    \
+                         "pop {r4-r9, pc}\n");                                                                         \
     }
 
 /* r4-r7 sums of four channels; r0 weights, r1 patch, r2 r3 pairs of elements, r8 r9 pairs of weights, r10 end of the
@@ -308,6 +372,8 @@ MCC_INLINE uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n)
 #define MCC_DSP_DOTS(S)                                                                                                \
     MCC_DSP_DOT4X2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
     MCC_DSP_DOT4X2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                                \
+    MCC_DSP_DOT1X2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
+    MCC_DSP_DOT1X2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                                \
     MCC_DSP_DOT1X4(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
     MCC_DSP_DOT1X4(u8, uint8_t, S, MCC_DSP_SATURATE_U8)
 
@@ -328,17 +394,26 @@ MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, con
 }
 
 #define MCC_DSP_DOT(T, C, S, LOW, HIGH)                                                                                \
-    MCC_INLINE void mcc_dsp_dot4x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    MCC_INLINE void mcc_dsp_dots2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
+                                            mcc_index positions)                                                       \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
             const int32_t *const table = t->table + o / 2 * 6;                                                         \
-            for (mcc_index p = 0; p < 4; ++p) {                                                                        \
+            for (mcc_index p = 0; p < positions; ++p) {                                                                \
                 const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
                 const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
                 const int32_t found = mcc_dsp_rounded(sum, table + 2 + o % 2 * 2, S);                                  \
                 y[p * t->stride + o] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                                  \
             }                                                                                                          \
         }                                                                                                              \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_dsp_dot4x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    {                                                                                                                  \
+        mcc_dsp_dots2_##T##_##S(w, patch, y, t, 4);                                                                    \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_dsp_dot1x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    {                                                                                                                  \
+        mcc_dsp_dots2_##T##_##S(w, patch, y, t, 1);                                                                    \
     }                                                                                                                  \
     MCC_INLINE void mcc_dsp_dot1x4_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \

@@ -57,6 +57,14 @@ def test_channels_that_are_dead_are_found() -> None:
     assert {rounded(found, t, 4) for t in (-90000, 0, 90000)} == {-2}
 
 
+def test_a_factor_that_hardly_matters_still_decides() -> None:
+    factor, constant = Fraction(6.95e-7), Fraction(18.468)
+    found = short_rounding(factor, constant, (-91290, 65025), LOW, HIGH, 2)
+    assert found is not None
+    step = int((Fraction(37, 2) - constant) / factor)
+    assert [rounded(found, t, 2) for t in (-91290, step, step + 1, 65025)] == [18, 18, 19, 19]
+
+
 def test_halves_go_to_the_even_neighbour_or_nothing_is_offered() -> None:
     assert short_rounding(Fraction(1, 64), Fraction(0), (-8192, 8128), LOW, HIGH, 4) is None
     found = short_rounding(Fraction(1, 64), Fraction(0), (-32, 95), LOW, HIGH, 4)

@@ -1,0 +1,199 @@
+"""conv of 8-bit integers, 3x3, each channel for itself, for cores with DSP instructions: four channels at a time are
+laid out as pairs of rows, band by band, and every channel of a band is computed in one go.
+
+Operands and result lie channels-last. Beside and above the image lie blanks, so borders are like the inside. The result
+may take the place of x where both have one shape: a band is read before its results are written, and what the next one
+needs of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, i8, i32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    elementwise_alias,
+    static_views,
+    viewed,
+)
+from mccompile.kernels.dot import Rescaling, epilogue_of, numbers, rescaling
+from mccompile.kernels.tiles import is_constant
+from mccompile.kinds.conv import Conv
+
+BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
+
+
+class Depthwise(Kernel):
+    kind = Conv
+    isa = "dsp"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 8, i32, x_zero=True)
+        return [
+            _case("even", plain, (1, 8, 6, 6)),
+            _case("odd", plain, (1, 8, 7, 5)),
+            _case("one_row", plain, (1, 8, 1, 4)),
+            _case("u8", plain, (1, 8, 5, 4), u8),
+            _case("bands", plain, (1, 8, 25, 31)),
+            _case("bands_two_pictures", plain, (2, 8, 24, 41)),
+            _case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 6, 7)),
+            _case("strided", replace(plain, strides=(2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 8)),
+            _case("strided_odd", replace(plain, strides=(2, 2)), (1, 8, 9, 7)),
+            _case("strided_bands", replace(plain, strides=(2, 2), pads=(1, 0, 0, 1)), (1, 8, 48, 96)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        reason = static_views(call)
+        if reason:
+            return No(reason)
+        found = rescaling(call, kind.fixed, kind.epilogue)
+        if found is None or found.rest is not None or not 1 <= found.shift <= 8:
+            return No("sums are not just rescaled to 8 bits with short numbers")
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
+            return No("operands are not of 8 bits, or weights have zero points")
+        channels = static(x.shape[1])
+        if w.shape != (channels, 1, 3, 3) or kind.group != channels or channels % 4:
+            return No("this is not 3x3 for each of four channels, and four more")
+        if kind.strides not in ((1, 1), (2, 2)) or kind.dilations != (1, 1) or max(kind.pads) > 2:
+            return No("strides are neither 1 nor 2, or there are dilations")
+        if 0 in y.shape or static(y.shape[3]) < 2 or not all(map(is_constant, (w, *call.ins[2 : kind.fixed]))):
+            return No("there is but one column, or weights are computed")
+        if x.strides[1] != 1 or y.strides[1] != 1:
+            return No("x and the result do not lie channels-last")
+        band = _band(call)
+        alias = {(0, 0): 0} if kind.strides == (1, 1) and elementwise_alias(call, 0) else {}
+        return Needs(
+            constant=frozenset({1, *found.tables}),
+            align={1: 4, found.bias: 4},
+            alias=alias,
+            scratch=_plane(call, band) * 4 * 4,
+            scratch_align=4,
+            blocks=(band,),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = static(call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs]))
+        return Cost(macs * 2e-10, code=500)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        found, channels = _rescaling(call), static(call.ins[1].shape[0])
+        w = viewed(call.ins[1], constants[1])[:, 0]  # channel, row, column
+        words = np.ascontiguousarray(w[:, [0, 1, 1, 2]].transpose(0, 2, 1))
+        table = np.ascontiguousarray(numbers(call, constants, found, channels).T)
+        return {1: words, **dict.fromkeys(found.tables, table)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: "dsp_columns_0112", **dict.fromkeys(_rescaling(call).tables, "table_channels")}
+
+    def label(self, call: Call) -> str:
+        height, width = call.ins[0].shape[2:]
+        return f"depthwise_3x3s{_kind(call).strides[0]}_{height}x{width}x{call.ins[0].shape[1]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_dsp_depthwise.h"})
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        return ["y"], ["x", "w", *["x_zero"] * _kind(call).x_zero, "table", "same0", "same1"]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x, y, found = _kind(call), call.ins[0], call.outs[0], _rescaling(call)
+        height, width = y.type.static_shape[2:]
+        band, stride = call.blocks[0], kind.strides[0]
+        x_width = static(x.shape[3])
+        return {
+            "type": x.buffer.dtype.name,
+            "c_type": x.buffer.dtype.storage_c,
+            "y_type": found.dtype.name,
+            "shift": found.shift,
+            "zero": kind.x_zero,
+            "stride": stride,
+            "batch": static(x.shape[0]),
+            "x_batch": static(x.strides[0]),
+            "y_batch": static(y.strides[0]),
+            "channels": static(x.shape[1]),
+            "height": height,
+            "rows": _rows(call),
+            "width": width,
+            "x_height": static(x.shape[2]),
+            "columns": min(x_width, _cells(call) - kind.pads[1]),
+            "x_row": static(x.strides[2]),
+            "x_pixel": static(x.strides[3]),
+            "y_row": static(y.strides[2]),
+            "y_pixel": static(y.strides[3]),
+            "pad_y": kind.pads[0],
+            "pad_x": kind.pads[1],
+            "cells": _cells(call),
+            "band": band,
+            "plane": _plane(call, band),
+        }
+
+
+def _cells(call: Call) -> int:
+    """In a row: the columns that results need, beside the image too."""
+    return (static(call.outs[0].shape[3]) - 1) * _kind(call).strides[1] + 3
+
+
+def _rows(call: Call) -> int:
+    """Of cells: two rows of results each for stride 1, one for stride 2."""
+    height = static(call.outs[0].shape[2])
+    return (height + 1) // 2 if _kind(call).strides[0] == 1 else height
+
+
+def _band(call: Call) -> int:
+    """Rows of cells in a band."""
+    return max(1, min(_rows(call), BAND_BYTES // (_plane(call, 1) * 4 * 4)))
+
+
+def _plane(call: Call, band: int) -> int:
+    """Words of a channel in a band."""
+    return band * _cells(call) * 2
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _rescaling(call: Call) -> Rescaling:
+    found = rescaling(call, _kind(call).fixed, _kind(call).epilogue)
+    assert found is not None  # `match` has seen it
+    return found
+
+
+def _case(name: str, kind: Conv, x: tuple[int, ...], dtype: DType = i8) -> Case:
+    w = (x[1], 1, 3, 3)
+    out = kind.out_shape(x, w)
+    kind = replace(kind, epilogue=epilogue_of(dtype, 3, (1, 2, 3)))
+    chance, full = np.random.default_rng(x[2]), [static(size) for size in out]
+    per_channel = [
+        np.broadcast_to(chance.integers(low, high, (1, x[1], 1, 1)).astype(np.int32), full)
+        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
+    ]
+    fixed = kind.fixed
+    return Case(
+        name,
+        kind,
+        (TensorType(dtype, x), TensorType(i8, w), *(TensorType(dtype, ()),) * kind.x_zero, *[TensorType(i32, out)] * 3),
+        (TensorType(dtype, out),),
+        permute={0: (0, 2, 3, 1)},
+        permute_outs={0: (0, 2, 3, 1)},
+        constant=frozenset(range(1, fixed + 3)),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
+        values={fixed + i: array for i, array in enumerate(per_channel)},
+        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 2, 3)),
+    )

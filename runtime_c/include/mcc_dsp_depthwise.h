@@ -1,0 +1,317 @@
+/* mcc_dsp_depthwise.h - 3x3 convolutions of each channel for itself, in the words of mcc_dsp.h:
+ *
+ *     mcc_dsp_pairs_i8(a, b, plane, ...)            two rows of four channels, as pairs of elements one above the other
+ *     mcc_dsp_again(t, plane, cells, last)          the last pairs of a band of rows as the first ones of the next
+ *     mcc_dsp_depthwise1_i8_S(t, y, w, numbers, p)  one channel of a band; stride 1
+ *     mcc_dsp_depthwise2_i8_S(t, y, w, numbers, p)  stride 2
+ *
+ * A band is rows of cells, for each of four channels on a plane of its own. A cell is two pairs: of rows 2i and 2i + 1,
+ * and of rows 2i + 2 and 2i + 3. That is all that a column of the window needs for two rows of results, which take 12
+ * multiplications of pairs. Weights of a channel are 3 words, one per column of the window, with bytes (0, 1, 1, 2).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_DSP_DEPTHWISE_H
+#define MCC_DSP_DEPTHWISE_H
+
+#include "mcc_dsp.h"
+
+typedef struct mcc_dsp_band {
+    int32_t pixel;   /* from one result to the next in a row */
+    int32_t row;     /* from row to row of the results */
+    int32_t columns; /* results in a row: at least 2 */
+    int32_t rows;    /* pairs of rows of results for stride 1, rows for stride 2 */
+    int32_t odd;     /* one more row after the pairs? For stride 1 */
+    int32_t cells;   /* in a row of the band */
+} mcc_dsp_band;
+
+#if MCC_DSP_ASM
+MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
+{
+    uint32_t found;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(found) : "r"(first), "r"(second));
+    return found;
+}
+
+MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
+{
+    uint32_t found;
+    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(found) : "r"(second), "r"(first));
+    return found;
+}
+#else
+MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
+{
+    return (first & 0xffffu) | (second << 16);
+}
+
+MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
+{
+    return (first >> 16) | (second & 0xffff0000u);
+}
+#endif
+
+/* Pairs go to the first half of the cells from `a` on and to the second half of those from `b` on. Steps lead from
+ * column to column; a row of nothing but zero points is one word and steps of 0. */
+#define MCC_DSP_PAIRS(T, C)                                                                                            \
+    MCC_INLINE void mcc_dsp_pairs_##T(uint32_t *a, uint32_t *b, mcc_index plane, const C *upper, mcc_index upper_step, \
+                                      const C *lower, mcc_index lower_step, mcc_index columns, uint32_t zero)          \
+    {                                                                                                                  \
+        for (mcc_index x = 0; x < columns; ++x) {                                                                      \
+            const uint32_t u = mcc_dsp_load(upper), v = mcc_dsp_load(lower);                                           \
+            const uint32_t u02 = mcc_dsp_even_##T(zero, u), v02 = mcc_dsp_even_##T(zero, v);                           \
+            const uint32_t u13 = mcc_dsp_odd_##T(zero, u), v13 = mcc_dsp_odd_##T(zero, v);                             \
+            a[0] = b[0] = mcc_dsp_lows(u02, v02);                                                                      \
+            a[plane] = b[plane] = mcc_dsp_lows(u13, v13);                                                              \
+            a[2 * plane] = b[2 * plane] = mcc_dsp_highs(u02, v02);                                                     \
+            a[3 * plane] = b[3 * plane] = mcc_dsp_highs(u13, v13);                                                     \
+            upper += upper_step;                                                                                       \
+            lower += lower_step;                                                                                       \
+            a += 2;                                                                                                    \
+            b += 2;                                                                                                    \
+        }                                                                                                              \
+    }
+MCC_DSP_PAIRS(i8, int8_t)
+MCC_DSP_PAIRS(u8, uint8_t)
+
+MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc_index last)
+{
+    for (mcc_index channel = 0; channel < 4; ++channel) {
+        for (mcc_index x = 0; x < cells; ++x) t[channel * plane + 2 * x] = t[channel * plane + last + 2 * x + 1];
+    }
+}
+
+#if MCC_DSP_ASM
+/* One column of the window, from the cell in r2 r3 and weights (0, 1) and (1, 2), added to the results of two rows. */
+#define MCC_DSP_COLUMN(P, Q, W01, W12)                                                                                 \
+    "smlad " P ", r2, " W01 ", " P "\n"                                                                                \
+    "smlatb " Q ", r2, " W01 ", " Q "\n"                                                                               \
+    "smlabt " P ", r3, " W12 ", " P "\n"                                                                               \
+    "smlad " Q ", r3, " W12 ", " Q "\n"
+#define MCC_DSP_FIRST_COLUMN(P, Q, BIAS)                                                                               \
+    "smlatb " Q ", r2, r4, " BIAS "\n"                                                                                 \
+    "smlad " P ", r2, r4, " BIAS "\n"                                                                                  \
+    "smlabt " P ", r3, r5, " P "\n"                                                                                    \
+    "smlad " Q ", r3, r5, " Q "\n"
+#define MCC_DSP_WEIGHTS                                                                                                \
+    "ldr r5, [r2, #0]\n"                                                                                               \
+    "sxtb16 r4, r5\n"                                                                                                  \
+    "sxtb16 r5, r5, ror #8\n"                                                                                          \
+    "ldr r7, [r2, #4]\n"                                                                                               \
+    "sxtb16 r6, r7\n"                                                                                                  \
+    "sxtb16 r7, r7, ror #8\n"                                                                                          \
+    "ldr r9, [r2, #8]\n"                                                                                               \
+    "sxtb16 r8, r9\n"                                                                                                  \
+    "sxtb16 r9, r9, ror #8\n"
+
+/* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 r11 results of one column, r12 lr of the next. Stack: multiplier,
+ * addend, pixel, row, end of the pairs of columns in this row, bias, next y, two rows, bytes of a row of cells, end of
+ * the pairs in the last row, is there an odd column, an odd row, bytes from the last cell to the next row. */
+#define MCC_DSP_DEPTHWISE1(T, C, S, SATURATE)                                                                          \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_depthwise1_##T##_##S(                                 \
+        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const int8_t *w MCC_DSP_UNUSED,                         \
+        const mcc_dsp_band *p MCC_DSP_UNUSED, const int32_t *numbers MCC_DSP_UNUSED)                                   \
+    {                                                                                                                  \
+        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                 "sub sp, #52\n"                                                                                       \
+                 MCC_DSP_WEIGHTS                                                                                       \
+                 "ldr r12, [sp, #88]\n"                                                                                \
+                 "ldr r10, [r12]\n"                                                                                    \
+                 "str r10, [sp, #20]\n"                                                                                \
+                 "ldrd r10, r11, [r12, #4]\n"                                                                          \
+                 "strd r10, r11, [sp]\n"                                                                               \
+                 "ldrd r10, r11, [r3]\n"                                                                               \
+                 "strd r10, r11, [sp, #8]\n"                                                                           \
+                 "lsl r11, r11, #1\n"                                                                                  \
+                 "add r12, r1, r11\n"                                                                                  \
+                 "strd r12, r11, [sp, #24]\n"                                                                          \
+                 "ldrd r10, r11, [r3, #8]\n"                                                                           \
+                 "ldrd r12, lr, [r3, #16]\n"                                                                           \
+                 "sub r2, lr, r10\n"                                                                                   \
+                 "lsl r2, r2, #3\n"                                                                                    \
+                 "str r2, [sp, #48]\n"                                                                                 \
+                 "and r2, r10, #1\n"                                                                                   \
+                 "strd r2, r12, [sp, #40]\n"                                                                           \
+                 "lsl lr, lr, #3\n"                                                                                    \
+                 "bic r10, r10, #1\n"                                                                                  \
+                 "add r10, r0, r10, lsl #3\n"                                                                          \
+                 "mla r11, r11, lr, r10\n"                                                                             \
+                 "strd lr, r11, [sp, #32]\n"                                                                           \
+                 "str r10, [sp, #16]\n"                                                                                \
+                 "cmp r10, r11\n"                                                                                      \
+                 "beq.w 5f\n"                                                                                          \
+                 "1: ldr r12, [sp, #20]\n"                                                                             \
+                 "ldrd r2, r3, [r0], #8\n"                                                                             \
+                 MCC_DSP_FIRST_COLUMN("r10", "r11", "r12")                                                             \
+                 "ldrd r2, r3, [r0], #8\n"                                                                             \
+                 MCC_DSP_FIRST_COLUMN("r12", "lr", "r12")                                                              \
+                 MCC_DSP_COLUMN("r10", "r11", "r6", "r7")                                                              \
+                 "ldrd r2, r3, [r0]\n"                                                                                 \
+                 MCC_DSP_COLUMN("r10", "r11", "r8", "r9")                                                              \
+                 MCC_DSP_COLUMN("r12", "lr", "r6", "r7")                                                               \
+                 "ldrd r2, r3, [r0, #8]\n"                                                                             \
+                 MCC_DSP_COLUMN("r12", "lr", "r8", "r9")                                                               \
+                 "ldrd r2, r3, [sp]\n"                                                                                 \
+                 "smmla r10, r10, r2, r3\n"                                                                            \
+                 "smmla r11, r11, r2, r3\n"                                                                            \
+                 "smmla r12, r12, r2, r3\n"                                                                            \
+                 "smmla lr, lr, r2, r3\n"                                                                              \
+                 "ldrd r2, r3, [sp, #8]\n"                                                                             \
+                 SATURATE(r11, S) "strb r11, [r1, r3]\n"                                                               \
+                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 "add r1, r1, r2\n"                                                                                    \
+                 SATURATE(lr, S) "strb lr, [r1, r3]\n"                                                                 \
+                 SATURATE(r12, S) "strb r12, [r1]\n"                                                                   \
+                 "add r1, r1, r2\n"                                                                                    \
+                 "ldr r2, [sp, #16]\n"                                                                                 \
+                 "cmp r0, r2\n"                                                                                        \
+                 "bne.w 1b\n"                                                                                          \
+                 "ldr r2, [sp, #40]\n"                                                                                 \
+                 "cmp r2, #0\n"                                                                                        \
+                 "beq.w 4f\n"                                                                                          \
+                 "ldr r12, [sp, #20]\n"                                                                                \
+                 "ldrd r2, r3, [r0], #8\n"                                                                             \
+                 MCC_DSP_FIRST_COLUMN("r10", "r11", "r12")                                                             \
+                 "ldrd r2, r3, [r0]\n"                                                                                 \
+                 MCC_DSP_COLUMN("r10", "r11", "r6", "r7")                                                              \
+                 "ldrd r2, r3, [r0, #8]\n"                                                                             \
+                 MCC_DSP_COLUMN("r10", "r11", "r8", "r9")                                                              \
+                 "ldrd r2, r3, [sp]\n"                                                                                 \
+                 "smmla r10, r10, r2, r3\n"                                                                            \
+                 "smmla r11, r11, r2, r3\n"                                                                            \
+                 "ldr r3, [sp, #12]\n"                                                                                 \
+                 SATURATE(r11, S) "strb r11, [r1, r3]\n"                                                               \
+                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 "4: ldr r2, [sp, #48]\n"                                                                              \
+                 "add r0, r0, r2\n"                                                                                    \
+                 "ldrd r1, r2, [sp, #24]\n"                                                                            \
+                 "add r2, r2, r1\n"                                                                                    \
+                 "str r2, [sp, #24]\n"                                                                                 \
+                 "ldrd r2, r3, [sp, #32]\n"                                                                            \
+                 "ldr r12, [sp, #16]\n"                                                                                \
+                 "add r12, r12, r2\n"                                                                                  \
+                 "str r12, [sp, #16]\n"                                                                                \
+                 "cmp r12, r3\n"                                                                                       \
+                 "bne.w 1b\n"                                                                                          \
+                 "5: ldr r2, [sp, #44]\n"                                                                              \
+                 "cmp r2, #0\n"                                                                                        \
+                 "beq.w 6f\n"                                                                                          \
+                 "mov r2, #0\n"                                                                                        \
+                 "str r2, [sp, #44]\n"                                                                                 \
+                 "str r2, [sp, #12]\n"                                                                                 \
+                 "ldrd r2, r3, [sp, #32]\n"                                                                            \
+                 "add r3, r3, r2\n"                                                                                    \
+                 "str r3, [sp, #36]\n"                                                                                 \
+                 "b.w 1b\n"                                                                                            \
+                 "6: add sp, #52\n"                                                                                    \
+                 "pop {r4-r11, pc}\n");                                                                                \
+    }
+
+/* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 result, r11 bias, r12 pixel, lr end of the row. On the stack:
+ * multiplier, addend, next y, row, bytes from the last cell to the next row, bytes of a row of cells, the last end. */
+#define MCC_DSP_DEPTHWISE2(T, C, S, SATURATE)                                                                          \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_depthwise2_##T##_##S(                                 \
+        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const int8_t *w MCC_DSP_UNUSED,                         \
+        const mcc_dsp_band *p MCC_DSP_UNUSED, const int32_t *numbers MCC_DSP_UNUSED)                                   \
+    {                                                                                                                  \
+        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                 "sub sp, #28\n"                                                                                       \
+                 MCC_DSP_WEIGHTS                                                                                       \
+                 "ldr r12, [sp, #64]\n"                                                                                \
+                 "ldr r11, [r12]\n"                                                                                    \
+                 "ldrd r10, r12, [r12, #4]\n"                                                                          \
+                 "strd r10, r12, [sp]\n"                                                                               \
+                 "ldrd r12, r10, [r3]\n"                                                                               \
+                 "add r2, r1, r10\n"                                                                                   \
+                 "strd r2, r10, [sp, #8]\n"                                                                            \
+                 "ldrd r2, r10, [r3, #8]\n"                                                                            \
+                 "ldr r3, [r3, #20]\n"                                                                                 \
+                 "lsl r3, r3, #3\n"                                                                                    \
+                 "add lr, r0, r2, lsl #4\n"                                                                            \
+                 "sub r2, r3, r2, lsl #4\n"                                                                            \
+                 "strd r2, r3, [sp, #16]\n"                                                                            \
+                 "mla r2, r10, r3, lr\n"                                                                               \
+                 "str r2, [sp, #24]\n"                                                                                 \
+                 "1: ldrd r2, r3, [r0], #8\n"                                                                          \
+                 "smlad r10, r2, r4, r11\n"                                                                            \
+                 "smlabt r10, r3, r5, r10\n"                                                                           \
+                 "ldrd r2, r3, [r0], #8\n"                                                                             \
+                 "smlad r10, r2, r6, r10\n"                                                                            \
+                 "smlabt r10, r3, r7, r10\n"                                                                           \
+                 "ldrd r2, r3, [r0]\n"                                                                                 \
+                 "smlad r10, r2, r8, r10\n"                                                                            \
+                 "smlabt r10, r3, r9, r10\n"                                                                           \
+                 "ldrd r2, r3, [sp]\n"                                                                                 \
+                 "smmla r10, r10, r2, r3\n"                                                                            \
+                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 "add r1, r1, r12\n"                                                                                   \
+                 "cmp r0, lr\n"                                                                                        \
+                 "bne.w 1b\n"                                                                                          \
+                 "ldrd r2, r3, [sp, #16]\n"                                                                            \
+                 "add r0, r0, r2\n"                                                                                    \
+                 "add lr, lr, r3\n"                                                                                    \
+                 "ldrd r1, r2, [sp, #8]\n"                                                                             \
+                 "add r2, r2, r1\n"                                                                                    \
+                 "str r2, [sp, #8]\n"                                                                                  \
+                 "ldr r2, [sp, #24]\n"                                                                                 \
+                 "cmp lr, r2\n"                                                                                        \
+                 "bne.w 1b\n"                                                                                          \
+                 "add sp, #28\n"                                                                                       \
+                 "pop {r4-r11, pc}\n");                                                                                \
+    }
+#define MCC_DSP_DEPTHWISE(S)                                                                                           \
+    MCC_DSP_DEPTHWISE1(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                             \
+    MCC_DSP_DEPTHWISE1(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                            \
+    MCC_DSP_DEPTHWISE2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                             \
+    MCC_DSP_DEPTHWISE2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)
+
+#else
+/* A result of the upper (0) or lower (1) of the rows whose window begins at a cell. */
+MCC_INLINE int32_t mcc_dsp_window(const uint32_t *cell, int lower, const int8_t *w, const int32_t *numbers, int shift)
+{
+    int32_t sum = numbers[0];
+    for (mcc_index k = 0; k < 3; ++k, cell += 2, w += 4) {
+        const uint32_t first = lower ? cell[0] >> 16 | cell[1] << 16 : cell[0], last = lower ? cell[1] >> 16 : cell[1];
+        sum += mcc_dsp_low(first) * w[0] + mcc_dsp_high(first) * w[1] + mcc_dsp_low(last) * w[3];
+    }
+    return mcc_dsp_rounded(sum, numbers + 1, shift);
+}
+
+#define MCC_DSP_DEPTHWISE_OF(T, C, S, LOW, HIGH)                                                                       \
+    MCC_INLINE void mcc_dsp_depthwise1_##T##_##S(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
+                                                 const int32_t *numbers)                                               \
+    {                                                                                                                  \
+        for (mcc_index row = 0; row < 2 * p->rows + p->odd; ++row) {                                                   \
+            for (mcc_index x = 0; x < p->columns; ++x) {                                                               \
+                const uint32_t *const cell = t + (row / 2 * p->cells + x) * 2;                                         \
+                const int32_t found = mcc_dsp_window(cell, (int)(row % 2), w, numbers, S);                             \
+                y[row * p->row + x * p->pixel] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                        \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_dsp_depthwise2_##T##_##S(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
+                                                 const int32_t *numbers)                                               \
+    {                                                                                                                  \
+        for (mcc_index row = 0; row < p->rows; ++row) {                                                                \
+            for (mcc_index x = 0; x < p->columns; ++x) {                                                               \
+                const uint32_t *const cell = t + (row * p->cells + 2 * x) * 2;                                         \
+                const int32_t found = mcc_dsp_window(cell, 0, w, numbers, S);                                          \
+                y[row * p->row + x * p->pixel] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                        \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define MCC_DSP_DEPTHWISE(S)                                                                                           \
+    MCC_DSP_DEPTHWISE_OF(i8, int8_t, S, -128, 127)                                                                     \
+    MCC_DSP_DEPTHWISE_OF(u8, uint8_t, S, 0, 255)
+#endif
+
+MCC_DSP_DEPTHWISE(1)
+MCC_DSP_DEPTHWISE(2)
+MCC_DSP_DEPTHWISE(3)
+MCC_DSP_DEPTHWISE(4)
+MCC_DSP_DEPTHWISE(5)
+MCC_DSP_DEPTHWISE(6)
+MCC_DSP_DEPTHWISE(7)
+MCC_DSP_DEPTHWISE(8)
+
+#endif /* MCC_DSP_DEPTHWISE_H */
