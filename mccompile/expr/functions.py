@@ -15,7 +15,13 @@ import numpy as np
 
 from ..base.dtypes import DType, bool_, i32, i64, u8
 
-_FIXED_POINT = {"high": ((i32, i32), i32), "product": ((i32, i64), i64), "round": ((i64, u8), i32)}
+_FIXED_POINT = {
+    "high": ((i32, i32), i32),
+    "long": ((i32, i32), i64),
+    "product": ((i32, i64), i64),
+    "round": ((i64, u8), i32),
+    "bytes": ((i32,), i32),
+}
 _OF_STRINGS = {"equal": "mcc_string_equal({0}, {1})", "select": "{0} ? {1} : {2}"}
 
 
@@ -35,7 +41,7 @@ class Function:
         if self.shape in _FIXED_POINT:
             taken, result = _FIXED_POINT[self.shape]
             if types != taken:
-                raise ValueError(f"takes {taken[0]} and {taken[1]}")
+                raise ValueError(f"takes {' and '.join(map(str, taken))}")
             return result
         if self.shape == "select":
             if types[0] is not bool_ or types[1] is not types[2]:
@@ -76,7 +82,11 @@ def _shift(numpy_shift: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _high_product(a: Any, b: Any) -> Any:
-    return (np.asarray(a, np.int64) * np.asarray(b, np.int64)) >> 32
+    return _long_product(a, b) >> 32
+
+
+def _long_product(a: Any, b: Any) -> Any:
+    return np.asarray(a, np.int64) * np.asarray(b, np.int64)
 
 
 def _fixed_product(term: Any, multiplier: Any) -> Any:
@@ -172,8 +182,11 @@ def _table() -> dict[str, Function]:
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
         ("high_product", 2, "high", None, "mcc_high_product({0}, {1})", _high_product),
         *_powers_of_two(),
+        ("long_product", 2, "long", None, "mcc_long_product({0}, {1})", _long_product),
         ("fixed_product", 2, "product", None, "mcc_fixed_product({0}, {1})", _fixed_product),  # see mcc_quant.h
         ("fixed_round", 2, "round", None, "mcc_fixed_round({0}, {1})", _fixed_round),
+        ("saturate_i8", 1, "bytes", None, "mcc_saturate_i8({0})", lambda a: np.clip(a, -128, 127)),
+        ("saturate_u8", 1, "bytes", None, "mcc_saturate_u8({0})", lambda a: np.clip(a, 0, 255)),
         ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),
     ]
     return {row[0]: Function(*row) for row in rows}

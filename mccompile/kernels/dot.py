@@ -82,6 +82,8 @@ def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
         return None
     bounded, _ = _arguments("min", node.argument)
     shifted, _ = _arguments("max", bounded)
+    if isinstance(node.argument, Apply) and node.argument.function == f"saturate_{node.dtype}":
+        (shifted,) = node.argument.arguments
     added, shift = _arguments("shift_right", shifted)
     product, addend = _arguments("add", added)
     total, multiplier = _arguments("high_product", product)
@@ -101,11 +103,10 @@ def _arguments(function: str, node: Expr | None) -> tuple[Expr | None, Expr | No
 
 def _bounded(node: Expr, dtype: DType) -> Expr:
     """The saturated number as operand 0, within the bounds of the node if those are tighter than its type's."""
-    assert isinstance(node, Cast) and isinstance(node.argument, Apply)
-    inner, high = node.argument.arguments
-    assert isinstance(inner, Apply)
-    number, low = operand(0, dtype), inner.arguments[1]
-    if (low, high) == (literal(dtype.low, i32), literal(dtype.high, i32)):
+    number = operand(0, dtype)
+    bounded, high = _arguments("min", node.argument) if isinstance(node, Cast) else (None, None)
+    _, low = _arguments("max", bounded)
+    if low is None or high is None:
         return number
     return cast(apply("min", apply("max", cast(number, i32), low), high), dtype)
 
@@ -115,8 +116,7 @@ def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, int, int]) -> Expr
     bias, multiplier, addend = (operand(number, i32) for number in numbers)
     product = apply("high_product", apply("add", operand(0, i32), bias), multiplier)
     rounded = apply("shift_right", apply("add", product, addend), literal(shift, i32))
-    above = apply("max", rounded, literal(dtype.low, i32))
-    return cast(apply("min", above, literal(dtype.high, i32)), dtype)
+    return cast(apply(f"saturate_{dtype}", rounded), dtype)
 
 
 def numbers(call: Call, constants: Mapping[int, Constant], found: Rescaling, channels: int) -> np.ndarray:

@@ -7,7 +7,7 @@ are operands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,11 +60,7 @@ class Rescale(Elementwise):
         to.set(0, to.map(self.scaled(args), views, to.type().shape))
 
     def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        present = [array for array in arrays if array is not None]
-        places = iter(range(len(present)))
-        args = [None if a is None else operand(next(places), of_array(a)) for a in arrays]
-        args += [None] * (2 * self.terms + 5 - len(args))
-        return evaluate(self.scaled(args), present, np.broadcast_shapes(*(array.shape for array in present)))
+        return evaluated(self.scaled, arrays, 2 * self.terms + 5)
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         n = self.terms
@@ -75,8 +71,55 @@ class Rescale(Elementwise):
         zero = given[2 * n + 2]
         low, high = args[2 * n + 3 : 2 * n + 5]
         rounded = apply("add", apply("fixed_round", total, given[2 * n + 1]), cast(zero, i32))
-        inside = apply("max", rounded, _bound(low, zero.dtype.low))
-        return cast(apply("min", inside, _bound(high, zero.dtype.high)), zero.dtype)
+        return saturated(rounded, low, high, zero.dtype)
+
+
+@dataclass(frozen=True)
+class ByteRescale(Elementwise):
+    """Rescale of 8-bit terms with 32-bit multipliers. Operands: `terms` tensors, as many multipliers, an addend of 64
+    bits (with the zero point in it), low, high; `to` is the type of the result."""
+
+    name = "ByteRescale"
+    domain = "mccompile"
+    terms: int = 1
+    shift: int = 0
+    to: int = 0
+
+    @property
+    def target(self) -> DType:
+        return byte_type(self.to)
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        n = self.terms
+        found = [type.dtype for type in types]
+        if len(found) <= 2 * n or any(dtype not in (i8, u8) for dtype in found[:n]):
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
+        if found[n : 2 * n + 1] != [*[i32] * n, i64] or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
+            raise Invalid(f"multipliers, addend and bounds are {', '.join(map(str, found[n:]))}")
+
+    def element(self, args: Sequence[Expr]) -> Expr:
+        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+
+    def infer(self, site: Site) -> list[Fact]:
+        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
+        self.check(types)
+        return [Fact(TensorType(self.target, self.result_shape([t.shape for t in types])))]
+
+    def lower(self, to: Lowering) -> None:
+        views, args = present_operands(to, 2 * self.terms + 3)
+        to.set(0, to.map(self.scaled(args), views, to.type().shape))
+
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        return evaluated(self.scaled, arrays, 2 * self.terms + 3)
+
+    def scaled(self, args: Sequence[Expr | None]) -> Expr:
+        n = self.terms
+        given = [arg for arg in args[: 2 * n + 1] if arg is not None]
+        total = given[2 * n]
+        for term, multiplier in zip(given[:n], given[n : 2 * n], strict=True):
+            total = apply("add", total, apply("long_product", cast(term, i32), multiplier))
+        rounded = cast(apply("shift_right", total, literal(self.shift, i64)), i32)
+        return saturated(rounded, args[2 * n + 1], args[2 * n + 2], self.target)
 
 
 @dataclass(frozen=True)
@@ -91,10 +134,7 @@ class ShortRescale(Elementwise):
 
     @property
     def target(self) -> DType:
-        found = of_onnx(self.to)
-        if found not in (i8, u8):
-            raise Invalid(f"results of type {found} are not made")
-        return found
+        return byte_type(self.to)
 
     def check(self, types: Sequence[TensorType]) -> None:
         found = [type.dtype for type in types]
@@ -117,8 +157,7 @@ class ShortRescale(Elementwise):
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
         product = apply("add", apply("high_product", apply("add", total, bias), multiplier), addend)
         rounded = apply("shift_right", product, literal(self.shift, i32))
-        inside = apply("max", rounded, _bound(args[4], self.target.low))
-        return cast(apply("min", inside, _bound(args[5], self.target.high)), self.target)
+        return saturated(rounded, args[4], args[5], self.target)
 
 
 def present_operands(to: Lowering, count: int) -> tuple[list[View], list[Expr | None]]:
@@ -127,6 +166,32 @@ def present_operands(to: Lowering, count: int) -> tuple[list[View], list[Expr | 
     views = [to.input(i) for i in positions]
     leaves = {i: operand(n, view.buffer.dtype) for n, (i, view) in enumerate(zip(positions, views, strict=True))}
     return views, [leaves.get(i) for i in range(count)]
+
+
+def byte_type(number: int) -> DType:
+    found = of_onnx(number)
+    if found not in (i8, u8):
+        raise Invalid(f"results of type {found} are not made")
+    return found
+
+
+def evaluated(
+    scaled: Callable[[Sequence[Expr | None]], Expr], arrays: Sequence[np.ndarray | None], count: int
+) -> np.ndarray:
+    """What an operator gives for arrays, of which some are absent, among `count` operands."""
+    present = [array for array in arrays if array is not None]
+    places = iter(range(len(present)))
+    args = [None if a is None else operand(next(places), of_array(a)) for a in arrays]
+    args += [None] * (count - len(args))
+    return evaluate(scaled(args), present, np.broadcast_shapes(*(array.shape for array in present)))
+
+
+def saturated(value: Expr, low: Expr | None, high: Expr | None, target: DType) -> Expr:
+    """An i32 as 8 bits, within bounds where these are given."""
+    if low is None and high is None:
+        return cast(apply(f"saturate_{target}", value), target)
+    inside = apply("max", value, _bound(low, target.low))
+    return cast(apply("min", inside, _bound(high, target.high)), target)
 
 
 def _widened(term: Expr) -> Expr:

@@ -53,6 +53,16 @@ MCC_INLINE uint32_t mcc_dsp_pair(int32_t low, int32_t high)
     return ((uint32_t)low & 0xffffu) | ((uint32_t)high << 16);
 }
 
+MCC_INLINE int32_t mcc_dsp_low(uint32_t pair)
+{
+    return (int16_t)(pair & 0xffffu);
+}
+
+MCC_INLINE int32_t mcc_dsp_high(uint32_t pair)
+{
+    return (int16_t)(pair >> 16);
+}
+
 MCC_INLINE uint32_t mcc_dsp_zero(int32_t zero)
 {
     return mcc_dsp_pair(-zero, -zero);
@@ -79,16 +89,6 @@ MCC_DSP_ADD_BYTES(mcc_dsp_odd_i8, "sxtab16 %0, %1, %2, ror #8")
 MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, "uxtab16 %0, %1, %2")
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, "uxtab16 %0, %1, %2, ror #8")
 #else
-MCC_INLINE int32_t mcc_dsp_low(uint32_t pair)
-{
-    return (int16_t)(pair & 0xffffu);
-}
-
-MCC_INLINE int32_t mcc_dsp_high(uint32_t pair)
-{
-    return (int16_t)(pair >> 16);
-}
-
 #define MCC_DSP_ADD_BYTES(NAME, TYPE, SHIFT)                                                                           \
     MCC_INLINE uint32_t NAME(uint32_t sum, uint32_t word)                                                              \
     {                                                                                                                  \
@@ -110,19 +110,36 @@ MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
 #define MCC_DSP_UNROLL 1
 #endif
 
+/* Adds sums of channels 0 and 2, and 1 and 3. */
+MCC_INLINE void mcc_dsp_add_pairs(int32_t *totals, uint32_t even, uint32_t odd)
+{
+    totals[0] += mcc_dsp_low(even);
+    totals[1] += mcc_dsp_low(odd);
+    totals[2] += mcc_dsp_high(even);
+    totals[3] += mcc_dsp_high(odd);
+}
+
 #define MCC_DSP_WORD(T, I)                                                                                             \
     word = mcc_dsp_load(x + 4 * (I));                                                                                  \
     d[2 * (I) * lanes] = mcc_dsp_even_##T(zero, word);                                                                 \
     d[(2 * (I) + 1) * lanes] = mcc_dsp_odd_##T(zero, word);
+#define MCC_DSP_FOUR_WORDS(T, I)                                                                                       \
+    MCC_DSP_WORD(T, I) MCC_DSP_WORD(T, (I) + 1) MCC_DSP_WORD(T, (I) + 2) MCC_DSP_WORD(T, (I) + 3)
 #define MCC_DSP_WIDEN(T, C)                                                                                            \
     MCC_DSP_CALLED uint32_t *mcc_dsp_widen_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n, uint32_t zero)   \
     {                                                                                                                  \
         uint32_t word;                                                                                                 \
         mcc_index words = (n + 3) / 4;                                                                                 \
-        for (; MCC_DSP_UNROLL && words >= 4; words -= 4) {                                                             \
-            MCC_DSP_WORD(T, 0) MCC_DSP_WORD(T, 1) MCC_DSP_WORD(T, 2) MCC_DSP_WORD(T, 3)                                \
+        for (; MCC_DSP_UNROLL && words >= 8; words -= 8) {                                                             \
+            MCC_DSP_FOUR_WORDS(T, 0) MCC_DSP_FOUR_WORDS(T, 4)                                                          \
+            d += 16 * lanes;                                                                                           \
+            x += 32;                                                                                                   \
+        }                                                                                                              \
+        if (MCC_DSP_UNROLL && words >= 4) {                                                                            \
+            MCC_DSP_FOUR_WORDS(T, 0)                                                                                   \
             d += 8 * lanes;                                                                                            \
             x += 16;                                                                                                   \
+            words -= 4;                                                                                                \
         }                                                                                                              \
         if (MCC_DSP_UNROLL && words >= 2) {                                                                            \
             MCC_DSP_WORD(T, 0) MCC_DSP_WORD(T, 1)                                                                      \
@@ -172,8 +189,8 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 #define MCC_DSP_4X2_UNROLL "2"
 #define MCC_DSP_1X4_UNROLL "1"
 #else
-#define MCC_DSP_4X2_UNROLL "16"
-#define MCC_DSP_1X4_UNROLL "4"
+#define MCC_DSP_4X2_UNROLL "32"
+#define MCC_DSP_1X4_UNROLL "8"
 #endif
 
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr

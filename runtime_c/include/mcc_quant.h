@@ -20,11 +20,35 @@
 
 #include "mcc_int.h"
 
+MCC_INLINE int64_t mcc_long_product(int32_t a, int32_t b)
+{
+    return (int64_t)a * b;
+}
+
 /* floor(a * b / 2^32). */
 MCC_INLINE int32_t mcc_high_product(int32_t a, int32_t b)
 {
-    return (int32_t)mcc_shr_i64((int64_t)a * b, 32);
+    return (int32_t)mcc_shr_i64(mcc_long_product(a, b), 32);
 }
+
+/* The nearest number that 8 bits hold. */
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FEATURE_SAT)
+#define MCC_SATURATE(NAME, INSTRUCTION, LOW, HIGH)                                                                     \
+    MCC_INLINE int32_t NAME(int32_t value)                                                                             \
+    {                                                                                                                  \
+        int32_t found;                                                                                                 \
+        __asm__(INSTRUCTION " %0, #8, %1" : "=r"(found) : "r"(value));                                                 \
+        return found;                                                                                                  \
+    }
+#else
+#define MCC_SATURATE(NAME, INSTRUCTION, LOW, HIGH)                                                                     \
+    MCC_INLINE int32_t NAME(int32_t value)                                                                             \
+    {                                                                                                                  \
+        return value < (LOW) ? (LOW) : value > (HIGH) ? (HIGH) : value;                                                \
+    }
+#endif
+MCC_SATURATE(mcc_saturate_i8, "ssat", -128, 127)
+MCC_SATURATE(mcc_saturate_u8, "usat", 0, 255)
 
 /* floor(term * multiplier / 2^32), where the product has up to 95 bits; 0 <= multiplier. */
 MCC_INLINE int64_t mcc_fixed_product(int32_t term, int64_t multiplier)

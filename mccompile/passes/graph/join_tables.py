@@ -12,9 +12,9 @@ from ...base.constant import Constant
 from ...base.names import Names
 from ...graph.ir import Graph, Node, Value
 from ...graph.pattern import graphs
-from ...ops.fixed_point import Lookup, ProductInteger, Rescale
+from ...ops.fixed_point import ByteRescale, Lookup, ProductInteger, Rescale
 
-STEPS = (Lookup, ProductInteger, Rescale)
+STEPS = (Lookup, ProductInteger, Rescale, ByteRescale)
 
 
 def join_tables(graph: Graph) -> None:
@@ -24,7 +24,8 @@ def join_tables(graph: Graph) -> None:
             names.take(value.name)
     for part in list(graphs(graph)):
         for node in reversed(list(part.nodes)):
-            if isinstance(node.op, Lookup | Rescale) and any(v.uses or part.is_output(v) for v in node.present_outputs):
+            used = any(v.uses or part.is_output(v) for v in node.present_outputs)
+            if used and isinstance(node.op, STEPS) and not isinstance(node.op, ProductInteger):
                 _join(part, names, node)
         part.sort()
 
@@ -68,7 +69,10 @@ def _sources(node: Node, chain: dict[Node, None]) -> set[Value]:
 
 def _tensors(node: Node) -> list[Value]:
     """The operands that a step is about; the others are its numbers."""
-    count = node.op.terms if isinstance(node.op, Rescale) else 2 if isinstance(node.op, ProductInteger) else 1
+    if isinstance(node.op, Rescale | ByteRescale):
+        count = node.op.terms
+    else:
+        count = 2 if isinstance(node.op, ProductInteger) else 1
     return [value for value in node.inputs[:count] if value is not None]
 
 

@@ -48,8 +48,10 @@ from .fold_constants import fold_constants
 from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
-from .quantized import Bounds, Scheme, dequantized, exact, rescaled, scheme
+from .quantized import Bounds, Scheme, bytes_rescaled, dequantized, exact, rescaled, scheme
 
+# Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
+SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 4
 Ranges = list[tuple[int, int]]
 
 
@@ -185,16 +187,9 @@ def _products(
     away = 0 if folded else x.zero
     ranges = w.ranges(x.low - away, x.high - away)
     numbers = [[f] for f in factors], constants, [[reach] for reach in ranges]
-    return rescaled(make, [total], *numbers, shape, y, _bounds(match), shift=_shift_of_sum(w.rows.shape[1]))
-
-
-def _shift_of_sum(products: int) -> int:
-    """A factor is about one over the largest sum; sums of many products of both signs do not grow with their number."""
-    return 2 if products < 26 else 4
-
-
-def _shift_of_mean(count: int) -> int:
-    return max(0, count.bit_length() - 3)
+    op = match.node("anchor").op
+    shift = SHIFT_OF_FEW if isinstance(op, Conv) and op.group > 1 else SHIFT_OF_MANY
+    return rescaled(make, [total], *numbers, shape, y, _bounds(match), shift=shift)
 
 
 def _conv(match: Match, make: Maker) -> Value | None:
@@ -266,6 +261,9 @@ def _bytes_rescaled(
     constant: Fraction,
     y: Scheme,
 ) -> Value | None:
+    short = bytes_rescaled(make, terms, sources, factors, constant, y, _bounds(match))
+    if short is not None:
+        return short
     ranges = [(found.low * BYTE_UNIT, found.high * BYTE_UNIT) for found in sources]
     units = [factor / BYTE_UNIT for factor in factors]
     return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match), BYTE_UNIT)
@@ -314,7 +312,7 @@ def _pool(match: Match, make: Maker) -> Value | None:
     total = make.node(pool, match["x"])
     reach = [(count * x.low, count * x.high)]
     constant = -factor * count * x.zero
-    shift = _shift_of_mean(count)
+    shift = max(0, count.bit_length() - 3)
     return rescaled(make, [total], [[factor]], [constant], [reach], (), y, _bounds(match), shift=shift)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from ...base.dtypes import DType, f32, i8, u8
 from ...graph.ir import Node, Value
 from ...graph.pattern import Maker
-from ...ops.fixed_point import Rescale, ShortRescale
+from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ..byte_rounding import byte_rounding
 from ..fixed_point import fixed_point
 from ..short_rounding import ShortRounding, short_rounding
 
@@ -114,6 +115,18 @@ class Bounds:
     low: int | None
     high: int | None
 
+    def operands(self, make: Maker, target: Scheme) -> list[Value | None]:
+        """As constants; None where the type of the result has the same bound."""
+        found: list[Value | None] = []
+        for value, kept, what in ((self.low, target.low, "low"), (self.high, target.high, "high")):
+            name = f"{make.match.root.output.name}/{what}"
+            bound = kept if value is None else min(max(value + target.zero, target.low), target.high)
+            if value is not None and bound == kept:
+                make.used(f"{name} is that of the type")
+            number = np.array(bound, target.dtype.numpy)
+            found.append(None if bound == kept else make.constant(number, name))
+        return found
+
 
 def rescaled(
     make: Maker,
@@ -130,18 +143,7 @@ def rescaled(
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
     constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
     multiples of `unit`. `shift`: of 32-bit numbers, which are tried first."""
-    name = make.match.root.output.name
-
-    def point(value: int | None, kept: int, what: str) -> Value | None:
-        if value is not None and value + target.zero == kept and what != "zero":
-            make.used(f"{name}/{what} is that of the type")
-            value = None
-        if value is None:
-            return None
-        number = min(max(value + (0 if what == "zero" else target.zero), target.low), target.high)
-        return make.constant(np.array(number, target.dtype.numpy), f"{name}/{what}")
-
-    last = [point(bounds.low, target.low, "low"), point(bounds.high, target.high, "high")]
+    name, last = make.match.root.output.name, bounds.operands(make, target)
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
@@ -168,8 +170,31 @@ def rescaled(
     ]
     addend = constant([number.addend for number in wide], np.int64, "addend")
     shifts = constant([number.shift for number in wide], np.uint8, "shift")
-    zero = point(target.zero, 0, "zero")
+    zero = make.constant(np.array(target.zero, target.dtype.numpy), f"{name}/zero")
     return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, shifts, zero, *last)
+
+
+def bytes_rescaled(
+    make: Maker,
+    terms: Sequence[Value],
+    sources: Sequence[Scheme],
+    factors: Sequence[Fraction],
+    constant: Fraction,
+    target: Scheme,
+    bounds: Bounds,
+) -> Value | None:
+    """The same for terms that are bytes themselves, with shorter numbers, where these are exact."""
+    ranges = [(found.low, found.high) for found in sources]
+    found = byte_rounding(factors, constant, ranges, target.low - target.zero, target.high - target.zero)
+    if found is None:
+        return None
+    name = make.match.root.output.name
+    multipliers = [
+        make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers
+    ]
+    addend = make.constant(np.array(found.addend + (target.zero << found.shift), np.int64), f"{name}/addend")
+    rescale = ByteRescale(len(terms), found.shift, target.dtype.onnx)
+    return make.node(rescale, *terms, *multipliers, addend, *bounds.operands(make, target))
 
 
 def _short(
