@@ -112,7 +112,35 @@ def empty(seed: int = 0) -> ModelProto:
     return model("empty", nodes, [("nothing", (2, 0)), ("x", (2, 3))], [("still", (2, 0)), ("y", (2, 3))])
 
 
-ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty)}
+def text(seed: int = 0) -> ModelProto:
+    """Strings in, out and constant: compared, matched, counted, made of numbers and read again."""
+    ngrams = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1, "ngram_counts": [0, 2]}
+    ngrams |= {"ngram_indexes": [0, 2, 1], "pool_strings": ["mcc", "Hello", "Hello", "mcc"]}
+    nodes = [
+        node("Equal", "words word", "same"),
+        node("Where", "same other words", "y"),
+        node("Gather", "y places", "first", axis=1),
+        node("RegexFullMatch", "words", "matched", pattern="(?i)h[a-zß]+( w.*)?"),
+        node("TfIdfVectorizer", "words", "counts", **ngrams),
+        node("Cast", "x", "written", to=TensorProto.STRING),
+        node("Cast", "written", "again", to=FLOAT),
+    ]
+    inputs = {"words": (TensorProto.STRING, (2, 3)), "x": (FLOAT, (5,))}
+    outputs = {"y": (TensorProto.STRING, (2, 3)), "first": (TensorProto.STRING, (2, 1)), "again": (FLOAT, (5,))}
+    outputs |= {"matched": (TensorProto.BOOL, (2, 3)), "counts": (FLOAT, (2, 3))}
+    weights = {"word": np.array(["mcc"], object), "other": np.array(["größer"], object)}
+    weights["places"] = np.array([1], np.int64)
+    graph = helper.make_graph(
+        nodes,
+        "text",
+        [helper.make_tensor_value_info(name, *port) for name, port in inputs.items()],
+        [helper.make_tensor_value_info(name, *port) for name, port in outputs.items()],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty, text)}
 
 
 def save(made: ModelProto, folder: Path) -> Path:
@@ -133,8 +161,15 @@ def written(made: ModelProto, folder: Path, options: Options = PLAIN) -> Path:
 
 
 def random_inputs(made: ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
-    shapes = {entry.name: [dim.dim_value for dim in entry.type.tensor_type.shape.dim] for entry in made.graph.input}
-    return {name: floats(seed + number, *shape) for number, (name, shape) in enumerate(shapes.items())}
+    types = {entry.name: entry.type.tensor_type for entry in made.graph.input}
+    shapes = {name: [dim.dim_value for dim in type.shape.dim] for name, type in types.items()}
+    words = np.array(["", "mcc", "Hello", "HEIß World"], object)
+    return {
+        name: floats(seed + number, *shape)
+        if types[name].elem_type == FLOAT
+        else words[np.random.default_rng(seed + number).integers(0, len(words), shape)]
+        for number, (name, shape) in enumerate(shapes.items())
+    }
 
 
 def reference(made: ModelProto, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

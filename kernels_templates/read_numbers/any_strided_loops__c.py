@@ -43,10 +43,11 @@ class ReadNumbersLoops(Kernel):
         reason = supports_types(call, strings=True)
         if not reason and dtype.is_float and dtype.name not in _FLOATS:
             reason = f"numbers of type {dtype}"
-        return No(reason) if reason else Needs(symbols=True)
+        scratch = 2 * _BIG if call.outs[0].buffer.dtype.is_float else 0
+        return No(reason) if reason else Needs(symbols=True, scratch=scratch)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-6, code=3000, stack=1500)
+        return Cost(upper(call.outs[0].type.count) * 1e-6, code=3000, stack=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, x = call.outs[0], call.ins[0]
@@ -72,5 +73,6 @@ class ReadNumbersLoops(Kernel):
         return frozenset({"mcc_digits.h"})
 
 
+_BIG = 516  # bytes of a number of mcc_digits.h
 # bits of the significand, exponents of the smallest number and of the first one that is infinite
 _FLOATS = {"f64": (53, -1074, 1024), "f32": (24, -149, 128), "f16": (11, -24, 16), "bf16": (8, -133, 128)}

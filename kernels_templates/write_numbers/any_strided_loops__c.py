@@ -43,10 +43,11 @@ class WriteNumbersLoops(Kernel):
         reason = supports_types(call, strings=True)
         if not reason and call.ins[0].buffer.dtype.is_float and call.ins[0].buffer.dtype.name not in _FLOATS:
             reason = f"numbers of type {call.ins[0].buffer.dtype}"
-        return No(reason) if reason else Needs(symbols=True)
+        scratch = 5 * _BIG if call.ins[0].buffer.dtype.is_float else 0
+        return No(reason) if reason else Needs(symbols=True, scratch=scratch)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-6, code=3000, stack=3000)
+        return Cost(upper(call.outs[0].type.count) * 1e-6, code=3000, stack=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, x = call.outs[0], call.ins[0]
@@ -68,6 +69,7 @@ class WriteNumbersLoops(Kernel):
         return frozenset({"mcc_digits.h"})
 
 
+_BIG = 516  # bytes of a number of mcc_digits.h
 _FLOATS = {  # bits of the significand, exponent of the smallest number
     "f64": (53, -1074),
     "f32": (24, -149),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..base.dtypes import DType, bool_, i64
+from ..base.dtypes import DType, bool_, i64, string
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind
@@ -19,6 +19,8 @@ def reduction(name: str, dtype: DType) -> Expr | None:
     """How an element so far (operand 0) and an update (operand 1) make a new element."""
     if name == "none":
         return None
+    if dtype is string:
+        raise Unsupported(f"reduction {name} of strings", "use reduction none")
     if name not in _OF_BOOL:
         raise Invalid(f"reduction {name!r} is not none, add, mul, max or min")
     return apply(_OF_BOOL[name] if dtype is bool_ else name, operand(0, dtype), operand(1, dtype))

@@ -16,17 +16,19 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
-from mccompile.base.dtypes import string
-from mccompile.base.errors import CheckFailed, Problem, WrongUse, raise_all
+from mccompile.base.constant import Constant
+from mccompile.base.dtypes import DType, string
+from mccompile.base.errors import CheckFailed, Problem, WrongUse
 from mccompile.targets.api import Target
 
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .image import address, read_map
-from .run import Report, check_inputs, from_bytes, read_report, to_bytes
+from .run import Report, Tensor, check_inputs, from_bytes, read_report, to_bytes
 
 _FOLDER = Path(__file__).with_name("board")
 _MAGIC = 0x4D434352
@@ -100,7 +102,6 @@ class Emulated:
     def build(cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = ()) -> Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
         report = read_report(folder)
-        _refuse_strings(report)
         _refuse_free_sizes(report)
         command = shlex.split(target.run)
         compiler = shlex.split(cc) if cc else [target.compiler]
@@ -156,7 +157,7 @@ class Emulated:
         self, inputs: Mapping[str, np.ndarray], options: Sequence[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], tuple[int, ...]]:
         check_inputs(self.report, inputs)
-        contents = b"".join(to_bytes(inputs[tensor.name], tensor.dtype) for tensor in self.report.inputs)
+        contents = b"".join(_on_the_wire(inputs[tensor.name], tensor.dtype) for tensor in self.report.inputs)
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
             Path(scratch, "inputs.bin").write_bytes(contents)
             command = [self._command[0], *options, *self._command[1:], str(self.program.resolve())]
@@ -176,17 +177,20 @@ class Emulated:
             raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
         if any(STACK_BYTES <= used < _UNKNOWN for used in head[3:5]):
             raise self._failed(f"it needs more than {STACK_BYTES} bytes of stack", command)
-        size = (len(written) - _HEAD.size) // 2
-        return self._outputs(written[:size]), self._outputs(written[size : 2 * size]), head
+        first, rest = self._outputs(written)
+        return first, self._outputs(rest)[0], head
 
-    def _outputs(self, contents: bytes) -> dict[str, np.ndarray]:
-        results, start = {}, 0
+    def _outputs(self, contents: bytes) -> tuple[dict[str, np.ndarray], bytes]:
+        """The outputs of a run, and what follows them."""
+        results = {}
         for tensor in self.report.outputs:
-            results[tensor.name] = from_bytes(
-                contents[start : start + tensor.nbytes], tensor.dtype, tensor.static_shape
-            )
-            start += tensor.nbytes
-        return results
+            if tensor.dtype is string:
+                texts, contents = _texts(contents, prod(tensor.static_shape))
+                results[tensor.name] = texts.reshape(tensor.static_shape)
+            else:
+                own, contents = contents[: tensor.nbytes], contents[tensor.nbytes :]
+                results[tensor.name] = from_bytes(own, tensor.dtype, tensor.static_shape)
+        return results, contents
 
     def _failed(self, why: str, command: Sequence[str]) -> CheckFailed:
         return CheckFailed(Problem(f"{self.report.prefix} failed under emulation", shlex.join(command), why))
@@ -254,11 +258,18 @@ def _external_weights(folder: Path, prefix: str, scratch: Path) -> Path:
     return path
 
 
-def _refuse_strings(report: Report) -> None:
-    fix = "check it with a target that runs on this machine"
-    why = "strings cannot be passed to and from an emulated machine"
-    strings = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
-    raise_all(WrongUse, [Problem(f"tensor {t.name!r} holds strings", report.prefix, why, fix) for t in strings])
+def _on_the_wire(array: np.ndarray, dtype: DType) -> bytes:
+    """As board/run_model.c reads it: strings as length and text."""
+    return Constant.of(array).raw_bytes() if dtype is string else to_bytes(array, dtype)
+
+
+def _texts(contents: bytes, count: int) -> tuple[np.ndarray, bytes]:
+    texts = np.empty(count, object)
+    for number in range(count):
+        end = 4 + int.from_bytes(contents[:4], "little")
+        texts[number] = contents[4:end].decode(errors="surrogateescape")
+        contents = contents[end:]
+    return texts, contents
 
 
 def _refuse_free_sizes(report: Report) -> None:
@@ -268,12 +279,21 @@ def _refuse_free_sizes(report: Report) -> None:
         raise WrongUse(Problem("the model cannot be run under emulation", report.prefix, why, fix))
 
 
+def _entry(tensor: Tensor) -> str:
+    if tensor.dtype is string:
+        return f"MCC_HOST_STRINGS({tensor.symbol}, {prod(tensor.static_shape)}u)"
+    return f"MCC_HOST_EACH({tensor.symbol}, {tensor.nbytes}u)"
+
+
 def _model_header(report: Report) -> str:
     """What board/run_model.c knows of the model."""
     lists = []
     for word, tensors in (("INPUTS", report.inputs), ("OUTPUTS", report.outputs)):
-        each = " ".join(f"MCC_HOST_EACH({tensor.symbol}, {tensor.nbytes}u)" for tensor in tensors)
-        lists.append(f"#define MCC_HOST_{word}(MCC_HOST_EACH) {each}")
+        each = " ".join(_entry(tensor) for tensor in tensors)
+        lists.append(f"#define MCC_HOST_{word}(MCC_HOST_EACH, MCC_HOST_STRINGS) {each}")
+    strings = [prod(tensor.static_shape) for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
+    if strings:
+        lists.append(f"#define MCC_HOST_TEXT_BYTES {256 + 16 * sum(strings)}u")
     return "\n".join(
         [
             f'#include "{report.prefix}.h"',

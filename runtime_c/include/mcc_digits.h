@@ -1,7 +1,7 @@
 /* mcc_digits.h - numbers written as text and read from it, correctly rounded, without a library.
  *
  * A float is written with as few digits as lead back to it; plainly from 0.0001 up to 10^16, else with an exponent. Types are told
- * by `bits` of their significand and the exponent `lowest` of their smallest number.
+ * by `bits` of their significand and the exponent `lowest` of their smallest number. `work` is memory for large numbers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -110,55 +110,56 @@ MCC_INLINE int mcc_big_bits(const mcc_big *a)
     return bits;
 }
 
-/* The order of a + b and c. */
-MCC_INLINE int mcc_big_order_of_sum(const mcc_big *a, const mcc_big *b, const mcc_big *c)
+/* The order of a + b and c; needs one more number. */
+MCC_INLINE int mcc_big_order_of_sum(const mcc_big *a, const mcc_big *b, const mcc_big *c, mcc_big *sum)
 {
-    mcc_big sum = *a;
-    mcc_big_add(&sum, b);
-    return mcc_big_order(&sum, c);
+    *sum = *a;
+    mcc_big_add(sum, b);
+    return mcc_big_order(sum, c);
 }
 
 /* The shortest digits of fraction * 2^exponent, at most 17; the number is 0.d1d2d3... * 10^point. */
-MCC_INLINE int mcc_digits_of(uint64_t fraction, int exponent, int is_power, char digits[20], int *point)
+MCC_INLINE int mcc_digits_of(uint64_t fraction, int exponent, int is_power, char digits[20], int *point, mcc_big work[5])
 {
+    /* The number is value / unit, its neighbours' middles lie above and below it. */
+    mcc_big *const value = &work[0], *const unit = &work[1], *const above = &work[2], *const below = &work[3], *const sum = &work[4];
     const int even = (fraction & 1u) == 0u;
-    mcc_big value, unit, above, below; /* the number is value / unit, its neighbours' middles above and below it */
     int count = 0, power = 0;
-    mcc_big_set(&value, fraction);
-    mcc_big_set(&unit, 1u);
-    mcc_big_set(&above, 1u);
-    mcc_big_shift_left(&value, (exponent > 0 ? exponent : 0) + 1 + is_power);
-    mcc_big_shift_left(&unit, (exponent < 0 ? -exponent : 0) + 1 + is_power);
-    mcc_big_shift_left(&above, exponent > 0 ? exponent : 0);
-    below = above;
-    if (is_power) mcc_big_shift_left(&above, 1);
-    power = (mcc_big_bits(&value) - mcc_big_bits(&unit)) * 30103 / 100000;
-    mcc_big_times_power_of_ten(&unit, power);
-    mcc_big_times_power_of_ten(&value, -power);
-    mcc_big_times_power_of_ten(&above, -power);
-    mcc_big_times_power_of_ten(&below, -power);
-    while (mcc_big_order_of_sum(&value, &above, &unit) >= (even ? 0 : 1)) {
-        mcc_big_scale(&unit, 10u, 0u);
+    mcc_big_set(value, fraction);
+    mcc_big_set(unit, 1u);
+    mcc_big_set(above, 1u);
+    mcc_big_shift_left(value, (exponent > 0 ? exponent : 0) + 1 + is_power);
+    mcc_big_shift_left(unit, (exponent < 0 ? -exponent : 0) + 1 + is_power);
+    mcc_big_shift_left(above, exponent > 0 ? exponent : 0);
+    *below = *above;
+    if (is_power) mcc_big_shift_left(above, 1);
+    power = (mcc_big_bits(value) - mcc_big_bits(unit)) * 30103 / 100000;
+    mcc_big_times_power_of_ten(unit, power);
+    mcc_big_times_power_of_ten(value, -power);
+    mcc_big_times_power_of_ten(above, -power);
+    mcc_big_times_power_of_ten(below, -power);
+    while (mcc_big_order_of_sum(value, above, unit, sum) >= (even ? 0 : 1)) {
+        mcc_big_scale(unit, 10u, 0u);
         ++power;
     }
     for (;;) {
         int digit = 0, is_low, is_high;
-        mcc_big_scale(&value, 10u, 0u);
-        mcc_big_scale(&above, 10u, 0u);
-        mcc_big_scale(&below, 10u, 0u);
-        while (mcc_big_order(&value, &unit) >= 0) {
-            mcc_big_subtract(&value, &unit);
+        mcc_big_scale(value, 10u, 0u);
+        mcc_big_scale(above, 10u, 0u);
+        mcc_big_scale(below, 10u, 0u);
+        while (mcc_big_order(value, unit) >= 0) {
+            mcc_big_subtract(value, unit);
             ++digit;
         }
-        is_low = mcc_big_order(&value, &below) < (even ? 1 : 0);
-        is_high = mcc_big_order_of_sum(&value, &above, &unit) >= (even ? 0 : 1);
+        is_low = mcc_big_order(value, below) < (even ? 1 : 0);
+        is_high = mcc_big_order_of_sum(value, above, unit, sum) >= (even ? 0 : 1);
         if (!is_low && !is_high) {
             if (count > 0 || digit > 0) digits[count++] = (char)('0' + digit);
             else --power; /* the estimate was too large */
             continue;
         }
         if (is_low && is_high) {
-            const int order = mcc_big_order_of_sum(&value, &value, &unit);
+            const int order = mcc_big_order_of_sum(value, value, unit, sum);
             digit += order > 0 || (order == 0 && digit % 2 != 0);
         } else if (is_high) {
             ++digit;
@@ -170,7 +171,7 @@ MCC_INLINE int mcc_digits_of(uint64_t fraction, int exponent, int is_power, char
 }
 
 /* Writes a number and gives its length. */
-MCC_INLINE uint32_t mcc_text_of_float(char *to, double x, int bits, int lowest)
+MCC_INLINE uint32_t mcc_text_of_float(char *to, double x, int bits, int lowest, mcc_big work[5])
 {
     char digits[20];
     uint64_t word, fraction;
@@ -201,7 +202,8 @@ MCC_INLINE uint32_t mcc_text_of_float(char *to, double x, int bits, int lowest)
     drop = 53 - bits > lowest - exponent ? 53 - bits : lowest - exponent;
     fraction >>= drop;
     exponent += drop;
-    count = mcc_digits_of(fraction, exponent, fraction == UINT64_C(1) << (bits - 1) && exponent > lowest, digits, &point);
+    i = fraction == UINT64_C(1) << (bits - 1) && exponent > lowest;
+    count = mcc_digits_of(fraction, exponent, i, digits, &point, work);
     if (point > -4 && point <= 16) {
         if (point <= 0) {
             to[n++] = '0';
@@ -292,9 +294,9 @@ MCC_INLINE double mcc_digits_round(uint64_t value, int exponent, int inexact, in
 }
 
 /* The float that a text says; 0: it is none. Numbers from 2^highest on are infinite. */
-MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest, double *x)
+MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest, double *x, mcc_big work[2])
 {
-    mcc_big number, unit;
+    mcc_big *const number = &work[0], *const unit = &work[1];
     int sign, power = 0, written = 0, digits = 0, seen = 0, after_point = 0, extra = 0, has_exponent = 0, minus = 0, shift, i;
     uint64_t quotient = 0u;
     uint32_t at;
@@ -307,7 +309,7 @@ MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest
         *x = sign ? -(double)INFINITY : (double)INFINITY;
         return 1;
     }
-    mcc_big_set(&number, 0u);
+    mcc_big_set(number, 0u);
     for (at = 0u; at < s.size && (s.data[at] | 0x20) != 'e'; at++) {
         const char c = s.data[at];
         if (c == '.' && !after_point) {
@@ -319,7 +321,7 @@ MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest
         power -= after_point;
         if (digits == 0 && c == '0') continue;
         if (digits < MCC_BIG_DIGITS) {
-            mcc_big_scale(&number, 10u, (uint32_t)(c - '0'));
+            mcc_big_scale(number, 10u, (uint32_t)(c - '0'));
             ++digits;
         } else {
             ++power;
@@ -341,21 +343,21 @@ MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest
     *x = 0.0;
     if (digits != 0 && digits + power > 310) *x = (double)INFINITY;
     if (digits != 0 && digits + power <= 310 && digits + power > -400) {
-        mcc_big_set(&unit, 1u);
-        mcc_big_times_power_of_ten(&number, power);
-        mcc_big_times_power_of_ten(&unit, -power);
-        shift = mcc_big_bits(&number) - mcc_big_bits(&unit) - bits - 2;
-        mcc_big_shift_left(&number, shift < 0 ? -shift : 0);
-        mcc_big_shift_left(&unit, (shift > 0 ? shift : 0) + bits + 3);
+        mcc_big_set(unit, 1u);
+        mcc_big_times_power_of_ten(number, power);
+        mcc_big_times_power_of_ten(unit, -power);
+        shift = mcc_big_bits(number) - mcc_big_bits(unit) - bits - 2;
+        mcc_big_shift_left(number, shift < 0 ? -shift : 0);
+        mcc_big_shift_left(unit, (shift > 0 ? shift : 0) + bits + 3);
         for (i = 0; i <= bits + 3; i++) {
             quotient <<= 1;
-            if (mcc_big_order(&number, &unit) >= 0) {
-                mcc_big_subtract(&number, &unit);
+            if (mcc_big_order(number, unit) >= 0) {
+                mcc_big_subtract(number, unit);
                 quotient |= 1u;
             }
-            mcc_big_halve(&unit);
+            mcc_big_halve(unit);
         }
-        *x = mcc_digits_round(quotient, shift, extra || number.count != 0, bits, lowest, highest);
+        *x = mcc_digits_round(quotient, shift, extra || number->count != 0, bits, lowest, highest);
     }
     if (sign) *x = -*x;
     return 1;

@@ -21,7 +21,7 @@ COMPILERS = {
     "tcc": ["-std=c99", "-Wall", "-Werror"],
 }
 # What generated code may leave to be linked: memory functions and libm. Compilers add their own (__aeabi_*, libgcc).
-ALLOWED = set(["memcpy", "memset", "memmove"])
+ALLOWED = set(["memcmp", "memcpy", "memset", "memmove"])
 LIBM = set(
     [
         "acos",

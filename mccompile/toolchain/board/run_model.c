@@ -1,4 +1,5 @@
-/* run_model.c - the program that checks a model on its target. Reads "inputs.bin" (all inputs, one after the other), runs twice
+/* run_model.c - the program that checks a model on its target. Reads "inputs.bin" (all inputs, one after the other; strings as
+ * length and text), runs twice
  * on the same arena, and writes "results.bin": the outputs of both runs, and 8 words of 32 bits that say how it went. Arena and struct lie
  * between guards, and hold rubbish before the model is initialised; at the end the weights must still have their checksums. */
 #include <string.h>
@@ -41,13 +42,44 @@ static int put(int file, const void *from, size_t bytes)
 
 static int get(int file, void *to, size_t bytes) { return bytes == 0u || board_read(file, to, bytes) == bytes; }
 
+#ifdef MCC_HOST_TEXT_BYTES
+static uint8_t texts[MCC_HOST_TEXT_BYTES]; /* of the inputs: words, not books */
+static size_t texts_used;
+
+static int get_strings(int file, mcc_string *to, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        uint32_t size;
+        if (!get(file, &size, sizeof size) || size > sizeof texts - texts_used) return 0;
+        if (!get(file, texts + texts_used, size)) return 0;
+        to[i] = mcc_string_of((const char *)texts + texts_used, size);
+        texts_used += size;
+    }
+    return 1;
+}
+
+static int put_strings(int file, const mcc_string *from, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!put(file, &from[i].size, sizeof from[i].size) || !put(file, from[i].data, from[i].size)) return 0;
+    return 1;
+}
+#endif
+
 static int read_inputs(NAME(_model) *m)
 {
     const int file = board_open("inputs.bin", 0);
     if (file < 0) return 0;
 #define READ(symbol, bytes) \
     if (!get(file, NAME(_input_##symbol)(m), bytes)) return 0;
-    MCC_HOST_INPUTS(READ)
+#define READ_STRINGS(symbol, count) \
+    if (!get_strings(file, NAME(_input_##symbol)(m), count)) return 0;
+#ifdef MCC_HOST_TEXT_BYTES
+    texts_used = 0u;
+#endif
+    MCC_HOST_INPUTS(READ, READ_STRINGS)
     (void)m;
     return 1;
 }
@@ -56,7 +88,9 @@ static int write_outputs(int file, const NAME(_model) *m)
 {
 #define WRITE(symbol, bytes) \
     if (!put(file, NAME(_output_##symbol)(m), bytes)) return 0;
-    MCC_HOST_OUTPUTS(WRITE)
+#define WRITE_STRINGS(symbol, count) \
+    if (!put_strings(file, NAME(_output_##symbol)(m), count)) return 0;
+    MCC_HOST_OUTPUTS(WRITE, WRITE_STRINGS)
     (void)m;
     return 1;
 }
