@@ -61,9 +61,13 @@ class Prepared(BackendRep):
         report = self._model.report
         tensors = {tensor.name: tensor for tensor in report.inputs}
         interface = report.interface or self._interface
+
+        def zeros(name: str) -> np.ndarray:
+            return np.zeros(tensors[name].static_shape, tensors[name].dtype.numpy)
+
         arrays: dict[str, np.ndarray] = {}
         for name, form in interface.inputs:
-            arrays |= packed(form, given[name], tensors, name)
+            arrays |= packed(form, given[name], zeros, name)
         results = self._model.run(arrays)
         outputs = {name: unpacked(form, results) for name, form in interface.outputs}
         return namedtupledict("Outputs", list(outputs))(*outputs.values())
@@ -102,10 +106,12 @@ class MccompileBackend(Backend):
 
         constants = {tensor.name for tensor in model.graph.initializer}
         constants |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+        constants |= set(options.state.values())
         inputs = [entry for entry in model.graph.input if entry.name not in constants]
         is_free = [e.name not in options.shapes and is_open(e, options.dims, options.bounds) for e in inputs]
         free = frozenset(entry.name for entry, found in zip(inputs, is_free, strict=True) if found)
-        plain = Interface(_tensors(entry.name for entry in inputs), _tensors(e.name for e in model.graph.output))
+        outputs = [entry for entry in model.graph.output if entry.name not in options.state]
+        plain = Interface(_tensors(entry.name for entry in inputs), _tensors(e.name for e in outputs))
         return Prepared(build, plain, free)
 
     @classmethod

@@ -166,6 +166,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
     moves = moves_left(program, context)
+    if interface is not None:
+        interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
     made = package(plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface)
     return single_file(made) if options.single_file else made
 

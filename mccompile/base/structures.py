@@ -8,7 +8,7 @@ is dense there, whatever its true shape is; what lies behind it, and behind the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Generic, TypeVar
@@ -141,6 +141,14 @@ class Interface:
             return tuple((str(e["name"]), from_json(e)) for e in entries)
 
         return Interface(named(entry["inputs"]), named(entry["outputs"]))
+
+    def within(self, tensors: Collection[str]) -> Interface:
+        """What is left of it where only these tensors are passed in and out."""
+
+        def left(named: tuple[tuple[str, str | Structure[str]], ...]) -> tuple[tuple[str, str | Structure[str]], ...]:
+            return tuple((name, value) for name, value in named if all(leaf in tensors for leaf in leaves(value)))
+
+        return Interface(left(self.inputs), left(self.outputs))
 
     def lines(self) -> list[str]:
         """What has to be said of inputs and outputs that are not tensors."""

@@ -8,6 +8,7 @@ reference count: a sum of numbers that cancel out is no more exact than its term
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,28 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, rtol: float = RTOL, at
     if want.dtype.kind == "c":
         return _floats(name, np.stack([got.real, got.imag]), np.stack([want.real, want.imag]), rtol, atol)
     return _floats(name, got.astype(np.float64), want.astype(np.float64), rtol, atol)
+
+
+def compare_values(name: str, got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Comparison:
+    """The same for what may be a list of arrays, or None: the worst of all elements."""
+    if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
+        return compare(name, got, want, rtol, atol)
+    if not isinstance(got, list) or not isinstance(want, list) or len(got) != len(want):
+        why = "" if got is None and want is None else f"it is {_shown(got)}, the reference is {_shown(want)}"
+        return Comparison(name, 0.0, 0.0, 0) if not why else Comparison(name, float("inf"), float("inf"), 1, why)
+    pairs = enumerate(zip(got, want, strict=True))
+    parts = [compare(f"{name}[{number}]", a, np.asarray(b), rtol, atol) for number, (a, b) in pairs]
+    return Comparison(
+        name,
+        max((part.max_abs for part in parts), default=0.0),
+        max((part.max_rel for part in parts), default=0.0),
+        sum(part.mismatches for part in parts),
+        next((f"{part.name}: {part.why}" for part in parts if part.why), ""),
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"a list of {len(value)}" if isinstance(value, list) else "absent" if value is None else "a tensor"
 
 
 def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:

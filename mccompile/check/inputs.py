@@ -6,16 +6,20 @@ class stays in the range that the graph shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..base.dims import upper
 from ..base.errors import BadFile, Problem
-from ..frontend.original import read_tensors
+from ..base.structures import Items, Maybe, Slots, Structure
+from ..frontend.original import read_values
 from ..graph.ir import Graph, Node, Value
+from ..toolchain.lists import packed
 
 _LOOKS_THROUGH = {
     "Cast",
@@ -36,14 +40,19 @@ _SMALL = 100
 class DataSet:
     name: str
     inputs: dict[str, np.ndarray]
-    outputs: list[np.ndarray] | None = None  # where the folder has them, in order
+    outputs: list[Any] | None = None  # where the folder has them, in order
 
 
 def random_sets(graph: Graph, seed: int, runs: int) -> Iterator[DataSet]:
     """The same sets for the same graph and seed, on every machine."""
     for run in range(runs):
         chance = np.random.default_rng([seed, run])
-        yield DataSet(f"random {seed}.{run}", {value.name: random_input(value, chance) for value in graph.inputs})
+        arrays = {value.name: random_input(value, chance) for value in graph.inputs}
+        for name, form in graph.interface.inputs if graph.interface else ():
+            if not isinstance(form, str):
+                value = random_structure(form, arrays, chance)
+                arrays |= packed(form, value, arrays.__getitem__, name)
+        yield DataSet(f"random {seed}.{run}", arrays)
 
 
 def random_input(value: Value, chance: np.random.Generator) -> np.ndarray:
@@ -65,6 +74,22 @@ def random_input(value: Value, chance: np.random.Generator) -> np.ndarray:
         words = np.array(["", "a", "mcc", "hello", "World", "1.5"], dtype=object)
         return words[chance.integers(0, len(words), shape)]
     return chance.standard_normal(shape).astype(dtype.numpy)
+
+
+def random_structure(form: Structure[str], arrays: Mapping[str, np.ndarray], chance: np.random.Generator) -> Any:
+    """A list, or something that may be missing, made of random tensors."""
+    match form:
+        case Items():
+            return [arrays[part] for part in form.parts]
+        case Maybe():
+            if chance.integers(0, 2) == 0:
+                return None
+            value = form.value
+            return random_structure(value, arrays, chance) if isinstance(value, Items | Slots) else arrays[value]
+    room = form.room
+    rows = arrays[form.data][: chance.integers(0, room.count + 1)]
+    shapes = [[chance.integers(0, size + 1) for size in room.shape] if room.ragged else room.shape for _ in rows]
+    return [row[: math.prod(shape)].reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
 
 
 def _rows(value: Value, seen: set[Value]) -> int | None:
@@ -97,21 +122,34 @@ def _indexed(node: Node, position: int) -> int | None:
     return None
 
 
-def stored_sets(folder: Path, names: Sequence[str]) -> list[DataSet]:
-    """The `test_data_set_*` folders in `folder`, or `folder` itself if it is one."""
+def stored_sets(folder: Path, names: Sequence[str], graph: Graph | None = None) -> list[DataSet]:
+    """The `test_data_set_*` folders in `folder`, or `folder` itself if it is one. A graph says which inputs and outputs
+    are not tensors."""
     folders = sorted(path for path in folder.glob("test_data_set_*") if path.is_dir())
     folders = folders or ([folder] if (folder / "input_0.pb").is_file() else [])
     if not folders:
         why = "it has no test_data_set_* folders, and no input_0.pb"
         raise BadFile(Problem("no test data", str(folder), why, "give the folder that holds test_data_set_0"))
-    return [_stored_set(path, names) for path in folders]
+    return [_stored_set(path, names, graph) for path in folders]
 
 
-def _stored_set(folder: Path, names: Sequence[str]) -> DataSet:
-    inputs = read_tensors(folder, "input")
-    if len(inputs) != len(names):
-        why = f"it has {len(inputs)} inputs, the model takes {len(names)}: {', '.join(names)}"
+def _stored_set(folder: Path, names: Sequence[str], graph: Graph | None) -> DataSet:
+    interface = graph.interface if graph else None
+    forms = interface.inputs if interface else tuple((name, name) for name in names)
+    inputs = read_values(folder, "input", [form for _, form in forms])
+    if len(inputs) != len(forms):
+        wanted = ", ".join(name for name, _ in forms)
+        why = f"it has {len(inputs)} inputs, the model takes {len(forms)}: {wanted}"
         raise BadFile(
             Problem("test data does not fit the model", str(folder), why, "give the data made for this model")
         )
-    return DataSet(folder.name, dict(zip(names, inputs, strict=True)), read_tensors(folder, "output") or None)
+    types = {value.name: value.type for value in graph.inputs} if graph else {}
+
+    def zeros(name: str) -> np.ndarray:
+        return np.zeros([upper(dim) for dim in types[name].shape], types[name].dtype.numpy)
+
+    arrays: dict[str, np.ndarray] = {}
+    for (name, form), value in zip(forms, inputs, strict=True):
+        arrays |= packed(form, value, zeros, name)
+    outputs = read_values(folder, "output", [form for _, form in interface.outputs] if interface else [])
+    return DataSet(folder.name, arrays, outputs or None)

@@ -12,9 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..frontend.original import Original
+from ..frontend.original import Original, as_array
 
 
 class Oracle:
@@ -29,8 +27,8 @@ class Oracle:
     def name(self) -> str:
         return "onnxruntime" if self._session is not None else "onnx reference evaluator"
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Outputs by name."""
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Outputs by name: arrays, lists of them, None."""
         if self._session is not None:
             names = [*self.original.outputs, *self.also]
             try:
@@ -38,7 +36,7 @@ class Oracle:
             except _errors():
                 self._session = None  # an element type or operator that it does not have
             else:
-                return {name: np.asarray(result) for name, result in zip(names, results, strict=True)}
+                return {name: as_array(result) for name, result in zip(names, results, strict=True)}
         return self.original.evaluate(inputs, self.also)
 
 

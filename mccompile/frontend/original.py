@@ -6,15 +6,18 @@ Invariant: nothing here goes through our own graphs, so it can be held against t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, ValueInfoProto, load_model, numpy_helper
+from onnx import ModelProto, OptionalProto, SequenceProto, TensorProto, ValueInfoProto, load_model, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ..base.errors import BadFile, CheckFailed, Problem
+from ..base.structures import Maybe
+from .scope import is_structure
 
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
 
@@ -44,7 +47,7 @@ class Original:
         copy.graph.output.extend(ValueInfoProto(name=name) for name in also)
         return bytes(copy.SerializeToString())
 
-    def evaluate(self, inputs: Mapping[str, np.ndarray], also: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    def evaluate(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
         """Outputs by name, through onnx's reference evaluator."""
         wanted = [*self.outputs, *also]
         try:
@@ -57,16 +60,31 @@ class Original:
             raise CheckFailed(
                 Problem("onnx's reference evaluator cannot run the model", str(self.path), why, fix)
             ) from error
-        return {name: np.asarray(result) for name, result in zip(wanted, results, strict=True)}
+        return {name: as_array(result) for name, result in zip(wanted, results, strict=True)}
 
 
-def read_tensors(folder: Path, stem: str) -> list[np.ndarray]:
-    """The tensors of `input_0.pb`, `input_1.pb`, ... in order."""
-    found: list[np.ndarray] = []
+def as_array(result: Any) -> Any:
+    """A result of an evaluator; lists (sequences) and None (an absent optional value) stay."""
+    return result if result is None or isinstance(result, list) else np.asarray(result)
+
+
+def read_values(folder: Path, stem: str, forms: Sequence[object] = ()) -> list[Any]:
+    """What is in `input_0.pb`, `input_1.pb`, ... in order: arrays, lists of them, None. `forms` says which are
+    sequences or optional values."""
+    found: list[Any] = []
     while (path := folder / f"{stem}_{len(found)}.pb").is_file():
+        form = forms[len(found)] if len(found) < len(forms) else None
+        kind = OptionalProto if isinstance(form, Maybe) else SequenceProto if is_structure(form) else TensorProto
         try:
-            found.append(numpy_helper.to_array(TensorProto.FromString(path.read_bytes())))
+            found.append(_READERS[kind](kind.FromString(path.read_bytes())))
         except (_DecodeError, ValueError, TypeError) as error:
-            why = f"it is not a serialised TensorProto: {error}"
+            why = f"it is not a serialised {kind.__name__}: {error}"
             raise BadFile(Problem("bad test data", str(path), why, "export the test data again")) from None
     return found
+
+
+_READERS: dict[type[Any], Callable[[Any], Any]] = {
+    TensorProto: numpy_helper.to_array,
+    SequenceProto: numpy_helper.to_list,
+    OptionalProto: numpy_helper.to_optional,
+}

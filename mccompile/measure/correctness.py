@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import upper
 from ..base.errors import CheckFailed, MccError, Problem, raise_all
-from ..check.compare import ATOL, RTOL, Comparison, compare
+from ..base.structures import Interface
+from ..check.compare import ATOL, RTOL, Comparison, compare_values
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..check.oracle import Oracle
 from ..driver import Options, channels_last, compile, compile_graph
@@ -30,6 +32,7 @@ from ..passes.graph.io_forms import Handover, give_forms
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
 from ..toolchain.emulate import Emulated
+from ..toolchain.lists import as_lists
 from ..toolchain.run import POISON, Model
 
 
@@ -38,8 +41,8 @@ class Tolerance:
     rtol: float = RTOL
     atol: float = ATOL
 
-    def compare(self, name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
-        return compare(name, got, want, self.rtol, self.atol)
+    def compare(self, name: str, got: Any, want: Any) -> Comparison:
+        return compare_values(name, got, want, self.rtol, self.atol)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,9 @@ def check(
     sets = input_sets(graph, data, seed, runs)
     if options.state:
         sets = list(steps(graph, sets, options.state, Oracle(path), not options.resolved_target().run))
-    names = [value.name for value in graph.outputs if value.name not in options.state]
+    lists = graph.interface or Interface((), ())  # what is not only tensors
+    made = [name for name, _ in lists.outputs] or [value.name for value in graph.outputs]
+    names = [name for name in made if name not in options.state]
     orders = channels_last(graph, options)
     forms = give_forms(load(path, options.dims, options.shapes, options.bounds), options.inputs, options.outputs)
     package = compile_graph(graph, options, options.name or path.stem)
@@ -112,18 +117,17 @@ def check(
     for data_set in sets:
         data_set, given = _handed_over(data_set, forms)
         if data_set.outputs is not None:
-            made = [value.name for value in graph.outputs]
             wanted, reference = dict(zip(made, data_set.outputs, strict=False)), "stored outputs"
         else:
             oracle = oracle or Oracle(path)
-            wanted, reference = oracle.run(data_set.inputs), oracle.name
+            wanted, reference = oracle.run(as_lists(lists.inputs, data_set.inputs)), oracle.name
         inputs = _turned({n: a for n, a in given.items() if n not in options.state.values()}, orders)
         wanted |= {name: forms.handed(name, wanted[name]) for name in forms.outputs if name in wanted}
         if options.state and isinstance(model, Model):
             results = model.run(inputs, poison=None if done else POISON)
         else:
             results = run_twice(model, inputs)
-        got = _turned(results, orders, back=True)
+        got = as_lists(lists.outputs, _turned(results, orders, back=True))
         compared = tuple(tolerance.compare(name, got[name], wanted[name]) for name in names if name in wanted)
         done.append(Run(data_set.name, reference, compared))
     wrong = next((data_set for run, data_set in zip(done, sets, strict=True) if not run.ok), None)
@@ -172,7 +176,7 @@ def _turned(
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
     """What to run a model with. Before the graph is compiled, which changes it."""
     if data is not None:
-        return stored_sets(data, [value.name for value in graph.inputs])
+        return stored_sets(data, [value.name for value in graph.inputs], graph)
     return list(random_sets(graph, seed, runs))
 
 
@@ -208,7 +212,9 @@ def first_difference(
     graph = load(path, options.dims, options.shapes, options.bounds)
     values = {v.name: v for v in graph.values() if v.producer is not None}
     names = [name for name in Original(path).inner if name in values]
-    wanted = Oracle(path, names).run(data_set.inputs)
+    lists = graph.interface.inputs if graph.interface else ()
+    wanted = Oracle(path, names).run(as_lists(lists, data_set.inputs))
+    names = [name for name in names if isinstance(wanted[name], np.ndarray)]
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
         plain = replace(options, io_layout="onnx", state={}, inputs={}, outputs={})

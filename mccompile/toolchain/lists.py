@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,12 @@ import numpy as np
 from mccompile.base.errors import Problem, WrongUse
 from mccompile.base.structures import Items, Maybe, Slots, Structure, leaves
 
-from .run import Tensor
-
 
 def packed(
-    form: str | Structure[str], value: Any, tensors: Mapping[str, Tensor], name: str
+    form: str | Structure[str], value: Any, zeros: Callable[[str], np.ndarray], name: str
 ) -> dict[str, np.ndarray]:
-    """The arrays for one input; a list for a sequence, None for an optional value that is not there."""
+    """The arrays for one input; a list for a sequence, None for an optional value that is not there, in whose place
+    tensors are what `zeros` gives."""
     match form:
         case Items():
             elements = _elements(value, name)
@@ -28,9 +27,8 @@ def packed(
         case Maybe():
             arrays = {form.present: np.array(value is not None)}
             if value is None:
-                absent = [tensors[leaf] for leaf in leaves(form.value)]
-                return arrays | {tensor.name: np.zeros(tensor.static_shape, tensor.dtype.numpy) for tensor in absent}
-            return arrays | packed(form.value, value, tensors, name)
+                return arrays | {leaf: zeros(leaf) for leaf in leaves(form.value)}
+            return arrays | packed(form.value, value, zeros, name)
     return {form: np.asarray(value)}
 
 
@@ -74,6 +72,16 @@ def unpacked(form: str | Structure[str], arrays: Mapping[str, np.ndarray]) -> An
         case Maybe():
             return unpacked(form.value, arrays) if bool(arrays[form.present]) else None
     return arrays[form]
+
+
+def as_lists(
+    entries: Iterable[tuple[str, str | Structure[str]]], arrays: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    """Arrays by the names of tensors to values by the names that the model has."""
+    parts = {leaf for _, form in entries for leaf in leaves(form)}
+    others = {name: array for name, array in arrays.items() if name not in parts}
+    there = [(name, form) for name, form in entries if all(leaf in arrays for leaf in leaves(form))]
+    return others | {name: unpacked(form, arrays) for name, form in there}
 
 
 def _misfit(name: str, why: str, fix: str) -> WrongUse:
