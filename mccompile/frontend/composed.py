@@ -12,128 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, NodeProto, TensorProto
 
 from ..base.dtypes import DTYPES, f32, i8, u8
-from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
-
-CONTRIB = "com.microsoft"
-OPSET = 21  # that the bodies are written in
-
-
-class Body:
-    """A function in the making: operands `in0` ..., results `out0` ..."""
-
-    def __init__(self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]) -> None:
-        self.node, self.attributes, self.operands = node, attributes, operands
-        self.nodes: list[NodeProto] = []
-        self.opset = OPSET
-
-    def has(self, index: int) -> bool:
-        return index < len(self.operands) and self.operands[index] is not None
-
-    def operand(self, index: int) -> str:
-        """The name of an operand; empty where it is absent."""
-        return f"in{index}" if self.has(index) else ""
-
-    def type(self, index: int) -> TensorType:
-        value = self.operands[index] if index < len(self.operands) else None
-        if value is None:
-            raise Invalid(f"operand {index} is missing")
-        return value.type
-
-    def attribute(self, name: str, default: Any) -> Any:
-        return self.attributes.get(name, default)
-
-    def only(self, *names: str) -> None:
-        """Raises where the node has an attribute besides these."""
-        unknown = sorted(set(self.attributes) - set(names))
-        if unknown:
-            raise Unsupported(f"attribute {', '.join(unknown)} of {self.node.op_type} is not known")
-
-    def picked(self, *names: str) -> dict[str, Any]:
-        return {name: self.attributes[name] for name in names if name in self.attributes}
-
-    def op(self, name: str, *inputs: str, outs: int = 1, **attributes: Any) -> str:
-        """Adds a node; the name of its first result."""
-        made = f"t{len(self.nodes)}"
-        results = [made, *(f"{made}_{number}" for number in range(1, outs))]
-        while inputs and not inputs[-1]:
-            inputs = inputs[:-1]
-        self.nodes.append(helper.make_node(name, inputs, results, f"{self.node.op_type}_{made}", **attributes))
-        return made
-
-    def constant(self, array: np.ndarray) -> str:
-        return self.op("Constant", value=numpy_helper.from_array(array))
-
-    def number(self, value: float) -> str:
-        return self.constant(np.array(value, np.float32))
-
-    def ints(self, *values: int) -> str:
-        return self.constant(np.array(values, np.int64))
-
-    def give(self, index: int, name: str) -> None:
-        self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
-
-    def function(self) -> FunctionProto:
-        inputs = [f"in{index}" for index in range(len(self.node.input))]
-        outputs = [f"out{index}" for index in range(len(self.node.output))]
-        made = {name for node in self.nodes for name in node.output}
-        missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
-        if missing:
-            raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
-        outputs = [name if name in made else "" for name in outputs]
-        while outputs and not outputs[-1]:
-            outputs.pop()
-        if "" in outputs:
-            for position, name in enumerate(outputs):
-                if not name:
-                    outputs[position] = f"out{position}"
-                    self.give(position, self.constant(np.zeros(0, np.float32)))
-        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(CONTRIB, 1)]
-        return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
-
-    # -- pieces that several operators share
-
-    def dequantized(self, x: int, scale: int, zero: int, **axis: int) -> str:
-        return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero), **axis)
-
-    def are_constant(self, *indices: int) -> bool:
-        return all((value := self.operands[i]) is not None and value.constant is not None for i in indices)
-
-    def quantize(self, x: str, scale: int, zero: int) -> None:
-        """Quantizes into result 0."""
-        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)))
-
-    def rescaled(self, total: str, factor: str, zero: int) -> None:
-        """A sum of integers times a factor, rounded to nearest, plus the zero point, into result 0."""
-        scaled = self.op("Mul", self.op("Cast", total, to=TensorProto.FLOAT), factor)
-        self.give(0, self.op("QuantizeLinear", scaled, self.number(1.0), self.operand(zero)))
-
-    def as_float(self, name: str) -> str:
-        return self.op("Cast", name, to=TensorProto.FLOAT)
-
-    def channels_last(self, x: str, rank: int, back: bool = False) -> str:
-        order = [0, *range(2, rank), 1] if back else [0, rank - 1, *range(1, rank - 1)]
-        return self.op("Transpose", x, perm=order)
-
-    def activated(self, x: str) -> str:
-        """What FusedConv and FusedGemm do at the end."""
-        name = self.attribute("activation", "")
-        params = self.attribute("activation_params", ())
-        match name:
-            case "":
-                return x
-            case "Relu" | "Tanh" | "Sigmoid" | "Softplus":
-                return self.op(name, x)
-            case "LeakyRelu":
-                return self.op(name, x, alpha=params[0] if params else self.attribute("activation_alpha", 0.01))
-            case "HardSigmoid" if len(params) == 2:
-                return self.op(name, x, alpha=params[0], beta=params[1])
-            case "Clip" if len(params) == 2:
-                return self.op(name, x, self.number(params[0]), self.number(params[1]))
-        raise Unsupported(f"activation {name!r} with parameters {params}")
+from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
+from .composed_body import CONTRIB, Body
 
 
 def _qlinear_conv(body: Body) -> None:
@@ -224,6 +108,11 @@ def _qlinear_concat(body: Body) -> None:
     body.quantize(body.op("Concat", *parts, axis=body.attribute("axis", 0)), 0, 1)
 
 
+def _qlinear_where(body: Body) -> None:
+    body.only()
+    body.quantize(body.op("Where", body.operand(0), body.dequantized(1, 2, 3), body.dequantized(4, 5, 6)), 7, 8)
+
+
 def _qlinear_reduce_mean(body: Body) -> None:
     axes = body.attribute("axes", ())
     x = body.dequantized(0, 1, 2)
@@ -271,14 +160,15 @@ def _fused_gemm(body: Body) -> None:
 
 
 def _fused_matmul(body: Body) -> None:
-    if body.attribute("transBatchA", 0) or body.attribute("transBatchB", 0):
-        raise Unsupported("transBatchA and transBatchB")
     sides = []
-    for index, name in ((0, "transA"), (1, "transB")):
+    for index, letter in ((0, "A"), (1, "B")):
         side, rank = body.operand(index), body.type(index).rank
-        if body.attribute(name, 0) and rank > 1:
-            side = body.op("Transpose", side, perm=[*range(rank - 2), rank - 1, rank - 2])
-        sides.append(side)
+        order = list(range(rank))
+        if body.attribute(f"transBatch{letter}", 0) and rank > 2:
+            order = [*order[1:-1], 0, order[-1]]  # the axis of the rows comes first there
+        if body.attribute(f"trans{letter}", 0) and rank > 1:
+            order[-2:] = order[:-3:-1]
+        sides.append(side if order == list(range(rank)) else body.op("Transpose", side, perm=order))
     made = body.op("MatMul", *sides)
     alpha = body.attribute("alpha", 1.0)
     body.give(0, made if alpha == 1 else body.op("Mul", made, body.number(alpha)))
@@ -316,6 +206,17 @@ def _skip_rms_normalization(body: Body) -> None:
     root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-12))))
     body.give(0, body.op("Mul", body.op("Div", total, root), body.operand(2)))
     body.give(3, total)
+
+
+def _layer_normalization(body: Body) -> None:
+    attributes = {"axis": -1, **body.picked("axis", "epsilon")}
+    body.give(0, body.op("LayerNormalization", body.operand(0), body.operand(1), body.operand(2), **attributes))
+
+
+def _rms_normalization(body: Body) -> None:
+    body.opset = 23
+    attributes = {"axis": -1, **body.picked("axis", "epsilon")}
+    body.give(0, body.op("RMSNormalization", body.operand(0), body.operand(1), **attributes))
 
 
 def _embed_layer_normalization(body: Body) -> None:
@@ -395,55 +296,6 @@ def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
     return numbers.astype(DTYPES[f"u{bits}"].numpy)
 
 
-def _attention(body: Body) -> None:
-    """Self-attention with the three projections in one matrix."""
-    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes")
-    x, weights = body.type(0), body.type(1)
-    heads = int(body.attribute("num_heads", 0))
-    sizes = body.attribute("qkv_hidden_sizes", ())
-    hidden = weights.shape[1]
-    batch, length = x.shape[0], x.shape[1]
-    if not all(isinstance(dim, int) for dim in (batch, length, hidden)) or heads < 1 or any(map(body.has, range(4, 8))):
-        raise Unsupported("attention with a past, or over sizes that are known only at run time")
-    assert isinstance(batch, int) and isinstance(length, int) and isinstance(hidden, int)
-    widths = [int(size) for size in sizes] or [hidden // 3] * 3
-    projected = body.op("MatMul", body.operand(0), body.operand(1))
-    if body.has(2):
-        projected = body.op("Add", projected, body.operand(2))
-    parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
-    turned = []
-    for number, (name, width) in enumerate(zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)):
-        split = body.op("Reshape", name, body.ints(batch, length, heads, width // heads))
-        turned.append(body.op("Transpose", split, perm=[0, 2, 3, 1] if number == 1 else [0, 2, 1, 3]))
-    scale = body.attribute("scale", 0.0) or (widths[0] // heads) ** -0.5
-    scores = body.op("Mul", body.op("MatMul", turned[0], turned[1]), body.number(scale))
-    scores = _masked(body, scores, batch, length)
-    mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), turned[2])
-    back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    body.give(0, body.op("Reshape", back, body.ints(batch, length, widths[2])))
-
-
-def _masked(body: Body, scores: str, batch: int, length: int) -> str:
-    lowest = body.number(body.attribute("mask_filter_value", -10000.0))
-    if body.attribute("unidirectional", 0):
-        later = np.triu(np.ones((length, length), np.bool_), 1)
-        scores = body.op("Where", body.constant(later), body.number(float(np.finfo(np.float32).min)), scores)
-    if not body.has(3):
-        return scores
-    shape = body.type(3).shape
-    if shape == (batch,):
-        places = body.constant(np.arange(length, dtype=np.int32).reshape(1, 1, 1, length))
-        ends = body.op("Reshape", body.operand(3), body.ints(batch, 1, 1, 1))
-        outside = body.op("GreaterOrEqual", places, ends)
-    elif shape in ((batch, length), (batch, length, length)):
-        to = (batch, 1, 1, length) if len(shape) == 2 else (batch, 1, length, length)
-        mask = body.op("Reshape", body.operand(3), body.ints(*to))
-        outside = body.op("Equal", mask, body.constant(np.array(0, np.int32)))
-    else:
-        raise Unsupported(f"a mask of shape {body.type(3)}")
-    return body.op("Add", scores, body.op("Where", outside, lowest, body.number(0.0)))
-
-
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
 _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("", "QLinearConv"): _qlinear_conv,
@@ -473,13 +325,25 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
     (CONTRIB, "MatMulIntegerToFloat"): _matmul_integer_to_float,
     (CONTRIB, "MatMulNBits"): _matmul_nbits,
-    (CONTRIB, "Attention"): _attention,
+    (CONTRIB, "Attention"): attention,
+    (CONTRIB, "QAttention"): quantized_attention,
+    (CONTRIB, "MultiHeadAttention"): multi_head_attention,
+    (CONTRIB, "RotaryEmbedding"): rotary_embedding,
+    (CONTRIB, "QLinearWhere"): _qlinear_where,
+    # onnxruntime has these in ONNX's domain, the first for opsets before it came to ONNX
+    ("", "LayerNormalization"): _layer_normalization,
+    ("", "SimplifiedLayerNormalization"): _rms_normalization,
 }
 
 
 def names() -> frozenset[tuple[str, str]]:
     """Domain and name of every operator that can be written out."""
     return frozenset(_WRITERS)
+
+
+def is_of_onnxruntime(domain: str, name: str, opset: int) -> bool:
+    """Is it an operator that ONNX does not have, at least not at this opset, though it is in its domain?"""
+    return not domain and (name == "SimplifiedLayerNormalization" or (name == "LayerNormalization" and opset < 17))
 
 
 def composed(

@@ -206,7 +206,8 @@ class NodeReader(NodeAdder):
             raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
         opset = scope.opsets[domain]
         cls = find(domain, node.op_type)
-        sig = signature(domain, node.op_type, opset) if domain in STANDARD_DOMAINS else None
+        is_onnx = domain in STANDARD_DOMAINS and not composed.is_of_onnxruntime(domain, node.op_type, opset)
+        sig = signature(domain, node.op_type, opset) if is_onnx else None
         if sig is None:
             version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0
         else:

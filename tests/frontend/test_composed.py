@@ -152,6 +152,32 @@ def test_normalizations_of_sums() -> None:
     agrees("SkipSimplifiedLayerNormalization", f(1, 4, 8), f(1, 4, 8), f(8), epsilon=1e-5)
 
 
+def test_normalizations_in_the_domain_of_onnx() -> None:
+    agrees("SimplifiedLayerNormalization", f(2, 4, 8), f(8), domain="", epsilon=1e-3, axis=-1)
+
+
+def test_layer_normalization_before_it_came_to_onnx() -> None:
+    x, weights = f(2, 4, 8), (f(8), f(8))
+    model = _model("LayerNormalization", [x, *weights], "", "y", {"axis": -1, "epsilon": 1e-3})
+    model.opset_import[0].version = 13
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x0": x})[0]
+    np.testing.assert_allclose(backend.run_model(model, {"x0": x})[0], want, rtol=1e-4, atol=1e-5)
+
+
+def test_choices_of_quantized_elements() -> None:
+    condition = np.array([True, False, True, False])
+    agrees("QLinearWhere", condition, u8(3, 4), *ONE, u8(4), scale(0.03), zero(7), scale(0.05), zero(99), off=1)
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_products_of_turned_operands(batch: int, turned: int) -> None:
+    a, b = {0: (2, 5, 3, 4), 1: (2, 5, 4, 3)}[turned], (2, 5, 4, 6)
+    if batch:
+        a = (*{0: (3, 2, 5), 1: (4, 2, 5)}[turned], a[-1])
+    agrees("FusedMatMul", f(*a), f(*b), transA=turned, transBatchA=batch, alpha=0.5)
+
+
 def test_embeddings() -> None:
     ids, segments = np.array([[3, 1, 4, 1]], np.int32), np.array([[0, 0, 1, 1]], np.int32)
     agrees("EmbedLayerNormalization", ids, segments, f(9, 6), f(7, 6), f(2, 6), f(6), f(6), outs="y,m", epsilon=1e-5)

@@ -1,0 +1,129 @@
+"""A function in the making: what operators without a class of their own are written out in; see composed.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import FunctionProto, NodeProto, TensorProto, helper, numpy_helper
+
+from ..base.tensor import TensorType
+from ..graph.ir import Invalid, Unsupported, Value
+
+CONTRIB = "com.microsoft"
+OPSET = 21  # that the bodies are written in
+
+
+class Body:
+    """A function in the making: operands `in0` ..., results `out0` ..."""
+
+    def __init__(self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]) -> None:
+        self.node, self.attributes, self.operands = node, attributes, operands
+        self.nodes: list[NodeProto] = []
+        self.opset = OPSET
+
+    def has(self, index: int) -> bool:
+        return index < len(self.operands) and self.operands[index] is not None
+
+    def operand(self, index: int) -> str:
+        """The name of an operand; empty where it is absent."""
+        return f"in{index}" if self.has(index) else ""
+
+    def type(self, index: int) -> TensorType:
+        value = self.operands[index] if index < len(self.operands) else None
+        if value is None:
+            raise Invalid(f"operand {index} is missing")
+        return value.type
+
+    def attribute(self, name: str, default: Any) -> Any:
+        return self.attributes.get(name, default)
+
+    def only(self, *names: str) -> None:
+        """Raises where the node has an attribute besides these."""
+        unknown = sorted(set(self.attributes) - set(names))
+        if unknown:
+            raise Unsupported(f"attribute {', '.join(unknown)} of {self.node.op_type} is not known")
+
+    def picked(self, *names: str) -> dict[str, Any]:
+        return {name: self.attributes[name] for name in names if name in self.attributes}
+
+    def op(self, name: str, *inputs: str, outs: int = 1, **attributes: Any) -> str:
+        """Adds a node; the name of its first result."""
+        made = f"t{len(self.nodes)}"
+        results = [made, *(f"{made}_{number}" for number in range(1, outs))]
+        while inputs and not inputs[-1]:
+            inputs = inputs[:-1]
+        self.nodes.append(helper.make_node(name, inputs, results, f"{self.node.op_type}_{made}", **attributes))
+        return made
+
+    def constant(self, array: np.ndarray) -> str:
+        return self.op("Constant", value=numpy_helper.from_array(array))
+
+    def number(self, value: float) -> str:
+        return self.constant(np.array(value, np.float32))
+
+    def ints(self, *values: int) -> str:
+        return self.constant(np.array(values, np.int64))
+
+    def give(self, index: int, name: str) -> None:
+        self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
+
+    def function(self) -> FunctionProto:
+        inputs = [f"in{index}" for index in range(len(self.node.input))]
+        outputs = [f"out{index}" for index in range(len(self.node.output))]
+        made = {name for node in self.nodes for name in node.output}
+        missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
+        if missing:
+            raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
+        outputs = [name if name in made else "" for name in outputs]
+        while outputs and not outputs[-1]:
+            outputs.pop()
+        if "" in outputs:
+            for position, name in enumerate(outputs):
+                if not name:
+                    outputs[position] = f"out{position}"
+                    self.give(position, self.constant(np.zeros(0, np.float32)))
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(CONTRIB, 1)]
+        return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
+
+    # -- pieces that several operators share
+
+    def dequantized(self, x: int, scale: int, zero: int, **axis: int) -> str:
+        return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero), **axis)
+
+    def are_constant(self, *indices: int) -> bool:
+        return all((value := self.operands[i]) is not None and value.constant is not None for i in indices)
+
+    def quantize(self, x: str, scale: int, zero: int) -> None:
+        """Quantizes into result 0."""
+        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)))
+
+    def rescaled(self, total: str, factor: str, zero: int) -> None:
+        """A sum of integers times a factor, rounded to nearest, plus the zero point, into result 0."""
+        scaled = self.op("Mul", self.op("Cast", total, to=TensorProto.FLOAT), factor)
+        self.give(0, self.op("QuantizeLinear", scaled, self.number(1.0), self.operand(zero)))
+
+    def as_float(self, name: str) -> str:
+        return self.op("Cast", name, to=TensorProto.FLOAT)
+
+    def channels_last(self, x: str, rank: int, back: bool = False) -> str:
+        order = [0, *range(2, rank), 1] if back else [0, rank - 1, *range(1, rank - 1)]
+        return self.op("Transpose", x, perm=order)
+
+    def activated(self, x: str) -> str:
+        """What FusedConv and FusedGemm do at the end."""
+        name = self.attribute("activation", "")
+        params = self.attribute("activation_params", ())
+        match name:
+            case "":
+                return x
+            case "Relu" | "Tanh" | "Sigmoid" | "Softplus":
+                return self.op(name, x)
+            case "LeakyRelu":
+                return self.op(name, x, alpha=params[0] if params else self.attribute("activation_alpha", 0.01))
+            case "HardSigmoid" if len(params) == 2:
+                return self.op(name, x, alpha=params[0], beta=params[1])
+            case "Clip" if len(params) == 2:
+                return self.op(name, x, self.number(params[0]), self.number(params[1]))
+        raise Unsupported(f"activation {name!r} with parameters {params}")

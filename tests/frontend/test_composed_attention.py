@@ -1,0 +1,43 @@
+"""The attention operators of onnxruntime's domain give what onnxruntime gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .test_composed import agrees, f, i8, i32, scale, u8, zero
+
+
+@pytest.mark.parametrize("mask", [None, i32(3), np.array([[1, 1, 0, 1]], np.int32)])
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_quantized_attention(mask: np.ndarray | None, unidirectional: int) -> None:
+    weights = i8(6, 24)
+    scales = scale(0.02), scale(0.01)
+    more = {"num_heads": 2, "unidirectional": unidirectional}
+    agrees("QAttention", u8(1, 4, 6), weights, f(24), *scales, mask, zero(120), zero(3, np.int8), **more)
+
+
+@pytest.mark.parametrize("mask", [None, np.array([[1, 1, 0, 1, 1], [1, 1, 1, 0, 0]], np.int32)])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_multi_head_attention(mask: np.ndarray | None, bias: bool, scores: bool) -> None:
+    ins = [f(2, 3, 8), f(2, 5, 8), f(2, 5, 6), f(22) if bias else None, mask, f(2, 2, 3, 5) if scores else None]
+    agrees("MultiHeadAttention", *ins, num_heads=2)
+
+
+def test_attention_after_a_past() -> None:
+    ins = [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8), None, None, f(1, 2, 2, 5), f(1, 2, 3, 4), f(1, 2, 3, 4)]
+    agrees("MultiHeadAttention", *ins, num_heads=2, outs="y,k,v", scale=0.7)
+
+
+def test_attention_to_what_is_before() -> None:
+    agrees("MultiHeadAttention", f(2, 4, 8), f(2, 4, 8), f(2, 4, 8), num_heads=4, unidirectional=1)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotated_embeddings(interleaved: int) -> None:
+    positions = np.array([[0, 3, 1], [5, 2, 2]], np.int64)
+    agrees("RotaryEmbedding", f(2, 3, 16), positions, f(9, 4), f(9, 4), interleaved=interleaved)
+    agrees("RotaryEmbedding", f(2, 2, 3, 8), np.array([4], np.int64), f(9, 4), f(9, 4), interleaved=interleaved)
+    more = {"num_heads": 2, "rotary_embedding_dim": 4}
+    agrees("RotaryEmbedding", f(2, 3, 16), positions, f(9, 2), f(9, 2), interleaved=interleaved, **more)
