@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -20,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers import Contestant, Inputs, peers_of
-from mccompile.base.discovery import data_folder
 from mccompile.driver import Options
 from mccompile.driver import compile as compile_model
+from mccompile.measure.speed import measured_peak
 from mccompile.targets import api
 from mccompile.toolchain.run import Model
 
@@ -39,7 +38,7 @@ def main() -> None:
     parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
     given = parser.parse_args()
     with alone() if given.realtime else nullcontext():
-        peak = measured_peak(api.load(given.target))
+        peak = max(measured_peak(api.load(given.target)) for _ in range(3))
     print(f"one thread; peak {peak:.1f} GFLOP/s; microseconds, median (fastest)")
     lines = []
     for path in given.models:
@@ -115,16 +114,6 @@ def ours_of(path: Path, given: argparse.Namespace, folder: Path) -> tuple[Contes
     macs = sum(step.macs for step in package.plan.steps())
     name = f"mccompile {given.target}"
     return Contestant(name, results, lambda n: model.time(inputs, n), macs, package.plan.arena_bytes), inputs
-
-
-def measured_peak(target: api.Target) -> float:
-    """GFLOP/s of one core, by a program that does nothing else."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder, "peak")
-        source, include = Path(__file__).with_name("peak.c"), data_folder("runtime_c") / "include"
-        subprocess.run([target.compiler, *target.cflags, f"-I{include}", str(source), "-o", str(program)], check=True)
-        measured = (subprocess.run([str(program)], capture_output=True, text=True, check=True) for _ in range(ROUNDS))
-        return max(float(run.stdout) for run in measured)
 
 
 if __name__ == "__main__":

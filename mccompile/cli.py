@@ -198,6 +198,13 @@ _MODEL_OPTIONS = [
         help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
     ),
     click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
+    click.option(
+        "--threads",
+        default=1,
+        show_default=True,
+        metavar="COUNT",
+        help="Workers that may share a long step; the program says how they run (<model>_set_parallel).",
+    ),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -257,6 +264,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             rows=values.pop("rows"),
             budget=dict(_budget(text) for text in values.pop("budget")),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
+            threads=values.pop("threads"),
             keep_inputs=values.pop("keep_inputs"),
             single_file=values.pop("single_file"),
             blob=values.pop("blob"),
@@ -408,10 +416,12 @@ def _number(value: float) -> float | str:
 @click.option("--cc", help="The C compiler; default: the target's.")
 @_model_options
 def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
-    """Count what a model costs on its target: instructions, flash, RAM and stack, under emulation."""
+    """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
+    time of a run and of each step."""
     from .measure.cost import cost
+    from .measure.speed import speed
 
-    figures = cost(model, options, cc, seed)
+    figures = (cost if options.resolved_target().run else speed)(model, options, cc, seed)
     if as_json:
         click.echo(json.dumps(figures.as_dict(), indent=1))
     else:

@@ -60,6 +60,7 @@ class Options:
     rows: str = "auto"  # "off": calls never run row by row
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
+    threads: int = 1  # workers that may share a step
     keep_inputs: bool = False
     single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
@@ -315,7 +316,9 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(Problem(f"the blob cannot be {options.blob!r}", "", f"it can be {', '.join(CARRIERS)}"))
     if options.rows not in ("off", "auto"):
         raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
+    if options.threads < 1:
+        raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least"))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == "ram"
-    context = Context(target, Registry.load(options.kernels), options.keep_inputs, rows)
+    context = Context(target, Registry.load(options.kernels), options.keep_inputs, rows, options.threads)
     return PassManager(context, options.print_after, options.dump)

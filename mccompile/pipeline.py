@@ -24,6 +24,7 @@ from .passes.program.fuse import fuse
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
 from .passes.program.select_kernels import select_kernels
+from .passes.program.share_work import share_work
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("eliminate_dead", eliminate_dead),
@@ -49,6 +50,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("form_rows", form_rows),
+    ProgramPass("share_work", share_work),
     ProgramPass("bind_storage", bind_storage),
     ProgramPass("pack_constants", pack_constants, optional=False),
 )

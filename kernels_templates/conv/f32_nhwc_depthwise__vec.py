@@ -33,8 +33,10 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
 )
 from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
+NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several workers
 NARROW = 8  # columns: an image of so many is taken in one tile
 MOST_PRODUCTS = 5000  # written out in one function
 
@@ -131,13 +133,13 @@ class Depthwise(Kernel):
         if len(layout.axes) > 2:
             return No("only for one or two spatial axes")
         blocks = layout.blocks(target)
-        if layout.products(*blocks[1:]) > MOST_PRODUCTS:
+        if layout.products(*blocks[1:3]) > MOST_PRODUCTS:
             return No("the window is too large to write it out")
         return Needs(alias=epilogue_alias(call, kind.fixed), constant=frozenset({1}), numeric="ulp", blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
-        lanes, rows, columns = layout.blocks(target)
+        lanes, rows, columns, _ = layout.blocks(target)
         vectors = -(-static(call.ins[0].shape[1]) // lanes)
         tiles = prod(axis.out for axis in layout.axes) / (rows * columns) * static(call.ins[0].shape[0]) * vectors
         cycles = tiles * (layout.taps * rows * columns * (1 if lanes == 16 else 0.6) + 20 + 2 * rows * columns)
@@ -161,9 +163,13 @@ class Depthwise(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def units(self, call: Call) -> Sequence[int]:
+        lanes, high, _, cut = call.blocks
+        return _Layout(call).units(lanes, high, cut)
+
     def context(self, call: Call) -> Mapping[str, Any]:
-        lanes, high, wide = call.blocks
-        return _Layout(call).context(lanes, high, wide, self.parameter_names(call)[1])
+        lanes, high, wide, cut = call.blocks
+        return _Layout(call).context(lanes, high, wide, cut, self.parameter_names(call)[1])
 
 
 @cache
@@ -213,14 +219,23 @@ class _Layout:
     def taps(self) -> int:
         return self.rows.kernel * self.columns.kernel
 
-    def blocks(self, target: Target) -> tuple[int, int, int]:
-        """Lanes, rows and columns."""
+    def blocks(self, target: Target) -> tuple[int, int, int, int]:
+        """Lanes, rows and columns, and how the work is cut."""
         lanes = best_lanes(self.channels, target)
         rows, columns = self.rows, self.columns
         kernel = (rows.kernel, columns.kernel)
         registers = target.option("vector_registers", 16)
         first, end = _middle(columns)
-        return (lanes, *_best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers))
+        high, wide = _best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers)
+        cuts = (NOT_CUT,) if self.call.workers == 1 else (BY_CHANNELS, BY_ROWS)
+        cut = min(cuts, key=lambda cut: slowest(self.units(lanes, high, cut), self.call.workers) if cut else 0)
+        return lanes, high, wide, cut
+
+    def units(self, lanes: int, high: int, cut: int) -> tuple[int, ...]:
+        """What workers share: vectors of channels, or tiles of rows."""
+        if cut == BY_CHANNELS:
+            return (1,) * -(-self.channels // lanes)
+        return tuple(run.count for run in self.row_runs(high) for _ in range(run.tiles))
 
     def row_runs(self, high: int) -> list[Run]:
         """Rows inside the image in tiles; those at its edges one by one, or in tiles if they are many."""
@@ -240,18 +255,21 @@ class _Layout:
         height = sum(1 if run.bounded else run.count * self.rows.kernel for run in self.row_runs(high))
         return columns * height * self.columns.kernel
 
-    def context(self, lanes: int, high: int, wide: int, names: list[str]) -> dict[str, Any]:
-        self.lanes, self.names = lanes, names
+    def context(self, lanes: int, high: int, wide: int, cut: int, names: list[str]) -> dict[str, Any]:
+        self.lanes, self.names, self.cut = lanes, names, cut
+        units = Units() if cut == BY_ROWS else None
         return {
             "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
-            "rows": [self.row(run, wide) for run in self.row_runs(high)],
+            "rows": [self.row(run, wide, units) for run in self.row_runs(high)],
             "taps": self.taps,
             "vector": f"mcc_f32x{lanes}",
             "of": f"f32x{lanes}",
         }
 
-    def row(self, run: Run, wide: int) -> Row:
+    def row(self, run: Run, wide: int, units: Units | None) -> Row:
         position, header = _loop("p0", run)
+        if units is not None:
+            position, header = "p0", units.loop("p0", run.first, run.count, run.tiles, run.count)
         lines: list[str] = []
         taps = ""
         if run.bounded:
@@ -266,11 +284,16 @@ class _Layout:
         position, header = _loop("p1", across)
         whole = self.channels // self.lanes * self.lanes
         found = []
+        units = Units() if self.cut == BY_CHANNELS else None
         if whole:
             one = "{ const mcc_index c = 0;" if whole == self.lanes else Range("c", whole, step=self.lanes).header
+            if units is not None:
+                one = units.loop("c", 0, self.lanes, whole // self.lanes, 1)
             found.append(self.part(one, down, across, row, position, 0))
         if self.channels > whole:
             one = f"{{ const mcc_index c = {whole};"
+            if units is not None:
+                one = units.loop("c", whole, self.lanes, 1, 1)
             found.append(self.part(one, down, across, row, position, self.channels - whole))
         return Column(header, tuple(found))
 

@@ -38,8 +38,10 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
 )
 from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
+NOT_CUT, BY_POSITIONS, BY_CHANNELS = range(3)  # how the work is cut for several workers
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges, which are written out one by one
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
 
@@ -129,18 +131,16 @@ class ChannelsLastTile(Kernel):
         if 0 in (*x.shape[1:], *y.shape[1:]):
             return No("there is nothing to compute")
         layout = _Layout(call)
-        size = layout.best(target)
+        size, cut = layout.best(target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
-        blocks = (size.lanes, size.points, size.vectors)
+        blocks = (size.lanes, size.points, size.vectors, cut)
         return Needs(alias=epilogue_alias(call, kind.fixed), constant=frozenset({1}), numeric="ulp", blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
-        size = layout.best(target)
-        point_axis = layout.points
-        rows = prod(axis.out for axis in layout.rows) * static(call.outs[0].shape[0])
-        cycles = rows * row_cycles(size, point_axis.out, layout.channels, layout.depth, target)
+        size, _ = layout.best(target)
+        cycles = layout.cycles(size, target)
         bodies = len(layout.cover(size)) * len(Groups(size, layout.channels).parts())
         padding = Groups(size, layout.channels).padded - layout.channels
         if call.outs[0].strides[1] != 1:
@@ -149,7 +149,7 @@ class ChannelsLastTile(Kernel):
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         w = viewed(call.ins[1], constants[1])
-        groups = Groups(TileSize(*call.blocks), w.shape[0])
+        groups = Groups(TileSize(*call.blocks[:3]), w.shape[0])
         padded = np.zeros((groups.padded, *w.shape[1:]), np.float32)
         padded[: w.shape[0]] = w
         order = (*range(2, w.ndim), 1, 0)
@@ -161,7 +161,7 @@ class ChannelsLastTile(Kernel):
         return {1: np.concatenate(tiles)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors = call.blocks
+        lanes, _, vectors, _ = call.blocks
         return {1: f"conv channels in {vectors}x{lanes}"}
 
     def label(self, call: Call) -> str:
@@ -172,8 +172,13 @@ class ChannelsLastTile(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def units(self, call: Call) -> Sequence[int]:
+        *size, cut = call.blocks
+        return _Layout(call).units(TileSize(*size), cut).sizes
+
     def context(self, call: Call) -> Mapping[str, Any]:
-        return _Layout(call).context(TileSize(*call.blocks), self.parameter_names(call)[1])
+        *size, cut = call.blocks
+        return _Layout(call).context(TileSize(*size), cut, self.parameter_names(call)[1])
 
 
 class _Layout:
@@ -199,8 +204,36 @@ class _Layout:
     def step(self) -> int:
         return self.points.x * self.points.stride
 
-    def best(self, target: Target) -> TileSize:
-        return best_tile(self.points.out, self.channels, self.depth, self.step * 4, target)
+    def best(self, target: Target) -> tuple[TileSize, int]:
+        """The size of tiles, and how the work is cut."""
+        shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
+        found = [(best_tile(*shape), NOT_CUT)]
+        if self.call.workers > 1:
+            found = [(best_tile(*shape), BY_POSITIONS), (best_tile(*shape, self.call.workers), BY_CHANNELS)]
+
+        def effort(chosen: tuple[TileSize, int]) -> float:
+            size, cut = chosen
+            unfair = slowest(self.units(size, cut).sizes, self.call.workers) if cut else 1.0
+            return self.cycles(size, target) * unfair
+
+        return min(found, key=effort)
+
+    def cycles(self, size: TileSize, target: Target) -> float:
+        """Roughly, of all workers together."""
+        rows = prod(axis.out for axis in self.rows) * self.batch
+        return rows * row_cycles(size, self.points.out, self.channels, self.depth, target)
+
+    def units(self, size: TileSize, cut: int) -> Units:
+        """What workers share: groups of channels, or rows, or tiles of the only row."""
+        units = Units()
+        if cut == BY_CHANNELS:
+            Groups(size, self.channels).headers("o", units)
+        elif cut == BY_POSITIONS and self.rows:
+            units.loop("p0", 0, 1, self.rows[0].out, 1)
+        elif cut == BY_POSITIONS:
+            for first, count, tiles, _ in self.cover(size):
+                units.loop("p0", first, count, tiles, count)
+        return units
 
     def cover(self, size: TileSize) -> list[tuple[int, int, int, bool]]:
         """Runs of tiles along the positions: first position, points per tile, number of tiles, at an edge?"""
@@ -220,29 +253,29 @@ class _Layout:
     def edge_taps(self, size: TileSize) -> int:
         return sum(self.points.kernel for *_, edge in self.cover(size) if edge)
 
-    def context(self, size: TileSize, names: list[str]) -> dict[str, Any]:
+    def context(self, size: TileSize, cut: int, names: list[str]) -> dict[str, Any]:
         groups = Groups(size, self.channels)
         outer = [Range("n", self.batch).header] if self.batch != 1 else []
         found = []
-        for begin, end, vectors, last in groups.parts():
-            step = vectors * size.lanes
-            one = end - begin == step
-            header = f"{{ const mcc_index o = {begin};" if one else Range("o", end, str(begin), step=step).header
-            parts = tuple(self.part(run, size.lanes, vectors, last, names) for run in self.cover(size))
+        headers = groups.headers("o", Units() if cut == BY_CHANNELS else None)
+        for header, (_, _, vectors, last) in zip(headers, groups.parts(), strict=True):
+            units = Units() if cut == BY_POSITIONS and not self.rows else None
+            parts = tuple(self.part(run, size.lanes, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
         several = groups.padded > size.channels
         return {
             "outer": outer,
-            "rows": [self.row(number) for number in range(len(self.rows))],
+            "rows": [self.row(number, cut == BY_POSITIONS and number == 0) for number in range(len(self.rows))],
             "groups": found,
             "points_outside": several and groups.padded * self.depth * 4 <= SMALL_WEIGHTS,
         }
 
-    def row(self, number: int) -> dict[str, str]:
+    def row(self, number: int, shared: bool) -> dict[str, str]:
         axis = self.rows[number]
         at = f"at{number}"
+        run = Range(f"p{number}", axis.out)
         return {
-            "loop": Range(f"p{number}", axis.out).header,
+            "loop": (replace(run, begin="begin", end="end") if shared else run).header,
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if axis.x or not axis.always_inside else "",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
@@ -253,13 +286,21 @@ class _Layout:
         return index_c([static(view.strides[0]), static(view.strides[1]), *strides], [batch, channel, *counters])
 
     def part(
-        self, run: tuple[int, int, int, bool], lanes: int, vectors: int, last: int, names: list[str]
+        self,
+        run: tuple[int, int, int, bool],
+        lanes: int,
+        vectors: int,
+        last: int,
+        names: list[str],
+        units: Units | None,
     ) -> Part:
         first, count, tiles, edge = run
         point, header = str(first), "{"
-        if tiles > 1:
+        if tiles > 1 or units is not None:
             point = f"p{len(self.rows)}"
             header = Range(point, first + count * tiles, str(first), step=count).header
+        if units is not None:
+            header = units.loop(point, first, count, tiles, count)
         counters = [*(f"p{number}" for number in range(len(self.rows))), point]
 
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:

@@ -38,11 +38,14 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
 )
 from mccompile.kernels.winograd import input_transform, output_transform, transformed_weights
+from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
+NOT_CUT, BY_BLOCKS, BY_CHANNELS = range(3)  # how the work is cut for several workers
 SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
 LINE = 16  # floats of a line of a cache
 FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
+FROM_OTHERS = 10.0  # what that takes longer where another core reads the same at the same time
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Plan:
     lanes: int
     points: int
     vectors: int
+    cut: int = NOT_CUT
 
     @property
     def alpha(self) -> int:
@@ -78,7 +82,7 @@ class Plan:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        return (self.m, self.per_block, self.x_lanes, self.lanes, self.points, self.vectors)
+        return (self.m, self.per_block, self.x_lanes, self.lanes, self.points, self.vectors, self.cut)
 
 
 class Winograd(Kernel):
@@ -161,6 +165,9 @@ class Winograd(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def units(self, call: Call) -> Sequence[int]:
+        return _units(call, Plan(*call.blocks))
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Layout(call, self.parameter_names(call)[1]).context()
 
@@ -188,6 +195,8 @@ class _Layout:
             "m": plan.m,
             "alpha": plan.alpha,
             "per_block": plan.per_block,
+            "first": f"begin * {plan.per_block}" if plan.cut == BY_BLOCKS else "0",
+            "end": f" && block < end * {plan.per_block}" if plan.cut == BY_BLOCKS else "",
             "tiles": self.tiles,
             "tiles_across": self.tiles_across,
             "pads": self.kind.pads[:2],
@@ -229,11 +238,11 @@ class _Layout:
     def groups(self) -> list[Group]:
         """The matrix products: patches x output channels, for each element."""
         plan, found = self.plan, []
-        padded = Groups(plan.size, self.channels).padded
-        for begin, end, vectors, _ in Groups(plan.size, self.channels).parts():
+        groups = Groups(plan.size, self.channels)
+        padded = groups.padded
+        headers = groups.headers("o", Units() if plan.cut == BY_CHANNELS else None)
+        for header, (_, _, vectors, _) in zip(headers, groups.parts(), strict=True):
             step = vectors * plan.lanes
-            one = end - begin == step
-            header = f"{{ const mcc_index o = {begin};" if one else Range("o", end, str(begin), step=step).header
             ahead = fetched_ahead(step * self.inputs, plan.alpha**2 * padded * self.inputs)
             whole = plan.per_block // plan.points * plan.points
             parts = []
@@ -261,6 +270,12 @@ class _Layout:
         plan, width = self.plan, static(self.y.shape[3])
         found = []
         for chunk in chunks("o", self.channels, plan.lanes):
+            opens = chunk.header
+            if plan.cut == BY_CHANNELS:  # those of this worker's groups
+                step, whole = plan.size.channels, self.channels // plan.lanes * plan.lanes
+                last = f"{{\nconst mcc_index o = {whole};"
+                loop = Range("o", 0, f"begin * {step}", f"{whole} && o < end * {step}", plan.lanes).header
+                opens = loop if chunk.lanes == plan.lanes else f"if (end * {step} > {whole}) {last}"
             columns = []
             for column in range(plan.m):
                 at = ["(p0 + i)", f"(p1 + {column})" if column else "p1"]
@@ -275,7 +290,7 @@ class _Layout:
                 missing = self.tiles_across * plan.m - width > plan.m - 1 - column
                 header = f"if (p1 + {column} < {width}) {{" if missing else "{"
                 columns.append({"header": header, "lines": [*hoisted, *stores]})
-            found.append({"header": chunk.header, "columns": columns})
+            found.append({"header": opens, "columns": columns})
         return found
 
 
@@ -293,13 +308,26 @@ def _plans(call: Call, target: Target) -> list[Plan]:
         weights = (m + 2) ** 2 * channels * inputs * 4
         each = (m + 2) ** 2 * (channels + inputs) * 4
         most = max(8, max(SMALL_BLOCK, weights // 2) // each)
-        passes = -(-tiles // most)
-        per_block = -(-tiles // passes)
         x_lanes = best_lanes(static(x.shape[1]), target)
-        draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1)
-        size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target)
-        found.append(replace(draft, points=size.points, vectors=size.vectors))
+        for cut in (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, BY_CHANNELS):
+            workers = call.workers if cut == BY_BLOCKS else 1
+            passes = -(-tiles // (most * workers)) * workers
+            per_block = -(-tiles // passes)
+            draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1, cut)
+            workers = call.workers if cut == BY_CHANNELS else 1
+            size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target, workers)
+            found.append(replace(draft, points=size.points, vectors=size.vectors))
     return found
+
+
+def _units(call: Call, plan: Plan) -> tuple[int, ...]:
+    """What workers share: blocks of patches, or groups of channels."""
+    if plan.cut == BY_CHANNELS:
+        units = Units()
+        Groups(plan.size, static(call.ins[1].shape[0])).headers("o", units)
+        return tuple(units.sizes)
+    tiles = -(-static(call.outs[0].shape[2]) // plan.m) * -(-static(call.outs[0].shape[3]) // plan.m)
+    return tuple(min(plan.per_block, tiles - first) for first in range(0, tiles, plan.per_block))
 
 
 def _steps(call: Call, plan: Plan) -> tuple[int, int]:
@@ -323,8 +351,13 @@ def _cycles(call: Call, plan: Plan, target: Target) -> float:
     product = plan.alpha**2 * row_cycles(plan.size, plan.per_block, channels, inputs, target)
     narrow = 1 if plan.lanes == 16 else 0.6
     one = plan.alpha**2 * 5 * narrow  # the transform of a vector of a patch
-    transforms = plan.per_block * one * (-(-inputs // plan.x_lanes) + -(-channels // plan.lanes))
-    return passes * (max(product, weights / FROM_MEMORY) + transforms)
+    into = plan.per_block * one * -(-inputs // plan.x_lanes)
+    back = plan.per_block * one * -(-channels // plan.lanes)
+    if plan.cut == BY_CHANNELS:  # every worker transforms all patches
+        into *= call.workers
+    also = weights / FROM_OTHERS if plan.cut == BY_BLOCKS else 0.0  # every worker reads all weights
+    unfair = slowest(_units(call, plan), call.workers) if plan.cut else 1.0
+    return passes * (max(product, weights / FROM_MEMORY) + into + back + also) * unfair
 
 
 def _kind(call: Call) -> Conv:

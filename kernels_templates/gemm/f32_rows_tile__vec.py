@@ -36,9 +36,11 @@ from mccompile.kernels.vector_tiles import (
     vector_headers,
     vector_refusal,
 )
+from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 
 PACKED, AS_IT_IS, TURNED, PACKED_EACH = range(4)  # how the right operand is read
+NOT_CUT, BY_BATCHES, BY_COLUMNS, BY_ROWS = range(4)  # how the work is cut for several workers
 
 
 @dataclass(frozen=True)
@@ -100,18 +102,18 @@ class RowsTile(Kernel):
             return No("columns of the result do not lie side by side")
         if any(static(v.strides[-1]) not in (0, 1) for v in call.ins[2:]):
             return No("columns of an operand of the epilogue do not lie side by side")
-        size, how = _best(call, target), _reading(call)
+        (size, cut), how = _best(call, target), _reading(call)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             constant=frozenset({1}) if how in (PACKED, PACKED_EACH) else frozenset(),
             numeric="ulp",
             scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how == TURNED else 0,
             scratch_align=64,
-            blocks=(size.lanes, size.points, size.vectors, how),
+            blocks=(size.lanes, size.points, size.vectors, how, cut),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        size, y = _best(call, target), call.outs[0]
+        (size, _), y = _best(call, target), call.outs[0]
         rows, columns = upper(y.shape[-2]), static(y.shape[-1])
         depth = static(call.ins[0].shape[-1])
         cycles = row_cycles(size, rows, columns, depth, target)
@@ -121,7 +123,7 @@ class RowsTile(Kernel):
         return Cost(prod(map(upper, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        *size, how = call.blocks
+        *size, how, _ = call.blocks
         if how not in (PACKED, PACKED_EACH):
             return {}
         b = viewed(call.ins[1], constants[1])
@@ -139,7 +141,7 @@ class RowsTile(Kernel):
         return {1: np.concatenate(tiles)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors, _ = call.blocks
+        lanes, _, vectors, *_ = call.blocks
         return {1: f"gemm columns in {vectors}x{lanes}"}
 
     def label(self, call: Call) -> str:
@@ -149,6 +151,10 @@ class RowsTile(Kernel):
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
+
+    def units(self, call: Call) -> Sequence[int]:
+        *size, _, cut = call.blocks
+        return _units(call, TileSize(*size), cut)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Layout(call, self.parameter_names(call)[1]).context()
@@ -160,7 +166,7 @@ class _Layout:
     def __init__(self, call: Call, names: list[str]) -> None:
         self.kind, self.names = _kind(call), names
         self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
-        lanes, points, vectors, self.how = call.blocks
+        lanes, points, vectors, self.how, self.cut = call.blocks
         self.size = TileSize(lanes, points, vectors)
         self.rows = self.y.shape[-2]
         self.columns, self.depth = static(self.y.shape[-1]), static(self.a.shape[-1])
@@ -176,33 +182,33 @@ class _Layout:
 
     def context(self) -> dict[str, Any]:
         step, column = (static(stride) for stride in self.b.strides[-2:])
+        batches = [Range.over(loop.counter, loop.count) for loop in self.batches.loops]
+        if self.cut == BY_BATCHES:
+            batches[0] = replace(batches[0], begin="begin", end="end")
+        groups = Groups(self.size, self.columns)
+        headers = groups.headers("j", Units() if self.cut == BY_COLUMNS else None)
         return {
-            "batches": [Range.over(loop.counter, loop.count) for loop in self.batches.loops],
-            "groups": [self.group(*part) for part in Groups(self.size, self.columns).parts()],
+            "batches": batches,
+            "groups": [self.group(header, *part) for header, part in zip(headers, groups.parts(), strict=True)],
             "turned": self.how == TURNED,
             "depth": self.depth,
             "b_at": index_c([1, column, column], [self.batch(self.b), "j", "lane"]),
             "b_steps": (step, column),
         }
 
-    def group(self, begin: int, end: int, vectors: int, last: int) -> Group:
+    def group(self, header: str, begin: int, end: int, vectors: int, last: int) -> Group:
         step = vectors * self.size.lanes
-        one = end - begin == step
-        header = f"{{ const mcc_index j = {begin};" if one else Range("j", end, str(begin), step=step).header
-        whole = self.rows // self.size.points * self.size.points
-        left = self.rows - whole  # of a number that is not known, one row at a time
-        parts = []
-        rest = left if isinstance(left, int) else 1
-        for first, stop, count in ((0, whole, self.size.points), (whole, self.rows, rest)):
-            if stop != first:
-                parts.append(self.part(first, stop, count, vectors, last))
+        units = Units() if self.cut == BY_ROWS else None
+        parts = [self.part(*run, vectors, last, units) for run in _row_runs(self.rows, self.size)]
         return Group(header, step, step - self.size.lanes + last, tuple(parts))
 
-    def part(self, first: Dim, stop: Dim, count: int, vectors: int, last: int) -> Part:
+    def part(self, first: Dim, stop: Dim, count: int, vectors: int, last: int, units: Units | None) -> Part:
         lanes = self.size.lanes
         row, header = dim_c(first), "{"
         if stop - first != count:
             row, header = "i", Range("i", upper(stop), dim_c(first), dim_c(stop), step=count).header
+        if units is not None:
+            row, header = "i", units.loop("i", static(first), count, static(stop - first) // count, count)
 
         def reference(view: View, name: str) -> Reference:
             down, across = (static(stride) for stride in view.strides[-2:])
@@ -245,10 +251,46 @@ def _reading(call: Call) -> int:
     return AS_IT_IS if b.strides[-1] == 1 else TURNED
 
 
-def _best(call: Call, target: Target) -> TileSize:
+def _best(call: Call, target: Target) -> tuple[TileSize, int]:
+    """The size of tiles, and how the work is cut."""
     a, y = call.ins[0], call.outs[0]
-    rows, columns = upper(y.shape[-2]), static(y.shape[-1])
-    return best_tile(rows, columns, static(a.shape[-1]), abs(static(a.strides[-2])) * 4, target)
+    rows, columns, depth = upper(y.shape[-2]), static(y.shape[-1]), static(a.shape[-1])
+    shape = (rows, columns, depth, abs(static(a.strides[-2])) * 4, target)
+    size = best_tile(*shape)
+    if call.workers == 1:
+        return size, NOT_CUT
+
+    def effort(chosen: tuple[TileSize, int]) -> float:
+        size, cut = chosen
+        units = _units(call, size, cut)
+        unfair = slowest(units, call.workers) if units else call.workers
+        return row_cycles(size, rows, columns, depth, target) * unfair
+
+    return min(((size, BY_BATCHES), (best_tile(*shape, call.workers), BY_COLUMNS), (size, BY_ROWS)), key=effort)
+
+
+def _units(call: Call, size: TileSize, cut: int) -> tuple[int, ...]:
+    """What workers share: matrices, groups of columns, or tiles of rows."""
+    if cut == BY_BATCHES:
+        batches = nest([static(dim) for dim in call.outs[0].shape[:-2]], [*call.outs, *call.ins]).loops
+        return (1,) * batches[0].extent if batches else ()
+    if cut == BY_COLUMNS:
+        units = Units()
+        Groups(size, static(call.outs[0].shape[-1])).headers("j", units)
+        return tuple(units.sizes)
+    runs = _row_runs(call.outs[0].shape[-2], size)
+    return tuple(count for first, stop, count in runs for _ in range(static(first), static(stop), count))
+
+
+def _row_runs(rows: Dim, size: TileSize) -> list[tuple[Dim, Dim, int]]:
+    """Runs of equal tiles: first row, end, and rows of each tile."""
+    whole = rows // size.points * size.points
+    left = rows - whole  # of a number that is not known, one row at a time
+    runs: tuple[tuple[Dim, Dim, int], ...] = (
+        (0, whole, size.points),
+        (whole, rows, left if isinstance(left, int) else 1),
+    )
+    return [run for run in runs if run[0] != run[1]]
 
 
 def _kind(call: Call) -> Gemm:

@@ -13,8 +13,10 @@ from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.loops import Nest
+from mccompile.kernels.tiles import Range
 from mccompile.kernels.vector_loops import chunks, vector_nest
 from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
+from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
 
@@ -65,6 +67,14 @@ class VectorLoops(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def units(self, call: Call) -> Sequence[int]:
+        """Rows, or vectors of the only row."""
+        loops = vector_nest([*call.outs, *call.ins])
+        assert isinstance(loops, Nest)
+        if len(loops.loops) > 1:
+            return (1,) * loops.loops[0].extent
+        return (1,) * -(-loops.loops[0].extent // call.blocks[0])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = vector_nest([*call.outs, *call.ins])
         assert isinstance(loops, Nest)
@@ -72,7 +82,11 @@ class VectorLoops(Kernel):
         row = loops.loops[-1]
         (y,), names = self.parameter_names(call)
         found = []
-        for chunk in chunks(row.counter, row.extent, lanes):
+        outer = [Range.over(loop.counter, loop.count) for loop in loops.loops[:-1]]
+        units = Units() if call.workers > 1 and not outer else None
+        if call.workers > 1 and outer:
+            outer[0] = replace(outer[0], begin="begin", end="end")
+        for chunk in chunks(row.counter, row.extent, lanes, units):
             loads = [
                 chunk.load(lanes, name, loops.index(number), static(loops.strides[number][-1]))
                 for number, name in enumerate(names, 1)
@@ -80,7 +94,7 @@ class VectorLoops(Kernel):
             lines, value = to_vector_statements(call.kind.expressions()[0], loads, lanes)
             store = chunk.store(lanes, y, loops.index(0), value)
             found.append({"header": chunk.header, "lines": [*lines, store]})
-        return {"loops": loops.loops[:-1], "chunks": found}
+        return {"loops": outer, "chunks": found}
 
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]

@@ -14,6 +14,7 @@ from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.loops import Nest, index_c, nest
+from mccompile.kernels.tiles import Range
 from mccompile.kernels.vector_loops import SHORTEST, chunks
 from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
 from mccompile.kinds.normalize import Normalize
@@ -70,6 +71,10 @@ class RowLoops(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
 
+    def units(self, call: Call) -> Sequence[int]:
+        outer, _ = _nests(call)
+        return (1,) * outer.loops[0].extent if outer.loops else ()
+
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, lanes = _kind(call), call.blocks[0]
         outer, inner = _nests(call)
@@ -98,8 +103,11 @@ class RowLoops(Kernel):
                 }
             )
         rest = row.extent % lanes
+        groups = [Range.over(loop.counter, loop.count) for loop in outer.loops]
+        if call.workers > 1:
+            groups[0] = replace(groups[0], begin="begin", end="end")
         return {
-            "outer": outer.loops,
+            "outer": groups,
             "chunks": found,
             "short": bool(rest) and kind.measure not in ("rms", "l1", "l2"),
             "inside": ", ".join("-1" if lane < rest else "0" for lane in range(lanes)),

@@ -28,6 +28,7 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
 )
 from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.work import Units
 from mccompile.kinds.pool import Pool
 
 
@@ -96,6 +97,9 @@ class ChannelsLast(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def units(self, call: Call) -> Sequence[int]:
+        return _Layout(call, self.parameter_names(call)[1]).units()
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Layout(call, self.parameter_names(call)[1]).context()
 
@@ -113,6 +117,18 @@ class _Layout:
         self.pads_after = kind.pads[len(kind.kernel) :]
         self.batch, self.channels = static(self.x.shape[0]), static(self.x.shape[1])
         self.lanes, self.vectors = call.blocks
+        self.groups = Groups(TileSize(self.lanes, 1, self.vectors), self.channels)
+        self.by_rows = call.workers > 1 and self.axes[0].out >= call.workers
+        self.by_channels = call.workers > 1 and not self.by_rows
+
+    def units(self) -> list[int]:
+        """What workers share: rows, or groups of channels."""
+        units = Units()
+        if self.by_rows:
+            units.loop("p0", 0, 1, self.axes[0].out, 1)
+        else:
+            self.groups.headers("c", units)
+        return units.sizes
 
     def context(self) -> dict[str, Any]:
         kind = self.kind
@@ -137,8 +153,11 @@ class _Layout:
     def row(self, number: int, axis: Axis) -> dict[str, str]:
         at = f"at{number}"
         origin = f"const mcc_index {at} = {axis.origin(f'p{number}')};"
+        run = Range(f"p{number}", axis.out)
+        if self.by_rows and number == 0:
+            run = replace(run, begin="begin", end="end")
         return {
-            "loop": Range(f"p{number}", axis.out).header,
+            "loop": run.header,
             "at": origin if axis.x or not axis.always_inside else "",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
@@ -146,10 +165,8 @@ class _Layout:
 
     def parts(self) -> list[Part]:
         found = []
-        for begin, end, vectors, last in Groups(TileSize(self.lanes, 1, self.vectors), self.channels).parts():
-            step = vectors * self.lanes
-            one = end - begin == step
-            header = f"{{ const mcc_index c = {begin};" if one else Range("c", end, str(begin), step=step).header
+        headers = self.groups.headers("c", Units() if self.by_channels else None)
+        for header, (_, _, vectors, last) in zip(headers, self.groups.parts(), strict=True):
             at = [*(f"at{n}" for n in range(len(self.axes))), *(f"k{n}" for n in range(len(self.axes)))]
             index = self.place(self.x, at, [*(a.x for a in self.axes), *(a.x * a.dilation for a in self.axes)], "c")
             loads = []

@@ -21,7 +21,7 @@ def signature(function: Function) -> str:
     if function.call.scratch is not None:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
     parameters += [f"mcc_index {name}" for name in function.sizes]
-    if function.call.rows is not None:
+    if function.call.rows is not None or function.call.workers > 1:
         parameters += ["mcc_index begin", "mcc_index end"]
     return f"void {function.name}({', '.join(parameters) or 'void'})"
 

@@ -23,6 +23,7 @@ from ..plan.ir import (
     Plan,
     Repeat,
     RowRegion,
+    Shared,
     State,
     Step,
     Swap,
@@ -102,6 +103,8 @@ def _context(
             if not t.type.is_static
         ],
         "streams": plan.streams,
+        "pieces": [_piece(step, step.shared) for step in plan.steps() if step.shared],
+        "threads": max((len(step.shared.pieces) for step in plan.steps() if step.shared), default=1),
         "swaps": any(swap.now for swap in swaps(plan.items)),
     }
 
@@ -291,16 +294,42 @@ def _settle(swap: Swap) -> str:
 
 
 def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
+    return [f"{indent}{_comment(step)}", f"{indent}{step_call(step, more)});"]
+
+
+def step_call(step: Step, more: tuple[str, ...] = ()) -> str:
+    """The call that runs a step, up to its last parenthesis."""
+    if step.shared:
+        return f"share(m, piece_of_{step.shared.number}, {len(step.shared.pieces)}"
+    return f"{step.function.name}({_arguments(step, more)}"
+
+
+def _piece(step: Step, shared: Shared) -> dict[str, object]:
+    """What the function prints that runs one piece of a step."""
+    ends = (shared.pieces[0][0], *(end for _, end in shared.pieces))
+    return {
+        "number": shared.number,
+        "comment": _comment(step),
+        "ends": ", ".join(map(str, ends)),
+        "count": len(ends),
+        "call": f"{step.function.name}({_arguments(step, ('ends[piece]', 'ends[piece + 1]'))});",
+    }
+
+
+def _comment(step: Step) -> str:
     made = [a for a in step.arguments if a.written and a.role != "scratch"]
     used = [a for a in step.arguments if not a.written]
     types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
     span = step.arena_range
     where = f"; arena {span[0]}..{span[1]}" if span else ""
-    arguments = ", ".join([*(_argument(a) for a in step.arguments), *step.function.sizes, *more])
-    return [
-        f"{indent}/* {comment(show(step.provenance))}: {step.op} {types}{where} */",
-        f"{indent}{step.function.name}({arguments});",
-    ]
+    return f"/* {comment(show(step.provenance))}: {step.op} {types}{where} */"
+
+
+def _arguments(step: Step, more: tuple[str, ...]) -> str:
+    arguments = [_argument(a) for a in step.arguments]
+    if step.shared and step.shared.workspace:
+        arguments[-1] += f" + piece * {step.shared.workspace}"
+    return ", ".join([*arguments, *step.function.sizes, *more])
 
 
 def _argument(argument: Argument) -> str:

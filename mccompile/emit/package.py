@@ -25,6 +25,7 @@ from .kernels import kernel_files
 from .model import model_files, runtime_version
 from .report import report
 
+WORKERS = ("mcc_pool.h", "mcc_openmp.h")  # for models that workers share
 # headers that are there only where kernels ask for one of them: some compilers do not understand those for vectors
 APART = (
     ("mcc_vec.h", "mcc_vecmath.h"),
@@ -62,6 +63,8 @@ def package(
     asked = {header for function in plan.functions for header in function.kernel.headers(function.call)}
     left_out = {name for group in APART if not asked & set(group) for name in group}
     headers = {name: text for name, text in headers.items() if name not in left_out}
+    if not any(step.shared for step in plan.steps()):
+        headers = {name: text for name, text in headers.items() if name not in WORKERS}
     runtime = {f"runtime/{name}": text for name, text in headers.items()}
     needed = runtime_version(runtime["runtime/mcc.h"])
     alignment = max(16, plan.arena_align)

@@ -1,4 +1,5 @@
-"""A package as one C file and one header, for builds that are made by copying: all else is written into these two.
+"""A package as one C file and one header, for builds that are made by copying: all else is written into these two (but
+pools of threads, which a program chooses by including one).
 
 Invariant: the text is that of the separate files, each once, in an order in which all is declared before it is used; so
 the blob is the same as without. Standard headers stay included.
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .package import LIST, MARK, Package
+from .package import LIST, MARK, WORKERS, Package
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 
@@ -27,6 +28,7 @@ def single_file(package: Package) -> Package:
         f"{prefix}.h": header.encode(),
         f"{prefix}.c": f'#include "{prefix}.h"\n\n{bodies}'.encode(),
         **{name: package.files[name] for name in (f"{prefix}.mcb", "main.c")},
+        **{name: texts[name] for name in WORKERS if name in texts},
     }
     report = json.loads(package.files[MARK]) | {LIST: sorted([*files, MARK])}
     files[MARK] = (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode()

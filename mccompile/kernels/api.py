@@ -4,8 +4,8 @@ A kernel is a pair in `kernels_templates/<kind>/`: `<stem>.py` defines one `Kern
 C function. The stem is `<dtype>_<layout>_<algorithm>[_<tile>]__<isa>`. One C function is made per distinct instance
 (kernel + `context` + signature), with shapes and attributes as literals; numbers that come from weights are operands.
 
-C signature: `(out.., in.., scratch)`; pointers point at the first element of each view; when the call is split, `begin,
-end` follow.
+C signature: `(out.., in.., scratch)`; pointers point at the first element of each view. Where a call runs row by row
+(`call.rows`) or workers share it (`call.workers`), `begin, end` follow: rows, or units of work.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Needs:
     alias: Mapping[tuple[int, int], int] = field(default_factory=dict)
     scratch: int = 0  # bytes of workspace, per worker
     scratch_align: int = 16
-    work: tuple[int, int] | None = None  # (axis of result 0, granule): may be split over workers there
     rows: frozenset[int] = frozenset()  # axes of result 0 along which it can run piece by piece, operands in rings
     at_end: bool = False  # run piece by piece, it writes the result only when it reads the last piece
     symbols: bool = False  # sizes may be known only at run time
@@ -134,6 +133,11 @@ class Kernel:
     def context(self, call: Call) -> Mapping[str, Any]:
         """What the template sees besides `function`, `params` and `pointers`. No values of weights."""
         raise NotImplementedError
+
+    def units(self, call: Call) -> Sequence[int]:
+        """What the workers of a call share, as `call.blocks` cuts it: how much work each unit is (see work.py); nothing
+        where it cannot be shared."""
+        return (1,) * static(call.outs[0].shape[call.rows]) if call.rows is not None else ()
 
     def label(self, call: Call) -> str:
         """A short readable name for the C function; made unique by the caller."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..base.dims import static
 from ..program.ir import View
 from .loops import Nest, nest
+from .work import Units
 
 SHORTEST = 4  # rows of fewer elements are left to scalar code
 
@@ -49,9 +50,13 @@ def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
     return loops
 
 
-def chunks(counter: str, extent: int, lanes: int) -> list[Chunk]:
+def chunks(counter: str, extent: int, lanes: int, units: Units | None = None) -> list[Chunk]:
+    """A row in vectors; with units, those of a piece of the work."""
     whole = extent // lanes * lanes
     found = []
+    if units is not None:
+        parts = ((0, whole // lanes, lanes), (whole, 1, extent - whole))
+        return [Chunk(units.loop(counter, first, lanes, n, 1), many) for first, n, many in parts if n and many]
     if whole > lanes:
         found.append(Chunk(f"for (mcc_index {counter} = 0; {counter} < {whole}; {counter} += {lanes}) {{", lanes))
     elif whole:

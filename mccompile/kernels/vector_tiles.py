@@ -21,6 +21,7 @@ from ..program.ir import Call
 from ..targets.api import Target
 from .loops import index_c
 from .tiles import Range
+from .work import Units
 
 FLOAT = 4  # bytes
 SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
@@ -75,11 +76,14 @@ class TileSize:
 
 
 @cache
-def best_tile(points: int, channels: int, depth: int, step_bytes: int, target: Target) -> TileSize:
+def best_tile(
+    points: int, channels: int, depth: int, step_bytes: int, target: Target, workers: int = 1
+) -> TileSize:
     """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
-    of neighbouring points."""
+    of neighbouring points. With several workers each takes some of the channels."""
     lanes = best_lanes(channels, target)
-    wanted = -(-channels // lanes)
+    wanted = -(-channels // (lanes * workers))
+    channels = min(channels, wanted * lanes)
     registers = target.option("vector_registers", 16)
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
     sizes = [
@@ -152,6 +156,21 @@ class Groups:
     @property
     def padded(self) -> int:
         return -(-self.channels // self.size.lanes) * self.size.lanes
+
+    def headers(self, counter: str, units: Units | None = None) -> list[str]:
+        """C that opens the loop over the tiles of each part, whose first channel the counter is; with units, over those
+        of a piece of the work."""
+        found = []
+        for begin, end, vectors, _ in self.parts():
+            step = vectors * self.size.lanes
+            tiles = (end - begin) // step
+            if units is not None:
+                found.append(units.loop(counter, begin, step, tiles, vectors))
+            elif tiles == 1:
+                found.append(f"{{ const mcc_index {counter} = {begin};")
+            else:
+                found.append(Range(counter, end, str(begin), step=step).header)
+        return found
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Context:
     registry: Registry  # of kernels
     keep_inputs: bool = False  # a run must not overwrite the model's inputs
     rows: bool = True  # calls may run row by row where that saves memory
+    threads: int = 1  # workers that may share a call
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..kernels.api import Needs
+from ..kernels.api import Needs, elementwise_alias
 from ..kernels.registry import Registry
 from ..program.ir import (
     INPUT,
@@ -67,7 +67,11 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
         if not isinstance(item, Call) or not item.kernel:
             continue
         needs = registry[item.kernel].match(item, target)
-        if not isinstance(needs, Needs) or not needs.alias:
+        if not isinstance(needs, Needs):
+            continue
+        if item.workers > 1:
+            needs = replace(needs, alias=_at_the_same_time(item, needs))
+        if not needs.alias:
             continue
         for result, out in enumerate(item.outs):
             if out.buffer in partners:
@@ -77,6 +81,17 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
     for span in spans:
         for carry in span.loop.carries:
             _bind_last(span.loop, carry)
+
+
+def _at_the_same_time(call: Call, needs: Needs) -> dict[tuple[int, int], int]:
+    """Where a result may lie over an operand while several workers write it: every element over the one that it is
+    made of, so that nobody reads what another one writes."""
+    found = {}
+    for (result, index), reach in needs.alias.items():
+        out, view = call.outs[result], call.ins[index]
+        if reach == 0 and view.buffer.dtype.bits == out.buffer.dtype.bits and elementwise_alias(call, index, result):
+            found[result, index] = reach
+    return found
 
 
 def _hold(spans: list[Span], accesses: dict[Buffer, list[_Access]]) -> None:

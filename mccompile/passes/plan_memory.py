@@ -15,6 +15,7 @@ from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
 from ..expr.dims_c import sizes_in
 from ..kernels.registry import Registry
+from ..kernels.work import pieces
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
 from ..plan.ir import (
@@ -32,6 +33,7 @@ from ..plan.ir import (
     Plan,
     Repeat,
     RowRegion,
+    Shared,
     Stage,
     State,
     Step,
@@ -154,7 +156,7 @@ class _Planner:
         self.functions: dict[object, Function] = {}
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
         self.times = 1  # how often a step runs
-        self.swaps = 0
+        self.swaps = self.shared = 0
         self.streams: dict[Buffer, int] = {}
         self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
 
@@ -217,12 +219,18 @@ class _Planner:
         context = kernel.context(call)
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
         text = repr(sorted(context.items(), key=lambda pair: pair[0]))
-        key = (kernel.id, text, types, aliased, call.rows, _sizes(call))
+        key = (kernel.id, text, types, aliased, call.rows, call.workers > 1, _sizes(call))
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Step(call.kind.name, self.functions[key], tuple(arguments), upper(macs) * self.times, call.provenance)
+        shared = None
+        if call.workers > 1:
+            workspace = call.scratch.max_bytes // call.workers if call.scratch is not None else 0
+            shared = Shared(self.shared, pieces(kernel.units(call), call.workers), workspace)
+            self.shared += 1
+        macs = upper(macs) * self.times
+        return Step(call.kind.name, self.functions[key], tuple(arguments), macs, call.provenance, shared)
 
     def argument(self, role: str, view: View, written: bool) -> Argument:
         address = self.address(view)

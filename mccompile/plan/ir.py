@@ -50,12 +50,22 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """How workers share a step: each computes one piece, from begin to end, in a workspace of its own."""
+
+    number: int  # among all such steps
+    pieces: tuple[tuple[int, int], ...]
+    workspace: int  # bytes from that of one piece to that of the next
+
+
+@dataclass(frozen=True)
 class Step:
     op: str  # kind
     function: Function
     arguments: tuple[Argument, ...]
     macs: int
     provenance: Provenance
+    shared: Shared | None = None  # by several workers
 
     @property
     def arena_range(self) -> tuple[int, int] | None:

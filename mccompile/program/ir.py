@@ -228,7 +228,8 @@ class Call:
     kernel: str = ""
     scratch: Buffer | None = None
     blocks: tuple[int, ...] = ()  # sizes that the kernel chose for the target; only the kernel knows what they mean
-    rows: int | None = None  # in a region of rows: the axis of the result along which it runs piece by piece
+    rows: int | None = None  # the axis of the result along which it runs piece by piece
+    workers: int = 1  # that share it; each computes some of its units, or of its rows
 
 
 @dataclass(eq=False)

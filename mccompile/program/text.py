@@ -153,6 +153,8 @@ def _call(item: Call) -> str:
         line += f" scratch {_name(item.scratch.name)}"
     if item.rows is not None:
         line += f" rows {item.rows}"
+    if item.workers > 1:
+        line += f" workers {item.workers}"
     return line + _from(item.provenance)
 
 
@@ -385,5 +387,7 @@ class _ProgramReader:
             call.scratch = self._known()
         if reader.take("rows"):
             call.rows = reader.integer()
+        if reader.take("workers"):
+            call.workers = reader.integer()
         call.provenance = self._from()
         return call

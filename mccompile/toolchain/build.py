@@ -94,6 +94,11 @@ def compile_program(
     return _compile(compiler, sources, include_dirs, out, flags)
 
 
+def run_program(program: Path) -> str:
+    """What a program of one's own prints."""
+    return subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+
+
 def load(shared_object: Path, cdef: str) -> Library:
     """Load a shared object whose functions are declared by `cdef`."""
     ffi = cffi.FFI()

@@ -8,7 +8,10 @@
  *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
+ *     #define MCC_HOST_WORKERS 2                     only where workers share steps
+ *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
  */
+#define _POSIX_C_SOURCE 199309L
 #include "mcc_host_model.h"
 
 #define MCC_HOST_PASTE(a, b) a##b
@@ -24,6 +27,7 @@ extern "C" {
 size_t mcc_host_model_bytes(void);
 int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
 int mcc_host_run(void *model);
+const double *mcc_host_spent(void);
 void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
@@ -33,12 +37,63 @@ const char *mcc_host_status_text(int status);
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
 
-int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
+#ifdef MCC_HOST_WORKERS
+#include "mcc_pool.h"
+
+static mcc_pool pool;
+static int pool_runs = 0;
+
+static int share_work(mcc_host_model *model)
 {
-    return (int)MCC_HOST_NAME(_init)((mcc_host_model *)model, arena, arena_bytes, weights, weights_bytes);
+    if (!pool_runs && mcc_pool_start(&pool, MCC_HOST_WORKERS) == 0) pool_runs = 1;
+    return pool_runs ? (int)MCC_HOST_NAME(_set_parallel)(model, mcc_pool_for, &pool) : 0;
 }
 
-int mcc_host_run(void *model) { return (int)MCC_HOST_NAME(_run)((mcc_host_model *)model); }
+/* Before this code is unloaded, nobody may run it any more. */
+__attribute__((destructor)) static void end_pool(void)
+{
+    if (pool_runs) mcc_pool_stop(&pool);
+}
+#else
+#define share_work(model) 0
+#endif
+
+int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
+{
+    mcc_host_model *const m = (mcc_host_model *)model;
+    const int status = (int)MCC_HOST_NAME(_init)(m, arena, arena_bytes, weights, weights_bytes);
+    return status != 0 ? status : share_work(m);
+}
+
+#ifdef MCC_HOST_STEPS
+#include <time.h>
+
+static double spent[MCC_HOST_STEPS + 1], last;
+
+/* The time since the tick before belongs to that step; -1 starts. */
+void mcc_host_tick(int step);
+void mcc_host_tick(int step)
+{
+    struct timespec t;
+    double now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (step >= 0) spent[step] += now - last;
+    last = now;
+}
+
+const double *mcc_host_spent(void) { return spent; }
+#else
+#define mcc_host_tick(step) (void)(step)
+
+const double *mcc_host_spent(void) { return NULL; }
+#endif
+
+int mcc_host_run(void *model)
+{
+    mcc_host_tick(-1);
+    return (int)MCC_HOST_NAME(_run)((mcc_host_model *)model);
+}
 
 #define MCC_HOST_ONE(symbol)                                                                                           \
     if (index-- == 0) return MCC_HOST_NAME(MCC_HOST_JOIN(MCC_HOST_DIRECTION, symbol))(m);

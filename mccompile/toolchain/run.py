@@ -37,6 +37,7 @@ _CDEF = """
 size_t mcc_host_model_bytes(void);
 int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
 int mcc_host_run(void *model);
+const double *mcc_host_spent(void);
 void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
@@ -80,6 +81,7 @@ class Report:
     given: tuple[str, ...] = ()  # sizes that a run is told
     interface: Interface | None = None  # where inputs or outputs are not only tensors
     state_bytes: int = 0  # of what a run leaves for the next one
+    threads: int = 1  # workers that may share a step
 
 
 class Model:
@@ -96,8 +98,11 @@ class Model:
         self._init(POISON)
 
     @classmethod
-    def build(cls, folder: Path, cc: str | None = None, flags: Sequence[str] = DEFAULT_FLAGS) -> Model:
-        """Compile the C files of an output folder of mccompile, load them, and initialise the model."""
+    def build(
+        cls, folder: Path, cc: str | None = None, flags: Sequence[str] = DEFAULT_FLAGS, steps: Sequence[str] = ()
+    ) -> Model:
+        """Compile the C files of an output folder of mccompile, load them, and initialise the model. `steps` are calls
+        in the text of the model whose times are wanted."""
         report = read_report(folder)
         # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
         left_out = {"main.c", f"{report.prefix}_weights.c"}
@@ -108,14 +113,21 @@ class Model:
             raise _bad_folder(folder, f"{report.prefix}.mcb: {error.strerror}") from error
         compiler = find_compiler(cc)
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-            Path(scratch, "mcc_host_model.h").write_text(_host_model_header(report), encoding="utf-8")
+            header = _host_model_header(report)
+            if steps:
+                header += f"#define MCC_HOST_STEPS {len(steps)}\n"
+                model = folder / f"{report.prefix}.c"
+                timed = Path(scratch, model.name)
+                timed.write_text(_with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
+                sources[sources.index(model)] = timed
+            Path(scratch, "mcc_host_model.h").write_text(header, encoding="utf-8")
             library = load(
                 compile_shared(
                     compiler,
                     [*sources, Path(__file__).with_name("host.c")],
                     [Path(scratch), folder, folder / "runtime"],
                     Path(scratch, "model.so"),
-                    flags,
+                    [*flags, "-pthread"] if report.threads > 1 else flags,
                 ),
                 _CDEF,
             )
@@ -195,6 +207,10 @@ class Model:
             pointer = self._library.functions.mcc_host_input(self._pointer(self._struct), index)
             found.append((self._tensor_pointer(tensor, pointer), content))
         return found
+
+    def spent(self, steps: int) -> list[float]:
+        """Seconds in each of the steps that it was built to time, in all runs so far."""
+        return list(self._library.ffi.unpack(self._library.functions.mcc_host_spent(), steps))
 
     def _shape(self, index: int, tensor: Tensor) -> tuple[int, ...]:
         """The true shape of an output."""
@@ -371,6 +387,7 @@ def read_report(folder: Path) -> Report:
             state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
             given=tuple(str(size["name"]) for size in content.get("sizes", []) if size["given"]),
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
+            threads=int(content.get("threads", 1)),
         )
     except OSError as error:
         raise _bad_folder(folder, f"report.json: {error.strerror}") from error
@@ -411,7 +428,18 @@ def _host_model_header(report: Report) -> str:
         f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
+        + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")
     )
+
+
+def _with_ticks(model: str, steps: Sequence[str]) -> str:
+    """The text of a model that tells the host when each step has ended."""
+    for number, step in enumerate(steps):
+        found = model.index(step)
+        while model.startswith(");  /* tick */", end := model.index(");", found)):
+            found = model.index(step, end)  # the same call has been found before
+        model = f"{model[:end]});  /* tick */ mcc_host_tick({number});{model[end + 2 :]}"
+    return f"void mcc_host_tick(int step);\n{model}"
 
 
 def _bad_folder(folder: Path, why: str) -> BadFile:

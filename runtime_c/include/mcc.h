@@ -72,6 +72,11 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
 /* Counts and offsets inside kernels: signed, so that compilers may assume it does not wrap, and as wide as a pointer. */
 typedef ptrdiff_t mcc_index;
 
+/* Runs body(context, 0), ..., body(context, count - 1), at the same time as far as it can, and returns when all are done.
+ * `pool` is what <model>_set_parallel was given with it. Only models compiled with --threads know it. */
+typedef void (*mcc_parallel_for)(void *pool, mcc_index count, void (*body)(void *context, mcc_index index),
+                                 void *context);
+
 /* Element types that C has no name for are stored as plain integers; mcc_narrow.h converts them from and to float. */
 typedef uint8_t mcc_bool;       /* 0 or 1 */
 typedef uint16_t mcc_f16;       /* IEEE binary16 */

@@ -1,7 +1,7 @@
 """Runs the cases of one kernel as a program: all functions in one file, memory in through stdin, out through stdout.
 
-A case becomes several functions: operands and results apart, and once for every way in which the kernel allows a result
-to lie over an operand.
+A case becomes several functions: operands and results apart, once for every way in which the kernel allows a result to
+lie over an operand, and once for every way in which workers can share the call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -24,6 +24,7 @@ from mccompile.base.dtypes import string, u8
 from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import function_text
 from mccompile.kernels.api import Case, Kernel, Needs, No
+from mccompile.kernels.work import pieces
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
@@ -31,6 +32,7 @@ from mccompile.toolchain.run import from_bytes, to_bytes
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
 POISON = 0xA5
+WORKERS = 3
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
@@ -57,6 +59,7 @@ class Trial:
     scratch: Place | None
     overwritten: frozenset[int]  # operands that share memory with a result
     strings: frozenset[int] = frozenset()  # blocks of strings
+    pieces: tuple[tuple[int, int], ...] = ()  # what workers compute, the last one first
 
     def results(self, blocks: Sequence[bytes]) -> list[np.ndarray]:
         found = []
@@ -95,6 +98,16 @@ def trials(kernel: Kernel, target: Target) -> list[Trial]:
             if call.ins[operand].type.count and operand not in case.constant:
                 for distance in sorted({0, reach}):
                     found.append(_trial(kernel, case, call, values, packed, needs, (out, operand), distance))
+        for rows in (None, *sorted(needs.rows)):
+            shared = replace(call, workers=WORKERS, rows=rows)
+            needs = kernel.match(shared, target)
+            assert isinstance(needs, Needs)
+            shared.blocks = needs.blocks
+            parts = pieces(kernel.units(shared), WORKERS)
+            if len(parts) > 1:
+                packed = kernel.pack(shared, contents)
+                trial = _trial(kernel, case, shared, values, packed, needs, None, 0)
+                found.append(replace(trial, pieces=parts))
     return found
 
 
@@ -184,15 +197,15 @@ def _trial(
     scratch = None
     if needs.scratch:
         buffer = Buffer("scratch", u8, (needs.scratch,))
-        call = Call(call.kind, call.ins, call.outs, call.provenance, call.kernel, buffer, call.blocks)
+        call = replace(call, scratch=buffer)
         scratch = block(bytes([POISON]) * needs.scratch, needs.scratch_align)
     out_names, in_names = kernel.parameter_names(call)
     aliased = frozenset() if overlap is None else frozenset({out_names[overlap[0]], in_names[overlap[1]]})
-    name = (
-        case.name
-        if overlap is None
-        else f"{case.name}_over_{in_names[overlap[1]]}" + (f"_{distance}" if distance else "")
-    )
+    name = case.name
+    if overlap is not None:
+        name += f"_over_{in_names[overlap[1]]}" + (f"_{distance}" if distance else "")
+    if call.workers > 1:
+        name += "_shared" + ("" if call.rows is None else f"_by_rows_{call.rows}")
     function = Function(f"k_{name}", kernel, call, aliased)
     overwritten = frozenset() if overlap is None else frozenset({overlap[1]})
     places = zip((*ins, *outs), (*call.ins, *call.outs), strict=True)
@@ -245,7 +258,9 @@ def write_sources(found: Sequence[Trial], folder: Path) -> None:
     lines.append("};")
     rows = []
     for number, trial in enumerate(found):
-        lines.append(f"static void call_{number}(uint8_t **b) {{ {trial.function.name}({_arguments(trial)}); }}")
+        runs = [f", {begin}, {end}" for begin, end in reversed(trial.pieces)] or [""]
+        calls = " ".join(f"{trial.function.name}({_arguments(trial)}{run});" for run in runs)
+        lines.append(f"static void call_{number}(uint8_t **b) {{ {calls} }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
         aligns = ", ".join(f"{align}u" for align in trial.aligns)
         strings = sum(1 << block for block in trial.strings)

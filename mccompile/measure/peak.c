@@ -1,4 +1,4 @@
-/* The most floating-point operations per second that one core does: fused multiply-adds on registers. Prints GFLOP/s. */
+/* peak.c - the most floating-point operations per second that one core does: fused multiply-adds on registers. Prints GFLOP/s. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdio.h>
 #include <time.h>

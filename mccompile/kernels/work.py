@@ -1,0 +1,54 @@
+"""Work that several workers share: a kernel counts its units (tiles, rows, groups of channels), the compiler cuts them
+into one piece per worker, and the C function computes the units from `begin` to `end`.
+
+Invariant: units may be computed in any order and at the same time; which piece a unit lies in changes no bit of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def pieces(units: Sequence[int], workers: int) -> tuple[tuple[int, int], ...]:
+    """Runs of units of about equal size, given how much work each is: at most one for each worker, none empty."""
+    total = sum(units)
+    found: list[tuple[int, int]] = []
+    begin = done = 0
+    for worker in range(1, workers + 1):
+        end, wanted = begin, total * worker / workers
+        while end < len(units) and (worker == workers or abs(done + units[end] - wanted) <= abs(done - wanted)):
+            done += units[end]
+            end += 1
+        if end > begin:
+            found.append((begin, end))
+        begin = end
+    return tuple(found)
+
+
+def slowest(units: Sequence[int], workers: int) -> float:
+    """How much longer the largest piece takes than a fair share of the work."""
+    return max(sum(units[begin:end]) for begin, end in pieces(units, workers)) * workers / sum(units)
+
+
+class Units:
+    """Opens loops over tiles, of which only those run that lie between `begin` and `end`: tiles are counted through all
+    loops, in the order in which these are asked for."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def loop(self, counter: str, first: int, step: int, tiles: int, size: int) -> str:
+        """C that opens a loop (or a block) in which `counter` is first, first + step, ...; `size` is how much work a
+        tile is."""
+        before = len(self.sizes)
+        self.sizes += [size] * tiles
+        if tiles == 1:
+            return f"if (begin <= {before} && {before} < end) {{\nconst mcc_index {counter} = {first};"
+        unit = f"{counter}_unit"
+        start = f"begin > {before} ? begin : {before}" if before else "begin"
+        place = f"({unit} - {before})" if before else unit
+        at = place if step == 1 else f"{place} * {step}"
+        return (
+            f"for (mcc_index {unit} = {start}; {unit} < end && {unit} < {before + tiles}; ++{unit}) {{\n"
+            f"const mcc_index {counter} = {at}{f' + {first}' if first else ''};"
+        )

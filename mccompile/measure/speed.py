@@ -1,0 +1,139 @@
+"""How fast a model runs on this machine: median and spread of whole runs, and the time of each step.
+
+Whole runs are timed as they are; steps in a second build that takes the time after each of them. Shares of the peak are
+of the multiply-adds that one core is measured to do on registers.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.discovery import data_folder
+from ..base.provenance import show
+from ..check.inputs import random_sets
+from ..driver import Options, compile_graph
+from ..emit.model import step_call
+from ..emit.package import Package
+from ..emit.summary import table
+from ..frontend.load import load
+from ..plan.ir import Step
+from ..targets.api import Target
+from ..toolchain.build import compile_program, find_compiler, run_program
+from ..toolchain.run import Model
+
+SECONDS = 1.0  # of each of the two builds, roughly
+FEWEST = 5  # runs
+
+
+@dataclass(frozen=True)
+class Speed:
+    package: Package
+    runs: tuple[float, ...]  # seconds, sorted
+    steps: tuple[tuple[Step, float], ...]  # seconds of each in a run, the median
+    peak: float  # GFLOP/s of one core
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.runs)
+
+    @property
+    def spread(self) -> float:
+        """From the first to the third quartile, over the median."""
+        first, _, third = statistics.quantiles(self.runs, n=4)
+        return (third - first) / self.median
+
+    @property
+    def macs(self) -> int:
+        return sum(step.macs for step, _ in self.steps)
+
+    def gflops(self, macs: int, seconds: float) -> float:
+        return 2e-9 * macs / seconds if seconds else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.package.plan.name,
+            "target": self.package.plan.target,
+            "macs": self.macs,
+            "median_us": self.median * 1e6,
+            "fastest_us": self.runs[0] * 1e6,
+            "spread": self.spread,
+            "runs": len(self.runs),
+            "gflops": self.gflops(self.macs, self.median),
+            "peak_gflops": self.peak,
+            "arena_bytes": self.package.plan.arena_bytes,
+            "steps": [
+                {
+                    "name": " + ".join(step.provenance),
+                    "kernel": step.function.kernel.id,
+                    "function": step.function.name,
+                    "macs": step.macs,
+                    "us": seconds * 1e6,
+                    "gflops": self.gflops(step.macs, seconds),
+                }
+                for step, seconds in self.steps
+            ],
+        }
+
+    def show(self) -> str:
+        """For the terminal."""
+        plan, speed = self.package.plan, self.gflops(self.macs, self.median)
+        total = sum(seconds for _, seconds in self.steps) or 1.0
+        rows = []
+        for step, seconds in self.steps:
+            own = self.gflops(step.macs, seconds)
+            figures = [f"{own:.1f}", f"{own / self.peak:.0%}"] if step.macs else ["", ""]
+            name = step.function.name.removeprefix(f"{plan.prefix}_")
+            rows.append([f"{seconds * 1e6:.1f}", f"{seconds / total:.1%}", *figures, name, show(step.provenance)])
+        lines = [
+            f"{plan.name} on {plan.target}, {len(self.runs)} runs",
+            f"median   {self.median * 1e6:.1f} us, fastest {self.runs[0] * 1e6:.1f}, spread {self.spread:.1%}",
+            f"speed    {speed:.1f} GFLOP/s, {speed / self.peak:.0%} of the {self.peak:.1f} of one core",
+            f"ram      arena {plan.arena_bytes} bytes",
+            "",
+            *table(["us", "share", "GFLOP/s", "of peak", "function", "nodes"], rows, frozenset({4, 5})),
+        ]
+        return "\n".join(lines)
+
+
+def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Speed:
+    """Builds a model for this machine and times it on random inputs."""
+    target = options.resolved_target()
+    graph = load(path, options.dims, options.shapes, options.bounds)
+    inputs = dict(next(random_sets(graph, seed, 1)).inputs)
+    package = compile_graph(graph, options, options.name or path.stem)
+    steps = tuple(package.plan.steps())
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
+        package.write(Path(folder, "out"))
+        whole = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags)
+        timed = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags, [step_call(s) for s in steps])
+    shapes = {t.name: t.static_shape for t in whole.report.inputs if t.is_static}  # whatever their layout is
+    inputs = {name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}
+    runs = sorted(_runs(whole, inputs))
+    spent = [timed.spent(len(steps))]
+    for _ in runs:
+        timed.time(inputs, 1)
+        spent.append(timed.spent(len(steps)))
+    medians = np.median(np.diff(np.array(spent), axis=0), axis=0)
+    return Speed(package, tuple(runs), tuple(zip(steps, map(float, medians), strict=True)), measured_peak(target, cc))
+
+
+def _runs(model: Model, inputs: Mapping[str, Any]) -> list[float]:
+    """Seconds of as many runs as take about SECONDS."""
+    one = min(model.time(inputs, FEWEST))
+    return model.time(inputs, max(FEWEST, round(SECONDS / one)))
+
+
+def measured_peak(target: Target, cc: str | None = None) -> float:
+    """GFLOP/s of one core, by a program that does nothing else."""
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
+        include = data_folder("runtime_c") / "include"
+        source, program = Path(__file__).with_name("peak.c"), Path(folder, "peak")
+        compile_program(find_compiler(cc or target.compiler), [source], [include], program, target.cflags)
+        return float(run_program(program))

@@ -1,0 +1,72 @@
+"""share_work: calls that take long are computed by several workers at the same time, each one piece of the result.
+
+Invariant: pieces write different elements, and a call that is shared reads nothing that another piece of it writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...base.dtypes import u8
+from ...base.names import Names
+from ...base.provenance import show
+from ...kernels.api import Needs, static_views
+from ...kernels.work import pieces, slowest
+from ...memory.interval import align_up
+from ...program.ir import Buffer, Call, If, Item, Program
+from ..api import Context
+
+WORTH = 3e-6  # seconds: what is shorter is not worth to wait for others
+
+
+def share_work(program: Program, context: Context) -> None:
+    if context.threads < 2:
+        return
+    names = Names()
+    for buffer in program.buffers():
+        names.take(buffer.name)
+    for call in _alone(program.body):
+        kernel = context.registry[call.kernel]
+        if static_views(call) or kernel.cost(call, context.target).time < WORTH:
+            continue
+        if any(view.buffer.dtype.is_packed for view in call.outs):
+            continue  # two pieces may share a byte
+        chosen = _best(call, context)
+        if chosen is None:
+            continue
+        draft, needs = chosen
+        call.rows, call.workers, call.blocks = draft.rows, draft.workers, draft.blocks
+        call.scratch = None
+        if needs.scratch:
+            step = align_up(needs.scratch, needs.scratch_align)
+            name = names.take(f"scratch_{show(call.provenance, 1) or call.kind.name}_shared")
+            call.scratch = Buffer(name, u8, (step * call.workers,), provenance=call.provenance)
+            call.scratch.storage = replace(call.scratch.storage, align=needs.scratch_align)
+
+
+def _alone(body: list[Item]) -> list[Call]:
+    """Calls that run once: not those of loops, or of regions of rows."""
+    found: list[Call] = []
+    for item in body:
+        if isinstance(item, Call):
+            found.append(item)
+        elif isinstance(item, If):
+            found += _alone(item.then) + _alone(item.otherwise)
+    return found
+
+
+def _best(call: Call, context: Context) -> tuple[Call, Needs] | None:
+    """The call shared by as many workers as there are, in units of the kernel's own or by rows; None if that gains
+    nothing."""
+    kernel, out, threads = context.registry[call.kernel], call.outs[0], context.threads
+    best: tuple[float, Call, Needs] | None = None
+    for axis in (None, *range(len(out.shape))):
+        draft = replace(call, rows=axis, workers=threads)
+        needs = kernel.match(draft, context.target)
+        if not isinstance(needs, Needs) or (axis is not None and axis not in needs.rows):
+            continue
+        draft = replace(draft, blocks=needs.blocks)
+        units = kernel.units(draft)
+        if len(units) > 1 and (best is None or slowest(units, threads) < best[0]):
+            best = slowest(units, threads), replace(draft, workers=len(pieces(units, threads))), needs
+    return best[1:] if best is not None and best[0] < 0.95 * threads else None

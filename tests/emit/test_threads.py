@@ -1,0 +1,131 @@
+"""Steps that workers share: the same bits as alone, in whatever order pieces run; no data race; nothing is in the files
+of a model that does not ask for it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options, compile
+from mccompile.targets import api as targets
+from mccompile.toolchain.run import Model
+from tests.emit.test_generated_c import STRICT
+from tests.small_models import floats, model, node, save
+
+RUNTIME = ("runtime/mcc_pool.h", "runtime/mcc_openmp.h")
+PROGRAM = """
+#include <stdio.h>
+#include <string.h>
+#include "shared.h"
+#include "mcc_pool.h"
+
+static MCC_ALIGNED(SHARED_ARENA_ALIGN) uint8_t arena[SHARED_ARENA_BYTES];
+static float alone[SHARED_OUTPUT_Y_COUNT];
+
+static void backwards(void *pool, mcc_index count, void (*body)(void *context, mcc_index index), void *context)
+{
+    (void)pool;
+    while (count-- > 0) body(context, count);
+}
+
+static int differs(shared_model *m)
+{
+    for (size_t i = 0; i < SHARED_INPUT_X_COUNT; i++) shared_input_x(m)[i] = (float)(i % 17u) - 8.0f;
+    return shared_run(m) != MCC_OK || memcmp(alone, shared_output_y(m), sizeof alone) != 0;
+}
+
+int main(void)
+{
+    mcc_pool pool;
+    shared_model m;
+    if (shared_init(&m, arena, sizeof arena, shared_weights, shared_weights_bytes) != MCC_OK) return 1;
+    (void)differs(&m);
+    memcpy(alone, shared_output_y(&m), sizeof alone);
+    if (shared_set_parallel(&m, backwards, NULL) != MCC_OK || differs(&m)) return 2;
+    if (mcc_pool_start(&pool, 3) != 0 || shared_set_parallel(&m, mcc_pool_for, &pool) != MCC_OK) return 3;
+    for (int run = 0; run < 20; run++) {
+        if (differs(&m)) return 4;
+    }
+    mcc_pool_stop(&pool);
+    return 0;
+}
+"""
+
+
+def network() -> onnx.ModelProto:
+    """Convolutions of all sorts, a pool, a residual that is added in place, a matrix product."""
+    nodes = [
+        node("Conv", "x w1 b1", "c1", pads=[1, 1, 1, 1]),
+        node("Relu", "c1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1], group=24),
+        node("Conv", "c2 w3", "c3"),
+        node("Add", "c3 r1", "s"),
+        node("MaxPool", "s", "p", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", "p w4", "c4", pads=[1, 1, 1, 1]),
+        node("Flatten", "c4", "f"),
+        node("MatMul", "f w5", "y"),
+    ]
+    weights = {
+        "w1": floats(1, 24, 8, 3, 3),
+        "b1": floats(2, 24),
+        "w2": floats(3, 24, 1, 3, 3),
+        "w3": floats(4, 24, 24, 1, 1),
+        "w4": floats(5, 40, 24, 3, 3),
+        "w5": floats(6, 40 * 15 * 13, 70),
+    }
+    return model("shared", nodes, [("x", (1, 8, 30, 26))], [("y", (1, 70))], weights)
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+def test_workers_give_the_same_bits(target: str, tmp_path: Path) -> None:
+    path = save(network(), tmp_path)
+    x = {"x": floats(7, 1, 8, 30, 26)}
+    results = []
+    for threads in (1, 3):
+        package = compile(path, Options(target=target, prefer="time", threads=threads))
+        shared = [step.op for step in package.plan.steps() if step.shared]
+        assert (len(shared) >= 4) == (threads > 1) and set(shared) <= {"conv", "gemm", "pool"}
+        package.write(tmp_path / f"out{threads}")
+        results.append(Model.build(tmp_path / f"out{threads}", flags=targets.load(target).cflags).run(x)["y"])
+        assert all((name in package.files) == (threads > 1) for name in RUNTIME)
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+def test_the_pool_has_no_races(target: str, tmp_path: Path) -> None:
+    compile(save(network(), tmp_path), Options(target=target, prefer="time", threads=3)).write(tmp_path / "out")
+    (tmp_path / "program.c").write_text(PROGRAM)
+    sources = [tmp_path / "program.c", *(tmp_path / "out" / f"shared{part}.c" for part in ("", "_kernels", "_weights"))]
+    march = ["-march=native"] if target == "native" else []
+    flags = ["-std=c99", "-O1", "-g", *STRICT, *march, "-pthread", "-fsanitize=thread"]
+    folders = [f"-I{tmp_path / 'out'}", f"-I{tmp_path / 'out' / 'runtime'}"]
+    command = ["gcc", *flags, *folders, *map(str, sources), "-o", str(tmp_path / "program"), "-lm"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    if "cannot find" in built.stderr:
+        pytest.skip("the thread sanitizer is not installed")
+    assert built.returncode == 0, built.stderr[:4000]
+    done = subprocess.run([str(tmp_path / "program")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr[:4000]) == (0, "")
+
+
+def test_openmp_runs_it_too(tmp_path: Path) -> None:
+    compile(save(network(), tmp_path), Options(prefer="time", threads=2)).write(tmp_path / "out")
+    pool = "if (mcc_pool_start(&pool, 3) != 0 || shared_set_parallel(&m, mcc_pool_for, &pool) != MCC_OK) return 3;"
+    text = PROGRAM.replace(pool, "if (shared_set_parallel(&m, mcc_openmp_for, NULL) != MCC_OK) return 3;")
+    text = text.replace("mcc_pool_stop(&pool);", "").replace("mcc_pool pool;", "").replace("mcc_pool.h", "mcc_openmp.h")
+    (tmp_path / "program.c").write_text(text)
+    sources = [tmp_path / "program.c", *(tmp_path / "out" / f"shared{part}.c" for part in ("", "_kernels", "_weights"))]
+    folders = [f"-I{tmp_path / 'out'}", f"-I{tmp_path / 'out' / 'runtime'}"]
+    command = ["gcc", "-std=c99", "-O2", *STRICT, "-fopenmp", *folders, *map(str, sources)]
+    subprocess.run([*command, "-o", str(tmp_path / "program"), "-lm"], check=True)
+    assert subprocess.run([str(tmp_path / "program")]).returncode == 0
+
+
+def test_less_than_one_thread_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="there cannot be 0 threads"):
+        compile(save(network(), tmp_path), Options(threads=0))

@@ -1,0 +1,34 @@
+"""Speed on this machine: every step has a time, in loops and in regions of rows too; figures follow from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mccompile.driver import Options
+from mccompile.measure import speed as measured
+from mccompile.measure.speed import speed
+from tests import small_models
+from tests.small_models import save
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "SECONDS", 0.02)
+
+
+@pytest.mark.parametrize("options", [Options(), Options(prefer="time", threads=2), Options(prefer="ram")])
+def test_every_step_has_a_time(options: Options, tmp_path: Path) -> None:
+    found = speed(save(small_models.conv(), tmp_path), options)
+    assert len(found.steps) == len(list(found.package.plan.steps())) > 0
+    assert all(seconds > 0 for _, seconds in found.steps)
+    assert found.runs[0] <= found.median and found.macs > 0 and found.peak > 0
+
+
+def test_the_table_and_the_dictionary_say_the_same(tmp_path: Path) -> None:
+    found = speed(save(small_models.branches(), tmp_path), Options())
+    figures = json.loads(json.dumps(found.as_dict()))
+    assert f"median   {figures['median_us']:.1f} us" in found.show()
+    assert len(figures["steps"]) == len(found.steps) == found.show().count("\n") - 5
