@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i32, i64
+from mccompile.base.dims import upper
+from mccompile.base.dtypes import DType, f32, i32, i64, string
 from mccompile.base.tensor import TensorType
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.expr.dims_c import dim_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, Target
 from mccompile.kernels.loops import index_c
 from mccompile.kinds.ngram import Ngram
 
@@ -26,13 +27,16 @@ class NgramSearch(Kernel):
             count = sum(many for _, many in kind.lengths)
             ins = (
                 TensorType(dtype, x),
-                TensorType(i64, GRAMS.shape),
+                TensorType(string if dtype is string else i64, GRAMS.shape),
                 TensorType(i64, (count,)),
                 TensorType(f32, (count,)),
             )
             places = (np.arange(count) * 5 % kind.columns).astype(np.int64)
             result = TensorType(f32, (x[0], kind.columns))
             values = {1: GRAMS, 2: places}
+            if dtype is string:
+                texts = np.vectorize(str, otypes=[object])
+                values |= {0: texts(np.random.default_rng(1).integers(0, 5, x)), 1: texts(GRAMS)}
             return Case(name, kind, ins, (result,), ranges={0: (0, 5)}, values=values, **options)
 
         lengths = ((1, 3), (2, 4), (3, 2))
@@ -40,33 +44,36 @@ class NgramSearch(Kernel):
             case("counts", Ngram(lengths, 0, False, 9), (3, 17)),
             case("skips", Ngram(lengths, 3, False, 9), (2, 30), i32, permute={0: (1, 0)}),
             case("once", Ngram(lengths, 1, True, 11), (2, 30)),
+            case("texts", Ngram(lengths, 2, False, 9), (2, 30), string),
             case("short", Ngram(lengths, 2, False, 9), (1, 1)),
         ]
 
-    def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call)
-        return No(reason) if reason else Needs(dense=frozenset({1, 2, 3}))
+    def match(self, call: Call, target: Target) -> Needs:
+        return Needs(dense=frozenset({1, 2, 3}), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 200e-9, code=600)
+        return Cost(upper(call.ins[0].type.count) * 200e-9, code=600)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y = call.kind, call.ins[0], call.outs[0]
         assert isinstance(kind, Ngram)
-        rows, size = x.type.static_shape
+        rows, size = x.shape
+        is_string = x.buffer.dtype is string
         parts, grams, first = [], 0, 0
         for length, many in kind.lengths:
             fitting = [] if length < 2 else range(kind.skips + 1)
-            steps = [step + 1 for step in fitting if step * (length - 1) + length <= size] if length > 1 else [1]
-            if many and length <= size:
+            steps = [step + 1 for step in fitting if step * (length - 1) + length <= upper(size)] if length > 1 else [1]
+            if many and length <= upper(size):
                 parts.append({"n": length, "many": many, "grams": grams, "first": first, "steps": len(steps)})
             grams, first = grams + length * many, first + many
         return {
             "kind": kind,
-            "rows": rows,
-            "size": size,
+            "rows": dim_c(rows),
+            "size": dim_c(size),
             "parts": parts,
-            "x": f"(int64_t)x[{index_c(x.strides, ['row', '(at + k * step)'])}]",
+            "type": call.ins[1].buffer.dtype.compute_c,
+            "order": "mcc_string_order(gram[k], value)" if is_string else "(gram[k] > value) - (gram[k] < value)",
+            "x": f"{'' if is_string else '(int64_t)'}x[{index_c(x.strides, ['row', '(at + k * step)'])}]",
             "zero": f"y[{index_c(y.strides, ['row', 'c'])}] = 0.0f;",
             "y": f"y[{index_c(y.strides, ['row', '(mcc_index)places[middle]'])}]",
         }

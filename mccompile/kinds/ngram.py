@@ -1,8 +1,9 @@
 """ngram: how often each of a list of n-grams occurs in the rows of x[N,C], times its weight.
 
-Operands x (i32 or i64), grams (i64: all of one length, in ascending order, one after the other; then those of the next
-length), places[G] (i64: the column of the result for each) and weights[G] (f32). Result f32 [N,columns]. An n-gram's
-parts may lie up to `skips` + 1 apart, always equally. With `once` it counts once however often it occurs.
+Operands x (i32, i64 or strings), grams (i64, or strings: all of one length, in ascending order, one after the other;
+then those of the next length), places[G] (i64: the column of the result for each) and weights[G] (f32). Result f32
+[N,columns]. Parts of an n-gram may lie up to `skips` + 1 apart, always equally. With `once` it counts once, however
+often it occurs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dtypes import f32, i32, i64
+from ..base.dtypes import f32, i32, i64, string
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 
@@ -30,9 +31,10 @@ class Ngram(Kind):
             return "an ngram has four operands and one result"
         x, grams, places, weights = ins
         count = sum(many for _, many in self.lengths)
-        if x.rank != 2 or x.dtype not in (i32, i64):
-            return f"x {x} is not of rows of integers"
-        if grams != TensorType(i64, (sum(length * many for length, many in self.lengths),)):
+        if x.rank != 2 or x.dtype not in (i32, i64, string):
+            return f"x {x} is not of rows of integers or strings"
+        elements = sum(length * many for length, many in self.lengths)
+        if grams != TensorType(string if x.dtype is string else i64, (elements,)):
             return f"the n-grams {grams} do not fit {self.lengths}"
         if places != TensorType(i64, (count,)) or weights != TensorType(f32, (count,)):
             return f"places {places} and weights {weights} are not {count}"

@@ -236,3 +236,25 @@ def test_an_input_with_a_fixed_value_is_a_constant() -> None:
     graph = load_proto(model, fixed={"axes": np.array([1])})
     assert [value.name for value in graph.inputs] == ["x"]
     assert str(graph.outputs[0].type) == "f32[2]"
+
+
+def test_strings_are_elements_of_inputs_and_constants() -> None:
+    made = parser.parse_model(
+        HEAD.replace("17", "20").replace("version: 9", "version: 10")
+        + "g (string[3] x) => (bool[3] y, string[3] z) { y = Equal(x, c) z = StringConcat(x, c) }"
+    )
+    made.graph.initializer.append(numpy_helper.from_array(np.array(["ä"], object), "c"))
+    graph = load_proto(made, bounds={"strings": (99,)})
+    verify(graph)
+    assert lines(graph)[0] == "input %x: string[3]"
+    assert lines(graph)[2:4] == [
+        '%y: bool[3] = Equal(%x, %c) from "y"',
+        '%z: string[3] = StringConcat(%x, %c) {room=99} from "z"',
+    ]
+    assert [value.type.dtype.name for value in graph.constants()] == ["string"]
+
+
+def test_room_for_strings_that_nobody_makes_is_an_error() -> None:
+    made = parser.parse_model(HEAD + "g (string[3] x) => (string[3] y) { y = Identity(x) }")
+    with pytest.raises(MccError, match="nothing is bounded by 'strings'"):
+        load_proto(made, bounds={"strings": (99,)})

@@ -18,11 +18,13 @@ TEXT = f"""program "all kinds of things" {{
   buffer %left: f32[2,4] part %both at 0 from "a", "with \\"quotes\\""
   buffer %scratch_y: u8[64] align 16 slack 0
   buffer %right: f32[2,4] part %both at 32
+  lasting %texts: u8[64]
   buffer %flag: bool[]
   buffer %both: f32[4,4]
   buffer %y: f32[4,4] over %both at 0
   call Gemm(accumulator=f32) (%x, %"w.packed/1") -> (%left) kernel "gemm/any" blocks (4, 2) scratch %scratch_y from "a"
   call Map(expr=@max(x0.f32, f32(-inf))) (%left[2,4 by 1,2 at 0]) -> (%right)
+  call Map(expr=@u8(7)) () -> (%texts)
   call Map(expr=@less(x0.f32, f32(nan))) (%x[ by  at 5]) -> (%flag)
   if %flag from "choose" {{
     call Map(expr=@x0.f32) (%both) -> (%y)

@@ -14,7 +14,7 @@ def oracle(kind: Ngram, x: np.ndarray, grams: np.ndarray, places: np.ndarray, we
     for row, numbers in enumerate(x.tolist()):
         number = start = 0
         for length, many in kind.lengths:
-            found: Counter[tuple[int, ...]] = Counter()
+            found: Counter[tuple[int | str, ...]] = Counter()
             for step in range(1, (kind.skips + 1 if length > 1 else 1) + 1):
                 span = (length - 1) * step + 1
                 found.update(tuple(numbers[at : at + span : step]) for at in range(len(numbers) - span + 1))
