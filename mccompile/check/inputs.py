@@ -87,7 +87,7 @@ def random_structure(form: Structure[str], arrays: Mapping[str, np.ndarray], cha
             value = form.value
             return random_structure(value, arrays, chance) if isinstance(value, Items | Slots) else arrays[value]
     room = form.room
-    rows = arrays[form.data][: chance.integers(0, room.count + 1)]
+    rows = arrays[form.data][: chance.integers(min(room.count, 1), room.count + 1)]
     shapes = [[chance.integers(0, size + 1) for size in room.shape] if room.ragged else room.shape for _ in rows]
     return [row[: math.prod(shape)].reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
 
@@ -116,6 +116,11 @@ def _indexed(node: Node, position: int) -> int | None:
         return upper(table.type.shape[getattr(node.op, "axis", 0)])
     if node.op.name in ("GatherND", "ScatterND") and position == 1 and table is not None:
         return min((upper(dim) for dim in table.type.shape), default=None)
+    if node.op.name == "SlotPosition" and position == 0:
+        return 1  # the first element is there in every sequence that is not empty
+    if node.op.name == "Loop" and position == 0:
+        trip = node.regions[0].inputs[0].fact.value
+        return None if trip is None else upper(trip.item()) + 2
     if node.op.name == "OneHot" and position == 0:
         depth = node.site().value(1)
         return int(depth.reshape(-1)[0]) if depth is not None and isinstance(depth.reshape(-1)[0], int) else None
