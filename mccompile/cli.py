@@ -298,8 +298,9 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
+@click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
 @_model_options
-def compile(models: tuple[Path, ...], output: Path, layout: str, options: Options) -> None:
+def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
 
     Several models share the runtime and equal kernels; --name then names what they share.
@@ -307,7 +308,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, options: Option
     from .driver import arrange, compile_several
     from .driver import compile as compile_model
     from .emit.package import write_folder
-    from .emit.summary import summary
+    from .emit.summary import explanation, summary
 
     if len(models) == 1:
         packages = [compile_model(models[0], options)]
@@ -323,6 +324,8 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, options: Option
         hint = _native_hint(plan, options)
         if hint:
             click.echo(hint)
+        if explain:
+            click.echo("\n" + explanation(package.explanations))
 
 
 def _native_hint(plan: Plan, options: Options) -> str:
@@ -459,13 +462,17 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
 
 @commands.command()
 @_model
+@click.option("--explain", is_flag=True, help="Show instead which kernels there were, and why not others.")
 @_model_options
-def analyze(model: Path, options: Options) -> None:
+def analyze(model: Path, explain: bool, options: Options) -> None:
     """Show what a model needs: memory, weights, work per step, and the memory map."""
     from .driver import compile as compile_model
-    from .emit.summary import analysis
+    from .emit.summary import analysis, explanation
 
     package = compile_model(model, options)
+    if explain:
+        click.echo(explanation(package.explanations))
+        return
     report = json.loads(package.files["report.json"])
     click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"]), report))
 

@@ -170,6 +170,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
     made = package(plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface)
+    made = replace(made, explanations=tuple(context.explanations))
     return single_file(made) if options.single_file else made
 
 

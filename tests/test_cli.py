@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -305,6 +306,13 @@ def test_opt_reports_bad_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for text in ('graph "g" {', 'program "p" {\n  call Nothing() () -> ()\n}', 'graph "g" {\n  output %x\n}'):
         path.write_text(text)
         assert "bad.txt" in fails(capsys, 4, "opt", path)
+
+
+def test_kernels_are_explained(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = succeeds(capsys, "analyze", conv, "--explain", "--target", "x86-64-v3", "--winograd", "off")
+    assert re.search(r"^  -> f32_nhwc_tile__vec +\d+\.\d", said, re.MULTILINE)
+    assert re.search(r"^     any_strided_direct__c +\d+\.\d", said, re.MULTILINE)
+    assert "f32_nhwc_winograd__vec: no, Winograd's method is switched off" in said
 
 
 def test_analyze_shows_steps_and_memory(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:

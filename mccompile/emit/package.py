@@ -17,7 +17,7 @@ from pathlib import Path
 from ..base.discovery import data_folder
 from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
-from ..passes.api import Record
+from ..passes.api import Explanation, Record
 from ..passes.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
@@ -42,6 +42,7 @@ class Package:
 
     plan: Plan
     files: Mapping[str, bytes]
+    explanations: Sequence[Explanation] = ()  # of the choice of kernels
 
     def write(self, folder: Path) -> None:
         write_folder(folder, self.files)

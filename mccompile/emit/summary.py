@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.provenance import show
+from ..passes.api import Explanation
 from ..plan.ir import Life, Plan
 from .row_costs import costs_of_rows
 
@@ -47,6 +48,26 @@ def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:
         parts += ["", f"the largest live set is {', '.join(plan.at_peak)}"]
     parts += ["", *_passes(report), "", *_groups(plan), "", *_moves(report)]
     return "\n".join(parts)
+
+
+def explanation(explanations: Sequence[Explanation]) -> str:
+    """Per call the kernels that could serve it, best first, with their costs; and why others could not."""
+    lines: list[str] = []
+    for item in explanations:
+        lines += ["", f"{item.kind}: {show(item.provenance)}"]
+        rows = [
+            [
+                f"  {'->' if number == 0 else '  '} {candidate.kernel.stem}",
+                f"{candidate.cost.time * 1e6:.1f}",
+                str(candidate.cost.code),
+                str(candidate.cost.blob),
+                str(candidate.needs.scratch),
+            ]
+            for number, candidate in enumerate(item.choice.candidates)
+        ]
+        lines += table(["     kernel", "us", "code", "more weights", "workspace"], rows, frozenset({0}))
+        lines += [f"     {stem}: no, {reason}" for stem, reason in item.choice.refusals]
+    return "\n".join(lines[1:])
 
 
 def _passes(report: Mapping[str, Any]) -> list[str]:

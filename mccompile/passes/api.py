@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..base.constant import Constant
+from ..base.provenance import Provenance
 from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
 from ..graph.ir import Graph, all_nodes
-from ..kernels.registry import Registry
+from ..kernels.registry import Choice, Registry
 from ..kinds.map import Map
 from ..program import text as program_text
 from ..program import verify as program_verify
@@ -27,6 +28,15 @@ from ..targets.api import Target
 from .constants_file import write_constants
 
 IR = TypeVar("IR")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which kernels there were for a call when one was chosen."""
+
+    provenance: Provenance
+    kind: str
+    choice: Choice
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class Context:
     rows: bool = True  # calls may run row by row where that saves memory
     threads: int = 1  # workers that may share a call
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
+    explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
 
 
 @dataclass(frozen=True)

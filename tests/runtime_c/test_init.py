@@ -157,3 +157,12 @@ def test_every_status_has_a_text_of_its_own(reader: Reader) -> None:
     texts = {reader.text(number) for number in numbers}
     assert len(texts) == len(numbers) > 10
     assert "unknown status" not in texts
+
+
+def test_a_damaged_byte_of_a_large_blob_is_found(reader: Reader) -> None:
+    blob = bytearray(blob_of({"large": np.arange(50001, dtype=np.float32)}))
+    assert reader.open(bytes(blob))[0] == "ok"
+    for place in (192, 777, 100_000, len(blob) - 1):
+        blob[place] ^= 4
+        assert reader.open(bytes(blob))[0] != "ok"
+        blob[place] ^= 4

@@ -17,12 +17,10 @@ from ...base.provenance import show
 from ...expr.ir import Index, operand
 from ...expr.ir import walk as expr_walk
 from ...kernels.api import Needs
-from ...kernels.registry import Registry
 from ...kinds.api import Box
 from ...kinds.map import Map
 from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
-from ...targets.api import Target
-from ..api import Context
+from ..api import Context, Explanation
 
 SLICED = 1.05  # a loop over slices takes that much longer than its calls
 
@@ -31,14 +29,15 @@ def select_kernels(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
-    selector = _Select(context.registry, context.target, names)
+    selector = _Select(context, names)
     selector.body(program.body)
     raise_all(UnsupportedModel, selector.problems)
 
 
 class _Select:
-    def __init__(self, registry: Registry, target: Target, names: Names) -> None:
-        self.registry, self.target, self.names = registry, target, names
+    def __init__(self, context: Context, names: Names) -> None:
+        self.registry, self.target, self.names = context.registry, context.target, names
+        self.explanations = context.explanations
         self.problems: list[Problem] = []
         self.slices = 0
 
@@ -91,6 +90,7 @@ class _Select:
                 Problem(f"no kernel for {call.kind.name} on target {self.target.name}", where, why, fix)
             )
             return [], []
+        self.explanations.append(Explanation(call.provenance, call.kind.name, choice))
         best = choice.candidates[0]
         call.kernel, call.blocks = best.kernel.id, best.needs.blocks
         before, after = self.meet(call, best.needs)
