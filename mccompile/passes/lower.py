@@ -37,10 +37,10 @@ class _Lower:
             self.program.inputs.append((value.name, buffer))
             self.views[value] = buffer.whole()
         self.nodes(self.graph, self.program.body)
-        self.program.body[:0] = self.preamble
         raise_all(UnsupportedModel, self.problems)
         for value in self.graph.outputs:
             self.program.outputs.append((value.name, self.output(value)))
+        self.program.body[:0] = self.preamble
         return self.program
 
     def nodes(self, graph: Graph, body: list[Item]) -> None:
