@@ -12,6 +12,7 @@ import argparse
 import multiprocessing
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,6 +36,7 @@ from mccompile.backend import MccompileBackend, Prepared
 from mccompile.base.errors import CheckFailed, MccError
 
 EXCLUSIONS = Path(__file__).with_name("onnx_suite_exclusions.txt")
+SANITIZE = ("-g", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 PASSED, REFUSED, WRONG, BROKEN, EXCLUDED = "passed", "refused", "wrong", "broken", "excluded"
 
 
@@ -51,11 +53,14 @@ def main() -> int:
     parser.add_argument("--without", default="", help="optional passes to leave out, with commas between")
     parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
     parser.add_argument("--cflags", default="-std=c99 -O1", help="for the C compiler")
+    parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UndefinedBehaviorSanitizer")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one case")
     parser.add_argument("--list", type=Path, default=Path("build/onnx_suite.txt"), help="where outcomes are written")
     arguments = parser.parse_args()
-    options: dict[str, Any] = {"flags": tuple(arguments.cflags.split())}
+    if arguments.sanitize:
+        under_sanitizer()
+    options: dict[str, Any] = {"flags": (*arguments.cflags.split(), *(SANITIZE if arguments.sanitize else ()))}
     options["without"] = frozenset(name for name in arguments.without.split(",") if name)
     options["optimize"] = not arguments.plain
     start = time.perf_counter()
@@ -70,6 +75,16 @@ def main() -> int:
     arguments.list.write_text("".join(lines), encoding="utf-8")
     print_summary(outcomes, time.perf_counter() - start, arguments.list)
     return int(any(outcome.status in (WRONG, BROKEN) for outcome in outcomes))
+
+
+def under_sanitizer() -> None:
+    """Starts this program anew with the sanitizer's library loaded before everything else, as it has to be."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        return
+    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    # Python leaves memory to the system when it ends; that is no leak of the model's
+    extra = {"LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0", "CC": "gcc"}
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **extra})
 
 
 def collect(options: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
