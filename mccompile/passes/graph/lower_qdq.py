@@ -51,7 +51,7 @@ from .move_integers import MOVES, move_integers
 from .quantized import Bounds, Scheme, bytes_rescaled, dequantized, exact, rescaled, scheme
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
-SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 4
+SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 3
 Ranges = list[tuple[int, int]]
 
 
