@@ -84,7 +84,7 @@ def row_calls(program: Program, context: Context) -> list[RowCall | None]:
     known = _row_strides(program.body)
     found: list[RowCall | None] = []
     for item in program.body:
-        found.append(_row_call(item, known, context) if isinstance(item, Call) and item.scratch is None else None)
+        found.append(_row_call(item, known, context) if isinstance(item, Call) else None)
     return found
 
 
