@@ -110,27 +110,33 @@ class Depthwise(Kernel):
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         return ["y"], ["x", "w", *["x_zero"] * _kind(call).x_zero, "table", "same0", "same1"]
 
+    def family(self, call: Call) -> str:
+        return f"depthwise_3x3s{_kind(call).strides[0]}"
+
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, y, found = _kind(call), call.ins[0], call.outs[0], _rescaling(call)
-        height, width = y.type.static_shape[2:]
-        band, stride = call.blocks[0], kind.strides[0]
-        x_width = static(x.shape[3])
+        kind, x, found = _kind(call), call.ins[0], _rescaling(call)
         return {
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
             "y_type": found.dtype.name,
             "shift": found.shift,
             "zero": kind.x_zero,
-            "stride": stride,
-            "batch": static(x.shape[0]),
-            "x_batch": static(x.strides[0]),
-            "y_batch": static(y.strides[0]),
+            "stride": kind.strides[0],
+            "several": x.shape[0] != 1,
+        }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        kind, x, y, band = _kind(call), call.ins[0], call.outs[0], call.blocks[0]
+        height, width = y.type.static_shape[2:]
+        several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
+        return {
+            **(several if x.shape[0] != 1 else {}),
             "channels": static(x.shape[1]),
-            "height": height,
+            **({"height": height} if kind.strides == (1, 1) else {}),
             "rows": _rows(call),
             "width": width,
             "x_height": static(x.shape[2]),
-            "columns": min(x_width, _cells(call) - kind.pads[1]),
+            "columns": min(static(x.shape[3]), _cells(call) - kind.pads[1]),
             "x_row": static(x.strides[2]),
             "x_pixel": static(x.strides[3]),
             "y_row": static(y.strides[2]),
@@ -138,8 +144,7 @@ class Depthwise(Kernel):
             "pad_y": kind.pads[0],
             "pad_x": kind.pads[1],
             "cells": _cells(call),
-            "band": band,
-            "plane": _plane(call, band),
+            "band_rows": band,
         }
 
 

@@ -91,7 +91,7 @@ class Patch(Kernel):
             alias={} if again else epilogue_alias(call, kind.fixed),
             scratch=lanes * self.depth(call) * 2 + results,
             scratch_align=4,
-            blocks=(lanes,),
+            blocks=(lanes, int(target.prefer == "flash")),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -169,38 +169,44 @@ class Patch(Kernel):
             "rest_column": f"at % {width}" if width > 1 else "0",
         }
 
+    def family(self, call: Call) -> str:
+        return "conv_flat" if _is_flat(call) else "conv"
+
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, (x, w), y, found = _kind(call), call.ins[:2], call.outs[0], _rescaling(call)
-        (height, width), inputs = y.type.static_shape[2:], static(x.shape[1])
-        joined, outs = self.joined(call), static(w.shape[0])
+        kind, x, y, found = _kind(call), call.ins[0], call.outs[0], _rescaling(call)
+        lanes, small = call.blocks
+        points, outs = static(y.shape[2]) * static(y.shape[3]), static(call.ins[1].shape[0])
         return {
             **self.rest(call),
-            "depth": self.depth(call),
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
             "y_type": found.dtype.name,
             "y_c_type": found.dtype.storage_c,
             "shift": found.shift,
-            "lanes": call.blocks[0],
+            "lanes": lanes,
             "zero": kind.x_zero,
-            "padded": any(kind.pads),
-            "flat": w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1) and _is_flat(call),
-            "words": inputs % 4 == 0,
-            "joined": joined,
-            "inside": call.blocks[0] == 4,  # windows inside of the image have code of their own
+            "padded": any(kind.pads) or bool(small),
+            "flat": _is_flat(call),
+            "words": static(x.shape[1]) % 4 == 0,
+            "joined": self.joined(call),
+            "inside": lanes == 4 and not small,  # windows inside of the image have code of their own
             "several": x.shape[0] != 1,
-            "batch": static(x.shape[0]),
-            "x_batch": static(x.strides[0]),
-            "y_batch": static(y.strides[0]),
-            "points": height * width,
+            "one_more": points % 4 == 1 and not small,
+            "again": lanes == 4 and (points % 4 > 1 or bool(small)),
+            "whole": outs % 4 == 0 and not small,
+            "few": outs < 4 and not small,
+        }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        (height, width), found = y.type.static_shape[2:], _rescaling(call)
+        several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
+        pixel, outs = static(y.strides[3] if width > 1 else y.strides[2]), static(w.shape[0])
+        windows = {
             "width": width,
             "x_height": static(x.shape[2]),
             "x_width": static(x.shape[3]),
             "x_row": static(x.strides[2]),
-            "x_pixel": static(x.strides[3]),
-            "y_pixel": static(y.strides[3] if width > 1 else y.strides[2]),
-            "inputs": inputs,
-            "outs": outs,
             "rows": static(w.shape[2]),
             "columns": static(w.shape[3]),
             "stride_y": kind.strides[0],
@@ -209,14 +215,24 @@ class Patch(Kernel):
             "pad_x": kind.pads[1],
             "dilation_y": kind.dilations[0],
             "dilation_x": kind.dilations[1],
+        }
+        return {
+            **(several if x.shape[0] != 1 else {}),
+            "points": height * width,
+            "x_pixel": static(x.strides[3]),
+            "y_pixel": outs if found.rest else pixel,
+            "inputs": static(x.shape[1]),
+            "outs": outs,
             "steps": self.depth(call) // 2,
+            **({} if _is_flat(call) else windows),
         }
 
 
 def _is_flat(call: Call) -> bool:
-    """Do the rows of x follow each other without gaps?"""
-    x = call.ins[0]
-    return x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+    """Are windows single elements, in rows that follow each other without gaps?"""
+    kind, (x, w) = _kind(call), call.ins[:2]
+    single = w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1)
+    return single and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
 
 
 def _kind(call: Call) -> Conv:

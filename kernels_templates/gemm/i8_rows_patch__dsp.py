@@ -70,7 +70,7 @@ class Rows(Kernel):
             slack={0: depth - static(a.shape[-1])},
             scratch=lanes * depth * 2 + results,
             scratch_align=4,
-            blocks=(lanes,),
+            blocks=(lanes, int(target.prefer == "flash")),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -106,7 +106,7 @@ class Rows(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         a, y, found = call.ins[0], call.outs[0], _rescaling(call)
         rows, outs = y.type.static_shape[-2:]
-        lanes = call.blocks[0]
+        lanes, small = call.blocks
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
@@ -114,13 +114,20 @@ class Rows(Kernel):
             "y_c_type": found.dtype.storage_c,
             "shift": found.shift,
             "lanes": lanes,
-            "rows": rows,
-            "inputs": static(a.shape[-1]),
-            "outs": outs,
-            "depth": _depth(call),
-            "a_row": static(a.strides[-2]) if rows > 1 else 0,
-            "y_row": static(y.strides[-2]) if rows > 1 else outs,
+            "several": rows > 1,
+            "one_more": lanes == 4 and rows % 4 == 1 and not small,
+            "again": lanes == 4 and (rows % 4 > 1 or bool(small)),
+            "whole": outs % 4 == 0 and not small,
+            "few": outs < 4 and not small,
         }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        a, y = call.ins[0], call.outs[0]
+        rows, outs = y.type.static_shape[-2:]
+        stride = outs if _rescaling(call).rest else static(y.strides[-2])
+        several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
+        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": _depth(call)}
+        return {**numbers, **several} if rows > 1 else numbers
 
     def rest(self, call: Call) -> dict[str, Any]:
         """What is left to do with the 8-bit result `found[o]` of column o of row `at`."""

@@ -20,6 +20,8 @@ def signature(function: Function) -> str:
             parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
     if function.call.scratch is not None:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
+    if function.table_c:
+        parameters.append(f"const {function.table_c} *MCC_RESTRICT sizes")
     parameters += [f"mcc_index {name}" for name in function.sizes]
     if function.call.rows is not None or function.call.workers > 1:
         parameters += ["mcc_index begin", "mcc_index end"]
@@ -37,7 +39,17 @@ def function_text(function: Function) -> str:
     text = render(function.kernel.template, context)
     head, brace, body = text.partition("{")
     unused = [name for name in function.sizes if not re.search(rf"\b{name}\b", body)]
-    return indent_c(head + brace + "".join(f"\n(void){name};" for name in unused) + body)
+    first = [f"(void){name};" for name in unused] + _size_constants(function, body)
+    return indent_c(head + brace + "".join(f"\n{line}" for line in first) + body)
+
+
+def _size_constants(function: Function, body: str) -> list[str]:
+    """Declarations of the sizes that the body names."""
+    lines = []
+    for place, (name, number) in enumerate(function.kernel.sizes(function.call).items()):
+        if re.search(rf"\b{name}\b", body):
+            lines.append(f"const mcc_index {name} = {f'sizes[{place}]' if function.table_c else number};")
+    return lines
 
 
 def kernel_files(

@@ -85,6 +85,7 @@ def _context(
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
         "body": _body(plan),
+        "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
         "state_bytes": sum(max_bytes(state.tensor.type) for state in plan.states),
         "state_moves": any(not state.tensor.type.is_static for state in plan.states),
@@ -329,7 +330,8 @@ def _arguments(step: Step, more: tuple[str, ...]) -> str:
     arguments = [_argument(a) for a in step.arguments]
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
-    return ", ".join([*arguments, *step.function.sizes, *more])
+    table = [step.table.name] if step.table else []
+    return ", ".join([*arguments, *table, *step.function.sizes, *more])
 
 
 def _argument(argument: Argument) -> str:

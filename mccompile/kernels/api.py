@@ -139,6 +139,15 @@ class Kernel:
         where it cannot be shared."""
         return (1,) * static(call.outs[0].shape[call.rows]) if call.rows is not None else ()
 
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        """Numbers that the template uses by name instead of writing them out. Where flash is preferred, calls that
+        differ in nothing else share one function, which finds them in a table; elsewhere they are constants in it."""
+        return {}
+
+    def family(self, call: Call) -> str:
+        """The name of a function for many sizes."""
+        return self.kind.name
+
     def label(self, call: Call) -> str:
         """A short readable name for the C function; made unique by the caller."""
         return self.kind.name

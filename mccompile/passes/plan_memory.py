@@ -60,6 +60,7 @@ from ..program.ir import (
     walk,
 )
 from ..targets.api import Target
+from .function_sizes import instance, share_functions
 from .lives import blocks_of, lives_of, unshared
 
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
@@ -86,6 +87,9 @@ def plan_memory(
     planner_.sizes, planner_.not_negative = set(given), list(program.not_negative)
     at_first = planner_.settled()
     items = tuple(planner_.item(item) for item in program.body)
+    functions = tuple(planner_.functions.values())
+    if target.prefer == "flash":
+        items, functions = share_functions(items, functions, planner_.names, prefix)
     symbols = Names()
     buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
     inputs = tuple(
@@ -105,7 +109,7 @@ def plan_memory(
         inputs=inputs,
         outputs=outputs,
         items=items,
-        functions=tuple(planner_.functions.values()),
+        functions=functions,
         entries=tuple(blob.entries),
         data_bytes=blob.size,
         arena_bytes=placement.size,
@@ -216,10 +220,8 @@ class _Planner:
         if call.scratch is not None:
             arguments.append(self.argument("scratch", call.scratch.whole(), True))
         aliased = frozenset(role for a in arguments for b in arguments if _meet(a, b) for role in (a.role, b.role))
-        context = kernel.context(call)
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
-        text = repr(sorted(context.items(), key=lambda pair: pair[0]))
-        key = (kernel.id, text, types, aliased, call.rows, call.workers > 1, _sizes(call))
+        key = (instance(kernel, call), types, aliased, _sizes(call), tuple(kernel.sizes(call).items()))
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))

@@ -7,8 +7,8 @@ change, so what was verified stays true until it is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, upper
@@ -47,6 +47,16 @@ class Function:
     call: Call
     aliased: frozenset[str]  # parameters that may overlap another one: emitted without restrict
     sizes: tuple[str, ...] = ()  # what it takes besides pointers: sizes that are known only at run time, by name
+    table_c: str = ""  # not empty: it reads the kernel's sizes from a table of such numbers
+
+
+@dataclass(frozen=True)
+class Table:
+    """Sizes that a function reads: those of one step, or of several that agree."""
+
+    name: str
+    c: str  # element type
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Step:
     macs: int
     provenance: Provenance
     shared: Shared | None = None  # by several workers
+    table: Table | None = None  # for a function that reads sizes
 
     @property
     def arena_range(self) -> tuple[int, int] | None:
@@ -232,6 +243,25 @@ def walk(items: Iterable[Item]) -> Iterator[Step]:
                 yield from (stage.run for stage in item.stages)
             case Step():
                 yield item
+
+
+def with_steps(items: Iterable[Item], change: Callable[[Step], Step]) -> tuple[Item, ...]:
+    """The items with every step replaced."""
+
+    def changed(item: Item) -> Item:
+        match item:
+            case Branch():
+                then, otherwise = with_steps(item.then, change), with_steps(item.otherwise, change)
+                return replace(item, then=then, otherwise=otherwise)
+            case Repeat():
+                return replace(item, items=with_steps(item.items, change))
+            case RowRegion():
+                return replace(item, stages=tuple(replace(stage, run=change(stage.run)) for stage in item.stages))
+            case Step():
+                return change(item)
+        return item
+
+    return tuple(changed(item) for item in items)
 
 
 def swaps(items: Iterable[Item]) -> Iterator[Swap]:

@@ -5,6 +5,7 @@ Scales are sometimes powers of two, so that halves occur; zero points, signs and
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -204,3 +205,24 @@ def some_integers(model: ModelProto) -> dict[str, np.ndarray]:
         info = np.iinfo(dtype)
         found[value.name] = chance.integers(info.min, info.max + 1, shape).astype(dtype)
     return found
+
+
+def chain_of_convolutions(*channels: int) -> ModelProto:
+    """1x1 convolutions of 8-bit integers one after the other, over 5x5 elements."""
+    chance = np.random.default_rng(0)
+    nodes, weights = [], {"s": np.array(0.02, np.float32), "z": np.array(1, np.int8)}
+    for number, (ins, outs) in enumerate(itertools.pairwise(channels)):
+        weights[f"w{number}"] = chance.integers(-127, 128, (outs, ins, 1, 1)).astype(np.int8)
+        weights[f"ws{number}"] = np.array(chance.uniform(0.003, 0.005), np.float32)
+        weights[f"wz{number}"] = np.array(0, np.int8)
+        quantized = [f"q{number}", "s", "z", f"w{number}", f"ws{number}", f"wz{number}", "s", "z"]
+        nodes.append(helper.make_node("QLinearConv", quantized, [f"q{number + 1}"]))
+    last = len(channels) - 1
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("q0", TensorProto.INT8, (1, channels[0], 5, 5))],
+        [helper.make_tensor_value_info(f"q{last}", TensorProto.INT8, (1, channels[-1], 5, 5))],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
