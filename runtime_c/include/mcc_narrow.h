@@ -183,11 +183,12 @@ MCC_INLINE mcc_f8e8m0 mcc_f32_to_f8e8m0(float x) { return (mcc_f8e8m0)(mcc_f32_b
 MCC_INLINE float mcc_power_of_two(float x, int mode, int saturate)
 {
     const uint32_t bits = mcc_f32_bits(x), exponent = bits >> 23 & 0xFFu, fraction = bits & 0x007FFFFFu;
-    int up = (mode == 1 && fraction != 0u);
-    if (mode == 2) up = (fraction & 0x00400000u) != 0u && ((fraction & 0x003FFFFFu) != 0u || exponent > 0u);
+    const uint32_t above_half = (fraction & 0x00400000u) != 0u ? (fraction & 0x003FFFFFu) | exponent : 0u;
+    uint32_t code = exponent;
     if (exponent == 0xFFu) return mcc_f32_of_bits(0x7FC00000u);
-    if (saturate && exponent == 0xFEu) up = 0;
-    return exponent + (uint32_t)up == 0u ? mcc_f32_of_bits(0x00400000u) : mcc_f32_of_bits((exponent + (uint32_t)up) << 23);
+    if ((mode == 1 && fraction != 0u) || (mode == 2 && above_half != 0u)) code += 1u;
+    if (saturate != 0 && code == 0xFFu) code = 0xFEu;
+    return mcc_f32_of_bits(code == 0u ? 0x00400000u : code << 23);
 }
 
 /* 4 bits: 0 0.5 1 1.5 2 3 4 6 and their negatives; NaN becomes a zero of the other sign, as in onnx (ml_dtypes) */
