@@ -10,22 +10,6 @@
 /* The bytes that separate words where no delimiter is given. */
 MCC_INLINE int mcc_text_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The code point that begins at s[at], and how many bytes it has; 0 bytes where that is no UTF-8. */
-MCC_INLINE uint32_t mcc_text_code_point(mcc_string s, uint32_t at, int32_t *code)
-{
-    const uint8_t *const p = (const uint8_t *)s.data + at;
-    const uint32_t first = p[0];
-    const uint32_t size = first < 0x80u ? 1u : first < 0xC2u ? 0u : first < 0xE0u ? 2u : first < 0xF0u ? 3u : first < 0xF5u ? 4u : 0u;
-    uint32_t value = size == 1u ? first : first & (0x7Fu >> size), i;
-    if (size > s.size - at) return 0u;
-    for (i = 1u; i < size; i++) {
-        if ((p[i] & 0xC0u) != 0x80u) return 0u;
-        value = value << 6 | (p[i] & 0x3Fu);
-    }
-    *code = (int32_t)value;
-    return size;
-}
-
 /* Bytes of a code point in UTF-8; written to `to` if that is not NULL. */
 MCC_INLINE uint32_t mcc_text_put(char *to, int32_t code)
 {
@@ -39,6 +23,23 @@ MCC_INLINE uint32_t mcc_text_put(char *to, int32_t code)
         rest >>= 6;
     }
     to[0] = (char)(heads[size] | rest);
+    return size;
+}
+
+/* The code point that begins at s[at], and how many bytes it has; 0 bytes where that is no UTF-8. */
+MCC_INLINE uint32_t mcc_text_code_point(mcc_string s, uint32_t at, int32_t *code)
+{
+    const uint8_t *const p = (const uint8_t *)s.data + at;
+    const uint32_t first = p[0];
+    const uint32_t size = first < 0x80u ? 1u : first < 0xC2u ? 0u : first < 0xE0u ? 2u : first < 0xF0u ? 3u : first < 0xF5u ? 4u : 0u;
+    uint32_t value = size == 1u ? first : first & (0x7Fu >> size), i;
+    if (size > s.size - at) return 0u;
+    for (i = 1u; i < size; i++) {
+        if ((p[i] & 0xC0u) != 0x80u) return 0u;
+        value = value << 6 | (p[i] & 0x3Fu);
+    }
+    if (size != 0u && (value > 0x10FFFFu || mcc_text_put(NULL, (int32_t)value) != size)) return 0u;
+    *code = (int32_t)value;
     return size;
 }
 

@@ -77,6 +77,16 @@ def test_stopwords_and_case(action: str, sensitive: int) -> None:
     assert y.tolist() == [change(text) for text in kept]
 
 
+def test_what_is_not_utf8_stays_when_case_changes() -> None:
+    model = parser.parse_model(HEAD + "g (string[5] x) => (string[5] y) { y = StringNormalizer (x) }")
+    model.graph.node[0].attribute.append(helper.make_attribute("case_change_action", "LOWER"))
+    raw = [b"A\xe0\x80\x80Z", b"\xff\xc3", b"\xf4\x90\x80\x80", b"\xed\xa0\x80X", b"\xc3\x84\xc3"]
+    x = texts(*(each.decode(errors="surrogateescape") for each in raw))
+    (y,) = backend.prepare(model, flags=STRICT).run([x])
+    got = [each.encode(errors="surrogateescape") for each in y]
+    assert got == [b"a\xe0\x80\x80z", raw[1], raw[2], b"\xed\xa0\x80x", b"\xc3\xa4\xc3"]
+
+
 def test_nothing_left_is_one_empty_string() -> None:
     agrees("StringNormalizer", texts(["a", "a", "b"]), stopwords=["a", "b"], is_case_sensitive=1)
 
