@@ -31,6 +31,7 @@ from .implied import Assumption, assumptions, has_declared_shapes
 from .nodes import NodeReader, names_made, normal_domain
 from .ordering import texts
 from .scope import Scope, Whole
+from .sequences import received
 from .signature import similar
 from .tensors import declared
 
@@ -122,10 +123,10 @@ def _read(
         graph.inputs += leaves(whole)
         if title in scope.values or len({value.name for value in graph.inputs}) < len(graph.inputs):
             findings.add("one name for two values", f"input {title!r} in {name}", Invalid(f"{title!r} is made twice"))
-        scope.values[title] = whole
+        reader.reserve(value.name for value in leaves(whole))
+        scope.values[title] = received(reader.writer(scope, title), whole)
         if assumed and assumed.input == title and isinstance(whole, Value):
             scope.values[title] = assumed.known(graph, whole)
-        reader.reserve(value.name for value in leaves(whole))
     findings.stop_if_any()
     reader.nodes(model.graph.node, scope)
     found = reader.outputs(model.graph, scope) or []

@@ -179,6 +179,18 @@ def known_place(w: Writer, position: Value | None, count: int, more: int) -> int
     return number + count if number < 0 else number
 
 
+def received(w: Writer, value: Made) -> Made:
+    """A value that is passed in, once what is said of its length is found to be right."""
+    match value:
+        case Slots():
+            length = w.own("GivenLength", value.length, count=value.room.count)
+            return Slots(value.dtype, value.room, value.data, length, value.shapes)
+        case Maybe() if isinstance(value.value, Slots):
+            inner = received(w, value.value)
+            return Maybe(value.present, inner) if isinstance(inner, Slots) else value
+    return value
+
+
 # -- sequences
 
 

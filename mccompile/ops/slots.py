@@ -80,6 +80,25 @@ class SlotPosition(SlotOperator):
 
 
 @dataclass(frozen=True)
+class GivenLength(SlotOperator):
+    """The length of a sequence that is passed in: a number up to `count`."""
+
+    name = "GivenLength"
+    count: int
+
+    def infer(self, site: Site) -> list[Fact]:
+        return [Fact(TensorType(i64, ()))]
+
+    def lower(self, to: Lowering) -> None:
+        formula = Formula(to)
+        length = formula.element(0)
+        limits = [apply("greater_equal", length, number(0)), apply("less_equal", length, number(self.count))]
+        formula.require(both(limits))
+        formula.check()
+        to.set(0, to.input(0))
+
+
+@dataclass(frozen=True)
 class SizedSlot(SlotOperator):
     """An element as large as it is. Operands: its slot, its sizes."""
 

@@ -4,15 +4,19 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import ModelProto, parser
 
+import mccompile
 from mccompile import backend
 from mccompile.base.errors import CheckFailed
+from mccompile.toolchain.run import Model
 
 CHANCE = np.random.default_rng(11)
 Feed = Mapping[str, Any]
@@ -292,8 +296,18 @@ def test_a_bounded_sequence_of_elements_of_any_size() -> None:
     agrees(text, *feeds, bounds={"s": (4,)}, dims={"n": (1, 5)})
 
 
-def test_a_length_that_is_not_one_is_a_status() -> None:
-    text = "g (seq(float[2]) s, int64 p) => (float[2] y) { y = SequenceAt(s, p) }"
-    prepared = backend.prepare(model(text), bounds={"s": (3,)})
+LENGTHS = "g (seq(float[2]) s, int64 p) => (float[2] y) { y = SequenceAt(s, p) }"
+
+
+def test_a_position_beyond_the_length_is_a_status() -> None:
+    refuses(LENGTHS, {"s": [floats(2)], "p": number(1)}, "size", bounds={"s": (3,)})
+
+
+@pytest.mark.parametrize("length", [4, -1, 2**40])
+def test_a_length_that_cannot_be_is_a_status(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(model(LENGTHS), path)
+    mccompile.compile(path, mccompile.Options(bounds={"s": (3,)})).write(tmp_path / "out")
+    built = Model.build(tmp_path / "out")
     with pytest.raises(CheckFailed, match="size"):
-        prepared.run({"s": [floats(2)], "p": number(1)})
+        built.run({"s": floats(3, 2), "s_length": number(length), "p": number(0)})
