@@ -1,5 +1,6 @@
 /* Calls kernels on memory that comes from stdin and gives it back on stdout; see harness.py. Every block is an allocation of
- * its own and exactly as large as promised, so AddressSanitizer sees each byte too many. */
+ * its own and exactly as large as promised, so AddressSanitizer sees each byte too many. With HARNESS_GUARDS it lies between
+ * guard bytes instead, and no better aligned than promised. */
 #define _POSIX_C_SOURCE 200112L
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,43 @@ static void from_pointers(const struct harness_case *c, uint8_t **block, int whi
     }
 }
 
+#ifdef HARNESS_GUARDS
+#define GUARD 96u
+
+static uint8_t *allocate(size_t bytes, size_t align)
+{
+    const size_t room = (GUARD + 2u * align - 1u) / (2u * align) * (2u * align) + align;
+    void *memory = NULL;
+    if (posix_memalign(&memory, 2u * align < 64u ? 64u : 2u * align, room + bytes + GUARD) != 0) stop("no memory");
+    memset(memory, 0xC3, room + bytes + GUARD);
+    return (uint8_t *)memory + room;
+}
+
+static void release(uint8_t *block, size_t bytes, size_t align)
+{
+    const size_t room = (GUARD + 2u * align - 1u) / (2u * align) * (2u * align) + align;
+    size_t at;
+    for (at = 0; at < room + GUARD; at++) {
+        if (block[at < room ? (ptrdiff_t)at - (ptrdiff_t)room : (ptrdiff_t)(bytes + at - room)] != 0xC3) stop("a write outside of a block");
+    }
+    free(block - room);
+}
+#else
+static uint8_t *allocate(size_t bytes, size_t align)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, align < 8u ? 8u : align, bytes) != 0) stop("no memory");
+    return (uint8_t *)memory;
+}
+
+static void release(uint8_t *block, size_t bytes, size_t align)
+{
+    (void)bytes;
+    (void)align;
+    free(block);
+}
+#endif
+
 int main(void)
 {
     size_t number;
@@ -52,9 +90,7 @@ int main(void)
         uint8_t *block[HARNESS_BLOCKS];
         int i;
         for (i = 0; i < c->blocks; i++) {
-            void *memory = NULL;
-            if (posix_memalign(&memory, c->align[i], c->bytes[i]) != 0) stop("no memory");
-            block[i] = (uint8_t *)memory;
+            block[i] = allocate(c->bytes[i], c->align[i]);
             if (fread(block[i], 1, c->bytes[i], stdin) != c->bytes[i]) stop("stdin ends too early");
         }
         for (i = 0; i < c->blocks; i++)
@@ -64,7 +100,7 @@ int main(void)
             if (c->strings >> i & 1u) from_pointers(c, block, i);
         for (i = 0; i < c->blocks; i++) {
             fwrite(block[i], 1, c->bytes[i], stdout);
-            free(block[i]);
+            release(block[i], c->bytes[i], c->align[i]);
         }
     }
     return 0;

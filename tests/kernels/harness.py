@@ -83,10 +83,11 @@ class Trial:
         ]
 
 
-def trials(kernel: Kernel, target: Target) -> list[Trial]:
+def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[Trial]:
+    """Of these cases; by default the kernel's own."""
     found = []
-    for case in kernel.cases():
-        call, values = _call(kernel, case)
+    for case in cases or kernel.cases():
+        call, values = call_of(kernel, case)
         needs = kernel.match(call, target)
         if isinstance(needs, No):
             raise AssertionError(f"{kernel.id} refuses its own case {case.name}: {needs.reason}")
@@ -111,7 +112,7 @@ def trials(kernel: Kernel, target: Target) -> list[Trial]:
     return found
 
 
-def _call(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
+def call_of(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
     chance = np.random.default_rng(zlib.crc32(f"{kernel.id} {case.name}".encode()))
     views, values = [], []
     for index, type in enumerate(case.ins):
@@ -166,7 +167,7 @@ def _trial(
 
     def block(contents: bytes, align: int) -> Place:
         blocks.append(contents)
-        aligns.append(max(align, 8))
+        aligns.append(max(align, 4))
         return Place(len(blocks) - 1, 0)
 
     assert isinstance(packed, dict)

@@ -66,7 +66,7 @@ def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Pat
     wrong = [
         complaint
         for trial, blocks in zip(found, results, strict=True)
-        for complaint in _complaints(kernel, trial, blocks)
+        for complaint in complaints(kernel, trial, blocks)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -87,7 +87,7 @@ def test_every_kernel_has_cases() -> None:
     assert not [id for id, kernel in KERNELS.items() if not kernel.cases()]
 
 
-def _complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[str]:
+def complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[str]:
     """What is wrong with the results of one trial."""
     expected = _expected(kernel, trial)
     found = [f"{trial.name}: operand {index} was overwritten" for index in trial.damaged(blocks)]

@@ -1,0 +1,140 @@
+"""Kernels for vectors at sizes around their blocks: every pair of odd sizes in any two dimensions, in buffers that are
+no better aligned than a float has to be, between guard bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.kernels.api import Case, Kernel, Needs
+from mccompile.kernels.registry import Registry
+from mccompile.kinds.conv import Conv
+from mccompile.kinds.gemm import Gemm
+from mccompile.kinds.map import Map
+from mccompile.kinds.normalize import Normalize
+from mccompile.kinds.pool import Pool
+from mccompile.kinds.recurrent import LSTM, Recurrent
+from mccompile.targets import api as targets
+from tests.kernels.harness import call_of, compile_program, run_program, trials, write_sources
+from tests.kernels.test_matrix import complaints
+
+SIZES = (1, 2, 3, 7, 15, 16, 17, 31, 33)
+KERNELS = Registry.load()
+NATIVE = targets.load("native")
+LAST = (0, 2, 3, 1)
+RELU = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
+PLAIN = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32, RELU)
+
+
+def triples() -> list[tuple[int, int, int]]:
+    """Any two of the three are every pair of sizes once: rows of an orthogonal array."""
+    count = len(SIZES)
+    return [(SIZES[i], SIZES[j], SIZES[(i + j) % count]) for i in range(count) for j in range(count)]
+
+
+def floats(*shape: int) -> TensorType:
+    return TensorType(f32, shape)
+
+
+def conv(c_in: int, c_out: int, width: int, kind: Conv = PLAIN, height: int = 2, window: int = 3) -> Case:
+    shape, w = (1, c_in, height, width), (c_out, c_in // kind.group, window, window)
+    out = floats(*kind.out_shape(shape, w))
+    name = f"{c_in}_{c_out}_{width}_{height}"
+    places = {"permute": {0: LAST, 2: LAST}, "permute_outs": {0: LAST}}
+    return Case(name, kind, (floats(*shape), floats(*w), out), (out,), constant=frozenset({1}), **places)
+
+
+def pointwise(c_in: int, c_out: int, width: int) -> Case:
+    return conv(c_in, c_out, width, replace(PLAIN, pads=(0, 0, 0, 0)), 1, 1)
+
+
+def winograd(c_in: int, c_out: int, width: int) -> Case:
+    return replace(conv(c_in, c_out, width, height=5), error=1e-5)
+
+
+def depthwise(channels: int, height: int, width: int) -> Case:
+    return conv(channels, channels, width, replace(PLAIN, group=channels), min(height, 7))  # long to compile
+
+
+def pool(channels: int, height: int, width: int) -> Case:
+    space = (-(-height // 2), -(-width // 2))
+    kind = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), space, f32)
+    out = floats(1, channels, *space)
+    x = floats(1, channels, height, width)
+    return Case(f"{channels}_{height}_{width}", kind, (x,), (out,), permute={0: LAST}, permute_outs={0: LAST})
+
+
+def gemm(rows: int, depth: int, columns: int, constant: bool = True) -> Case:
+    out = floats(rows, columns)
+    ins = (floats(rows, depth), floats(depth, columns), out)
+    return Case(f"{rows}_{depth}_{columns}", Gemm(f32, RELU), ins, (out,), constant=frozenset({1} if constant else ()))
+
+
+def gemm_direct(rows: int, depth: int, columns: int) -> Case:
+    return gemm(rows, depth, columns, constant=False)
+
+
+def add(first: int, second: int, last: int) -> Case:
+    """An operand that is the same for all of the middle axis."""
+    shape = floats(first, second, last)
+    expr = apply("add", operand(0, f32), operand(1, f32))
+    return Case(f"{first}_{second}_{last}", Map(expr), (shape, shape), (shape,), repeated={1: (1,)})
+
+
+def softmax(first: int, second: int, last: int) -> Case:
+    shape = floats(first, second, last)
+    return Case(f"{first}_{second}_{last}", Normalize((2,), "softmax", f32), (shape,), (shape,))
+
+
+def lstm(batch: int, hidden: int, time: int) -> Case:
+    x = operand(0, f32)
+    one = literal(1, f32)
+    sigmoid, tanh = apply("div", one, apply("add", one, apply("exp", apply("neg", x)))), apply("tanh", x)
+    kind = Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",))
+    ins = (floats(time, batch, 1, 4 * hidden), floats(1, 4 * hidden, hidden))
+    case = Case(f"{batch}_{hidden}_{time}", kind, ins, (floats(time, 1, batch, hidden),), constant=frozenset({1}))
+    return replace(case, ranges={1: (-0.2, 0.2)})  # larger weights make small differences grow with time
+
+
+def serves(kernel: Kernel, case: Case) -> bool:
+    """Rows of a few elements are left to portable kernels."""
+    return isinstance(kernel.match(call_of(kernel, case)[0], NATIVE), Needs)
+
+
+FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
+    ("conv/f32_nhwc_tile__vec", conv),
+    ("conv/f32_nhwc_tile__vec", pointwise),
+    ("conv/f32_nhwc_winograd__vec", winograd),
+    ("conv/f32_nhwc_depthwise__vec", depthwise),
+    ("pool/f32_nhwc_windows__vec", pool),
+    ("gemm/f32_rows_tile__vec", gemm),
+    ("gemm/f32_rows_tile__vec", gemm_direct),
+    ("map/f32_strided_loops__vec", add),
+    ("normalize/f32_rows_loops__vec", softmax),
+    ("recurrent/f32_rows_cells__vec", lstm),
+]
+
+
+@pytest.mark.skipif("vec" not in NATIVE.isas, reason="this machine has no kernels for vectors")
+@pytest.mark.parametrize(("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
+def test_odd_sizes(id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:
+    kernel = KERNELS[id]
+    cases = [case for case in (family(*sizes) for sizes in triples()) if serves(kernel, case)]
+    assert len(cases) > len(triples()) // 2
+    found = trials(kernel, NATIVE, cases)
+    write_sources(found, tmp_path)
+    flags = ["-O0" if flag == "-O2" else flag for flag in NATIVE.cflags]
+    program = compile_program([NATIVE.compiler], [*flags, "-DHARNESS_GUARDS"], tmp_path)
+    results = run_program([str(program)], found)
+    wrong = [words for trial, blocks in zip(found, results, strict=True) for words in complaints(kernel, trial, blocks)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_kernel_for_vectors_is_among_them() -> None:
+    assert {id for id, _ in FAMILIES} == {id for id, kernel in KERNELS.items() if kernel.isa == "vec"}
