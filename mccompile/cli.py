@@ -113,6 +113,19 @@ def _states(texts: tuple[str, ...]) -> dict[str, str]:
     return {output: before for output, _, before in pairs}
 
 
+def _external(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of what lies outside the arena."""
+    from .passes.api import ALL
+
+    names = []
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, place = part.rpartition("=")
+        if place != "external" or (equals and not name):
+            raise click.BadParameter(f"{part!r} is not external or NAME=external")
+        names.append(name or ALL)
+    return tuple(names)
+
+
 def _budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
     unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
@@ -210,6 +223,13 @@ _MODEL_OPTIONS = [
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
     ),
     click.option(
+        "--io",
+        "external",
+        multiple=True,
+        metavar="external|NAME=external,...",
+        help="Inputs and outputs that lie outside the arena, where pointers say that are set before a run.",
+    ),
+    click.option(
         "--state",
         multiple=True,
         metavar="OUTPUT=INPUT,...",
@@ -269,6 +289,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             single_file=values.pop("single_file"),
             blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),
+            external=_external(values.pop("external")),
             state=_states(values.pop("state")),
             inputs=dict(_form(parse_input, text) for text in values.pop("input_forms")),
             outputs=dict(_form(parse_output, text) for text in values.pop("output_forms")),
@@ -295,7 +316,7 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
 @commands.command()
 @click.argument("models", metavar="MODEL...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
+    "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
 @click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
@@ -437,7 +458,7 @@ def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Option
     "--passes", default="", metavar="A,B", help="Passes to run, in this order; `lower` goes from graph to program."
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the IR there, constants beside it."
+    "-o", "output", type=click.Path(path_type=Path), metavar="FILE", help="Write the IR there, constants beside it."
 )
 @click.option(
     "--constants", type=click.Path(path_type=Path), metavar="FILE", help="Default: constants.zip beside FILE."

@@ -65,6 +65,7 @@ class Options:
     single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
+    external: tuple[str, ...] = ()  # inputs and outputs outside the arena, told by pointer; ALL: every one
     state: Mapping[str, str] = field(default_factory=dict)  # outputs that become inputs of the next run
     inputs: Mapping[str, InputForm] = field(default_factory=dict)  # what programs hand over, where not the model's own
     outputs: Mapping[str, OutputForm] = field(default_factory=dict)
@@ -321,5 +322,7 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least"))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == "ram"
-    context = Context(target, Registry.load(options.kernels), options.keep_inputs, rows, options.threads)
+    context = Context(
+        target, Registry.load(options.kernels), options.keep_inputs, options.external, rows, options.threads
+    )
     return PassManager(context, options.print_after, options.dump)

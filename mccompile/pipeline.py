@@ -23,6 +23,7 @@ from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
+from .passes.program.place_outside import place_outside
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 
@@ -47,6 +48,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
     ProgramPass("absorb_products", absorb_products),
+    ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("form_rows", form_rows),

@@ -34,6 +34,7 @@ from mccompile.graph import text as graph_text
 from mccompile.graph.ir import Graph
 from mccompile.measure.correctness import build
 from mccompile.ops.api import resolve
+from mccompile.passes.api import ALL
 from mccompile.passes.constants_file import read_constants
 from mccompile.program import text as program_text
 from mccompile.toolchain.emulate import Emulated
@@ -60,6 +61,7 @@ def main() -> int:
     parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
     parser.add_argument("--target", default="generic")
     parser.add_argument("--rows", choices=("off", "auto"), default="auto", help="run chains of calls row by row")
+    parser.add_argument("--outside", action="store_true", help="inputs and outputs lie outside the arena")
     parser.add_argument(
         "--poison", action="store_true", help="results must not depend on what lay in the memory before"
     )
@@ -105,7 +107,12 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
     with tempfile.TemporaryDirectory(prefix="zoo-") as scratch:
         dump = Path(scratch) if arguments.roundtrip else None
         options = Options(
-            target=arguments.target, rows=arguments.rows, optimize=not arguments.plain, name=folder.name, dump=dump
+            target=arguments.target,
+            rows=arguments.rows,
+            optimize=not arguments.plain,
+            name=folder.name,
+            dump=dump,
+            external=(ALL,) if arguments.outside else (),
         )
         start = time.perf_counter()
         graph = load(folder / "model.onnx")

@@ -67,6 +67,15 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         "sources": [place for path, place in places.items() if path.endswith(".c") and not _is_program(path)],
         "headers": [f"{prefix}.h" for prefix in prefixes],
         "programs": programs,
+        "outside": {
+            model["prefix"]: [
+                {"field": f"{way}_{t['symbol']}", **t["external"]}
+                for way in ("input", "output")
+                for t in model[f"{way}s"]
+                if "external" in t
+            ]
+            for model in models
+        },
     }
     for template in layout.templates:
         path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)

@@ -28,7 +28,9 @@ from ..plan.ir import (
     Step,
     Swap,
     Tensor,
+    is_outside,
     max_bytes,
+    outside,
     swaps,
 )
 from .render import TEMPLATES, comment, render
@@ -72,7 +74,7 @@ def _context(
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
         "title": comment(plan.name).replace('"', "'"),
-        "inputs": [_tensor(plan.prefix, t, preserved(plan, t)) for t in plan.inputs],
+        "inputs": [_tensor(plan.prefix, t, preserved(plan, t), "input") for t in plan.inputs],
         "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],
         "arena_bytes": plan.arena_bytes,
         "arena_size": max(plan.arena_bytes, 1),  # C has no arrays of length 0
@@ -106,8 +108,16 @@ def _context(
         "streams": plan.streams,
         "pieces": [_piece(step, step.shared) for step in plan.steps() if step.shared],
         "threads": max((len(step.shared.pieces) for step in plan.steps() if step.shared), default=1),
-        "swaps": any(swap.now for swap in swaps(plan.items)),
+        "outside": [*_outside(plan, "input"), *_outside(plan, "output")],
+        "turns": any(swap.now for swap in swaps(plan.items)),
+        "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
+
+
+def _outside(plan: Plan, way: str) -> list[dict[str, object]]:
+    """Inputs or outputs whose memory is the program's own."""
+    tensors = plan.inputs if way == "input" else plan.outputs
+    return [{**_tensor(plan.prefix, t, True), "way": way} for t in tensors if t.is_outside]
 
 
 def _size(symbol: Symbol) -> dict[str, object]:
@@ -151,6 +161,8 @@ def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
 
 def preserved(plan: Plan, tensor: Tensor) -> bool:
     """Does an input still hold its elements after a run? Not where a step writes into its bytes."""
+    if tensor.is_outside:
+        return True
     low, high = _range(tensor)
     for swap in swaps(plan.items):
         for place in (swap.first, swap.second, swap.last):
@@ -169,11 +181,12 @@ def _range(tensor: Tensor) -> tuple[int, int]:
     return offset, offset + max_bytes(tensor.type)
 
 
-def _tensor(prefix: str, tensor: Tensor, kept: bool) -> dict[str, object]:
+def _tensor(prefix: str, tensor: Tensor, kept: bool, way: str = "output") -> dict[str, object]:
     type = tensor.type
     count = max_bytes(type) if type.dtype.is_packed else _count(type)
     printed = _printed(type.dtype)
-    element = f"{prefix}_output_{tensor.symbol}(&m)[i]"
+    elements = tensor.address.base if tensor.is_outside else f"{prefix}_{way}_{tensor.symbol}(&m)"
+    element = f"{elements}[i]"
     return {
         "symbol": tensor.symbol,
         "S": tensor.symbol.upper(),
@@ -184,11 +197,17 @@ def _tensor(prefix: str, tensor: Tensor, kept: bool) -> dict[str, object]:
         "bytes": max_bytes(type),
         "preserved": int(kept),
         "preserved_text": "the input is intact after a run" if kept else "a run overwrites the input",
-        "address": _pointer(tensor.address, public_c(type.dtype), const=False),
+        "outside": tensor.is_outside,
+        "align": tensor.align,
+        "room": max(tensor.room, 1),
+        "slots": max(-(-tensor.room // max(type.dtype.bits // 8, 1)), 1),
+        "field": tensor.address.base,
+        "address": "" if tensor.is_outside else _pointer(tensor.address, public_c(type.dtype), const=False),
         "shape": [dim_c_of_struct(dim) for dim in type.shape],
         "rank": type.rank,
         "format": printed[0],
         "is_string": type.dtype is string,
+        "elements": elements,
         "shown": printed[1].format(element),
     }
 
@@ -346,6 +365,10 @@ def _pointer(address: Address, c: str, const: bool) -> str:
         return f"W({c}, {offset})"
     if address.base == STREAMS:
         return f"&m->streams[{static(address.offset) // 8}]"
+    if address.base.startswith(outside("input", "")):
+        return f"X({c}, m->{address.base}, {offset})"
+    if is_outside(address):
+        return f"P({'const ' if const else ''}{c}, m->{address.base}, {offset})"
     return f"P({'const ' if const else ''}{c}, {address.base}, {offset})"
 
 

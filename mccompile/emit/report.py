@@ -32,6 +32,7 @@ def report(
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,
         "arena_align": plan.arena_align,
+        "external_bytes": sum(t.room for t in (*plan.inputs, *plan.outputs)),
         "arena_bound_bytes": plan.arena_bound,
         "arena_naive_bytes": plan.arena_naive,
         "arena_call_by_call_bytes": plan.arena_by_calls,
@@ -84,10 +85,12 @@ def _pass(record: Record) -> dict[str, Any]:
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
+    external = {"align": tensor.align, "bytes": tensor.room, "c": tensor.type.dtype.storage_c}
     return {
         "name": tensor.name,
         "symbol": tensor.symbol,
         "dtype": tensor.type.dtype.name,
         "shape": [dim if isinstance(dim, int) else str(dim) for dim in tensor.type.shape],
         "bytes": max_bytes(tensor.type),
+        **({"external": external} if tensor.is_outside else {}),
     }

@@ -22,12 +22,20 @@ def summary(plan: Plan, weights_bytes: int) -> str:
     return "\n".join(
         [
             f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
+            *_outside(plan),
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
             *_rows(plan),
         ]
     )
+
+
+def _outside(plan: Plan) -> list[str]:
+    """What the arena does not hold."""
+    tensors = [t for t in (*plan.inputs, *plan.outputs) if t.is_outside]
+    parts = ", ".join(f"{t.name} {t.room}" for t in tensors)
+    return [f"external {sum(t.room for t in tensors)} bytes, where pointers say ({parts})"] if tensors else []
 
 
 def _rows(plan: Plan) -> list[str]:

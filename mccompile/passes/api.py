@@ -28,6 +28,7 @@ from ..targets.api import Target
 from .constants_file import write_constants
 
 IR = TypeVar("IR")
+ALL = "*"  # stands for every name
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Context:
     target: Target  # `target.prefer` says what to save first
     registry: Registry  # of kernels
     keep_inputs: bool = False  # a run must not overwrite the model's inputs
+    external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
     rows: bool = True  # calls may run row by row where that saves memory
     threads: int = 1  # workers that may share a call
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ..kernels.api import Needs, elementwise_alias
 from ..kernels.registry import Registry
 from ..program.ir import (
+    EXTERNAL,
     INPUT,
     TEMPORARY,
     Buffer,
@@ -188,7 +189,7 @@ def _bind_next(
 
 def _bind_last(loop: Loop, carry: Carry) -> None:
     """The value after the loop stays where the last trip leaves it."""
-    if carry.last.overlap is None:
+    if carry.last.overlap is None and carry.last.role != EXTERNAL:
         odd = isinstance(loop.trips, int) and loop.condition is None and loop.trips % 2
         carry.last.overlap = Overlap(carry.next if odd else carry.now)
 
@@ -235,6 +236,7 @@ def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: 
     buffer = out.buffer
     return (
         buffer.overlap is None
+        and buffer.role != EXTERNAL
         and _whole_in_any_order(out)
         and not any(p.overlap and p.overlap.base is buffer for p in parts)
         and not any(access.time < now for access in accesses.get(buffer, []))

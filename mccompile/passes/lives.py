@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..memory.interval import Block, Part, glue
 from ..program.ir import (
     CONSTANT,
+    EXTERNAL,
     LASTING,
     STREAM,
     Buffer,
@@ -36,10 +37,10 @@ class Span:
 
 def lives_of(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
     """Time 0 is before the first call, when the inputs are filled."""
-    spans: dict[Buffer, Span] = {buffer: Span(0, 1) for _, buffer in program.inputs}
+    spans: dict[Buffer, Span] = {buffer: Span(0, 1) for _, buffer in program.inputs if buffer.role != EXTERNAL}
 
     def touch(buffer: Buffer, time: int) -> None:
-        if buffer.role in (CONSTANT, STREAM):
+        if buffer.role in (CONSTANT, STREAM) or root(buffer)[0].role == EXTERNAL:
             return
         span = spans.setdefault(buffer, Span(time, time + 1))
         span.end = max(span.end, time + 1)

@@ -11,7 +11,7 @@ from ..base.dims import upper
 from ..base.provenance import Provenance
 from ..kernels.api import Needs
 from ..kinds.map import Map
-from ..program.ir import CONSTANT, INPUT, Buffer, Call, Program, View
+from ..program.ir import CONSTANT, EXTERNAL, INPUT, Buffer, Call, Program, View
 from .api import Context
 
 
@@ -49,8 +49,8 @@ def _reason(call: Call, readers: dict[Buffer, list[tuple[Call, int]]], outputs: 
         return "a part of a larger tensor, made elsewhere"
     if result.buffer in outputs:
         return "an output is stored in the order of ONNX"
-    if source.buffer.role in (INPUT, CONSTANT):
-        return f"it is of {'an input' if source.buffer.role == INPUT else 'a constant'}, which no call makes"
+    if source.buffer.role in (INPUT, EXTERNAL, CONSTANT):
+        return f"it is of {'a constant' if source.buffer.role == CONSTANT else 'an input'}, which no call makes"
     if _order(source) != _order(result):
         return "another order of elements, and what makes them is read by others too, or cannot write them so"
     return "what makes the elements is read by others too"

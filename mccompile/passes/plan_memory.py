@@ -39,11 +39,13 @@ from ..plan.ir import (
     Step,
     Swap,
     Tensor,
+    outside,
 )
 from ..plan.ir import Item as PlanItem
 from ..plan.verify import verify as verify_plan
 from ..program.ir import (
     CONSTANT,
+    EXTERNAL,
     STREAM,
     Buffer,
     Call,
@@ -86,20 +88,20 @@ def plan_memory(
     given = {s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)}
     planner_.sizes, planner_.not_negative = set(given), list(program.not_negative)
     at_first = planner_.settled()
+    symbols = Names()
+    buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
+    inputs = tuple(
+        planner_.tensor("input", name, buffer.whole(), symbols) for name, buffer in program.inputs if name not in states
+    )
+    outputs = tuple(
+        planner_.tensor("output", name, view, symbols) for name, view in program.outputs if name not in states.values()
+    )
     items = tuple(planner_.item(item) for item in program.body)
     functions = tuple(planner_.functions.values())
     if target.prefer == "flash":
         items, functions = share_functions(items, functions, planner_.names, prefix)
-    symbols = Names()
-    buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
-    inputs = tuple(
-        planner_.tensor(name, buffer.whole(), symbols) for name, buffer in program.inputs if name not in states
-    )
-    outputs = tuple(
-        planner_.tensor(name, view, symbols) for name, view in program.outputs if name not in states.values()
-    )
     kept = tuple(
-        State(planner_.tensor(before, buffers[before].whole(), symbols), planner_.address(views[after]))
+        State(planner_.tensor("state", before, buffers[before].whole(), symbols), planner_.address(views[after]))
         for before, after in states.items()
     )
     plan = Plan(
@@ -161,6 +163,7 @@ class _Planner:
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
         self.times = 1  # how often a step runs
         self.swaps = self.shared = 0
+        self.outside: dict[Buffer, str] = {}  # inputs and outputs that are told by pointer
         self.streams: dict[Buffer, int] = {}
         self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
 
@@ -250,15 +253,22 @@ class _Planner:
         while base.overlap and base not in self.pointers:
             shift += base.overlap.offset
             base = base.overlap.base
-        return (self.pointers[base], shift) if base in self.pointers else (ARENA, self.offsets[buffer])
+        if base in self.pointers:
+            return self.pointers[base], shift
+        return (self.outside[base], shift) if base.role == EXTERNAL else (ARENA, self.offsets[buffer])
 
     def address(self, view: View) -> Address:
         base, begin = self.place(view.buffer)
         offset: Dim = view.offset * view.buffer.dtype.bits // 8
         return Address(base, begin + offset)
 
-    def tensor(self, name: str, view: View, symbols: Names) -> Tensor:
-        return Tensor(name, symbols.take(c_identifier(name)), view.type, self.address(view))
+    def tensor(self, way: str, name: str, view: View, symbols: Names) -> Tensor:
+        symbol, buffer = symbols.take(c_identifier(name)), view.buffer
+        if buffer.role != EXTERNAL:
+            return Tensor(name, symbol, view.type, self.address(view))
+        self.outside[buffer] = outside(way, symbol)
+        align = max(buffer.storage.align, buffer.dtype.bits // 8, 1)
+        return Tensor(name, symbol, view.type, self.address(view), align, buffer.max_bytes)
 
 
 def _sizes(call: Call) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
 @dataclass(frozen=True)
 class Address:
-    base: str  # ARENA, BLOB, STREAMS, or the name of an external pointer or of a pointer variable of a loop
+    base: str  # ARENA, BLOB, STREAMS, the name of a pointer variable of a loop, or a field: see outside()
     offset: Dim  # bytes
 
 
@@ -165,12 +165,27 @@ Item = Step | Branch | Repeat | RowRegion | Halt | Measured
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output: dense, at a fixed address."""
+    """An input or an output: dense, at a fixed address, or outside the arena where the program says."""
 
     name: str
     symbol: str  # its part of C names
     type: TensorType
     address: Address
+    align: int = 1  # of memory outside the arena
+    room: int = 0  # bytes of it that must be there: a kernel may read some past the end
+
+    @property
+    def is_outside(self) -> bool:
+        return is_outside(self.address)
+
+
+def outside(way: str, symbol: str) -> str:
+    """The base of an input's or output's address outside the arena, and its pointer's name in the model's struct."""
+    return f"{way}_{symbol}"
+
+
+def is_outside(address: Address) -> bool:
+    return address.base.startswith((outside("input", ""), outside("output", "")))
 
 
 @dataclass(frozen=True)

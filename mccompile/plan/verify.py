@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..base.dims import static
 from ..base.errors import InternalError
-from .ir import ARENA, BLOB, STREAMS, Argument, Plan, Step, max_bytes, swaps
+from .ir import ARENA, BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
 
 
 def verify(plan: Plan) -> None:
@@ -28,6 +28,7 @@ def verify(plan: Plan) -> None:
                 problems.append(f"{step.op} {step.provenance}: {argument.role} leaves {argument.address.base}")
     for tensor in (*plan.inputs, *plan.outputs, *(state.tensor for state in plan.states)):
         limit = plan.arena_bytes if tensor.address.base == ARENA else plan.data_bytes
+        limit = tensor.room if tensor.is_outside else limit
         if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:
             problems.append(f"{tensor.name} leaves its memory")
     if plan.arena_bytes < plan.arena_bound:
@@ -37,7 +38,10 @@ def verify(plan: Plan) -> None:
 
 
 def _argument(plan: Plan, argument: Argument) -> list[str]:
-    size = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}.get(argument.address.base)
+    sizes = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}
+    given = {tensor.address.base for tensor in plan.inputs}
+    sizes |= {tensor.address.base: tensor.room for tensor in (*plan.inputs, *plan.outputs) if tensor.is_outside}
+    size = sizes.get(argument.address.base)
     problems = []
     if size is not None and not 0 <= argument.low <= argument.high <= size:
         problems.append(f"{argument.role} touches bytes {argument.low} to {argument.high} of {size}")
@@ -46,6 +50,8 @@ def _argument(plan: Plan, argument: Argument) -> list[str]:
         problems.append(f"{argument.role} lies at {argument.address.offset}, not at a multiple of {unit}")
     if argument.written and argument.address.base == BLOB:
         problems.append(f"{argument.role} is written but lies in the blob")
+    if argument.written and is_outside(argument.address) and argument.address.base in given:
+        problems.append(f"{argument.role} is written but lies in an input outside the arena")
     return problems
 
 

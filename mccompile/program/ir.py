@@ -24,6 +24,7 @@ from ..kinds.api import Kind
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
 STREAM = "stream"  # where random numbers go on: kept from run to run, in the model's struct
+EXTERNAL = "external"  # an input or output whose memory is the caller's, told by pointer
 LASTING = "lasting"  # written by a call, and alive to the end of the run: strings point into it
 
 

@@ -27,6 +27,7 @@ from ..expr.text import read as read_expression
 from ..kinds.api import registry
 from .ir import (
     CONSTANT,
+    EXTERNAL,
     INPUT,
     LASTING,
     STREAM,
@@ -60,10 +61,14 @@ def show(program: Program) -> str:
     lines += [f"  not_negative {write(dim)}" for dim in program.not_negative]
     lines += [f"  call_by_call {program.call_by_call}"] if program.call_by_call else []
     lines += [f"  state {json.dumps(before)} = {json.dumps(after)}" for before, after in program.states.items()]
-    lines += [f"  input {json.dumps(name)} {_buffer(buffer)}" for name, buffer in program.inputs]
+    for name, buffer in program.inputs:
+        word = "input" if buffer.role == INPUT else f"{buffer.role} input"
+        lines.append(f"  {word} {json.dumps(name)} {_buffer(buffer)}")
+    given = {buffer for _, buffer in program.inputs}
     for buffer in buffers:
-        if buffer.role != INPUT:
-            word = "const" if buffer.constant else buffer.role if buffer.role in (LASTING, STREAM) else "buffer"
+        if buffer not in given:
+            named = buffer.role in (EXTERNAL, LASTING, STREAM)
+            word = "const" if buffer.constant else buffer.role if named else "buffer"
             lines.append(f"  {word} {_buffer(buffer)}")
     lines += _body(program.body, "  ")
     lines += [f"  output {json.dumps(name)} {_view(view)}" for name, view in program.outputs]
@@ -210,6 +215,10 @@ class _ProgramReader:
                 program.states[before] = reader.string()
             elif reader.take("input"):
                 program.inputs.append((reader.string(), self._declare(INPUT)))
+            elif reader.take(EXTERNAL):
+                name = reader.string() if reader.take("input") else None
+                buffer = self._declare(EXTERNAL)
+                program.inputs += [(name, buffer)] if name is not None else []
             elif reader.take("const"):
                 self._declare(CONSTANT)
             elif reader.take("buffer"):

@@ -10,6 +10,7 @@ from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
 from .ir import (
     CONSTANT,
+    EXTERNAL,
     INPUT,
     LASTING,
     STREAM,
@@ -32,6 +33,7 @@ def verify(program: Program, after: str = "") -> None:
     """Raises InternalError with everything that is wrong."""
     checker = _Checker()
     written = {buffer for _, buffer in program.inputs}
+    checker.given |= written
     checker.body(program.body, written)
     for name, view in program.outputs:
         checker.read(view, written, f"output {name!r}")
@@ -58,6 +60,7 @@ def verify(program: Program, after: str = "") -> None:
 class _Checker:
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.given: set[Buffer] = set()  # inputs: nobody writes them
         self.writer: dict[Buffer, Item] = {}
         self.filled: dict[Buffer, int] = {}  # elements written so far
         self.partly: dict[Buffer, list[View]] = {}  # what was written of buffers that are written piece by piece
@@ -119,7 +122,7 @@ class _Checker:
         for view in call.outs:
             self.inside(view, what)
             buffer = view.buffer
-            if buffer.role not in (TEMPORARY, LASTING, STREAM):
+            if buffer.role not in (TEMPORARY, LASTING, STREAM, EXTERNAL) or buffer in self.given:
                 self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
@@ -138,7 +141,7 @@ class _Checker:
 
     def read(self, view: View, written: set[Buffer], what: str) -> None:
         self.inside(view, what)
-        if view.buffer.role == TEMPORARY and view.buffer not in written and not self.is_written(view):
+        if view.buffer.role in (TEMPORARY, EXTERNAL) and view.buffer not in written and not self.is_written(view):
             self.problems.append(f"{what} reads {view.buffer} before it is written")
         if view.buffer.role == INPUT and view.buffer not in written:
             self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")

@@ -285,6 +285,18 @@ def _entry(tensor: Tensor) -> str:
     return f"MCC_HOST_EACH({tensor.symbol}, {tensor.nbytes}u)"
 
 
+def _placed(report: Report) -> list[str]:
+    """Memory for what lies outside the arena, and accessors as of what lies inside."""
+    lines, calls = [], []
+    for way, tensors in (("input", report.inputs), ("output", report.outputs)):
+        for tensor in (t for t in tensors if t.room):
+            name, c = f"{way}_{tensor.symbol}", tensor.dtype.storage_c
+            lines.append(f"static MCC_ALIGNED({max(tensor.align, 8)}) uint8_t outside_{name}[{tensor.room}];")
+            lines.append(f"#define {report.prefix}_{name}(m) ((void)(m), ({c} *)(void *)outside_{name})")
+            calls.append(f"{report.prefix}_set_{name}(m, ({c} *)(void *)outside_{name})")
+    return [*lines, f"#define MCC_HOST_PLACE(m) {' | '.join(calls) or 'MCC_OK'}"]
+
+
 def _model_header(report: Report) -> str:
     """What board/run_model.c knows of the model."""
     lists = []
@@ -301,6 +313,7 @@ def _model_header(report: Report) -> str:
             f"#define MCC_HOST_ARENA_BYTES {report.prefix.upper()}_ARENA_BYTES",
             f"#define MCC_HOST_ARENA_ALIGN {report.prefix.upper()}_ARENA_ALIGN",
             *lists,
+            *_placed(report),
             "",
         ]
     )

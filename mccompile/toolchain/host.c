@@ -7,6 +7,7 @@
  *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
  *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
+ *     #define MCC_HOST_PLACES(MCC_HOST_EACH)         (position, input_symbol, C type) of what lies outside the arena
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
@@ -33,6 +34,7 @@ const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
 void mcc_host_output_shape(const void *model, int index, size_t *shape);
 int mcc_host_state(void *model, void *to, const void *from);
+int mcc_host_place(void *model, int index, void *memory);
 const char *mcc_host_status_text(int status);
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
@@ -138,6 +140,19 @@ void mcc_host_output_shape(const void *model, int index, size_t *shape)
     (void)m;
     (void)index;
     (void)shape;
+}
+
+int mcc_host_place(void *model, int index, void *memory)
+{
+    mcc_host_model *const m = (mcc_host_model *)model;
+#define MCC_HOST_ONE_PLACE(position, name, type)                                                                       \
+    if (index == position) return (int)MCC_HOST_NAME(_set_##name)(m, (type *)memory);
+    MCC_HOST_PLACES(MCC_HOST_ONE_PLACE)
+#undef MCC_HOST_ONE_PLACE
+    (void)m;
+    (void)index;
+    (void)memory;
+    return 0;
 }
 
 /* Saves the state, or where `to` is null loads it. */

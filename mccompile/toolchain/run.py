@@ -44,6 +44,7 @@ void *mcc_host_input(void *model, int index);
 const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
 void mcc_host_output_shape(const void *model, int index, size_t *shape);
+int mcc_host_place(void *model, int index, void *memory);
 int mcc_host_state(void *model, void *to, const void *from);
 const char *mcc_host_status_text(int status);
 """
@@ -58,6 +59,8 @@ class Tensor:
     dtype: DType
     shape: tuple[int | str, ...]  # names of sizes that are known only at run time, or what follows from them
     nbytes: int  # at most
+    room: int = 0  # of memory outside the arena: bytes, and alignment; 0: it lies in the arena
+    align: int = 1
 
     @property
     def is_static(self) -> bool:
@@ -97,6 +100,8 @@ class Model:
         self._weights.bytes[:] = self._weights_file
         self._arena = _Guarded(report.arena_bytes, report.arena_align)
         self._struct = _Guarded(library.functions.mcc_host_model_bytes(), 16)
+        outside = (tensor for tensor in (*report.inputs, *report.outputs) if tensor.room)
+        self._outside = {tensor.symbol: _Guarded(tensor.room, tensor.align) for tensor in outside}
         self._init(POISON)
 
     @classmethod
@@ -171,7 +176,7 @@ class Model:
         self._check_memory()
         results = {}
         for index, tensor in enumerate(self.report.outputs):
-            pointer = self._tensor_pointer(tensor, c.mcc_host_output(model, index))
+            pointer = self._tensor_pointer(tensor, lambda place: c.mcc_host_output(model, place), self.report.outputs)
             shape = self._shape(index, tensor)
             content = bytes(ffi.buffer(pointer, tensor.dtype.nbytes(prod(shape))))
             if tensor.dtype is string:
@@ -201,13 +206,16 @@ class Model:
         self._texts = np.frombuffer(b"".join(text for texts in given.values() for text in texts) + b"\0", np.uint8)
         place = int(self._texts.ctypes.data)
         found = []
-        for index, tensor in enumerate(self.report.inputs):
+
+        def accessor(place: int) -> Any:
+            return self._library.functions.mcc_host_input(self._pointer(self._struct), place)
+
+        for tensor in self.report.inputs:
             if tensor.dtype is string:
                 content, place = descriptors(given[tensor.name], place)
             else:
                 content = to_bytes(inputs[tensor.name], tensor.dtype)
-            pointer = self._library.functions.mcc_host_input(self._pointer(self._struct), index)
-            found.append((self._tensor_pointer(tensor, pointer), content))
+            found.append((self._tensor_pointer(tensor, accessor, self.report.inputs), content))
         return found
 
     def spent(self, steps: int) -> list[float]:
@@ -233,11 +241,19 @@ class Model:
             self._weights.bytes.size,
         )
         self._check_status("init", status)
+        for place, memory in enumerate(self._outside.values()):
+            memory.bytes[:] = poison
+            placed = self._library.functions.mcc_host_place(self._pointer(self._struct), place, self._pointer(memory))
+            self._check_status("set", placed)
 
     def _pointer(self, memory: _Guarded) -> Any:
         return self._library.ffi.cast("void *", memory.address)
 
-    def _tensor_pointer(self, tensor: Tensor, pointer: Any) -> Any:
+    def _tensor_pointer(self, tensor: Tensor, accessor: Callable[[int], Any], among: Sequence[Tensor]) -> Any:
+        """Where a tensor lies; accessors know the place of those in the arena."""
+        if tensor.room:
+            return self._pointer(self._outside[tensor.symbol])
+        pointer = accessor([t.symbol for t in among if not t.room].index(tensor.symbol))
         if pointer == self._library.ffi.NULL and tensor.nbytes:
             raise CheckFailed(Problem(f"{self.report.prefix} gives no address for {tensor.name}"))
         return pointer
@@ -255,7 +271,12 @@ class Model:
                 why=why,
                 fix="please report it",
             )
-            for what, memory in (("arena", self._arena), ("model struct", self._struct), ("weights", self._weights))
+            for what, memory in (
+                ("arena", self._arena),
+                ("model struct", self._struct),
+                ("weights", self._weights),
+                *self._outside.items(),
+            )
             for why in memory.damage()
         ]
         if not np.array_equal(self._weights.bytes, self._weights_file):
@@ -411,13 +432,15 @@ def read_report(folder: Path) -> Report:
 
 
 def _tensor(entry: Mapping[str, Any]) -> Tensor:
-    dtype = DTYPES[str(entry["dtype"])]
+    dtype, outside = DTYPES[str(entry["dtype"])], entry.get("external")
     tensor = Tensor(
         name=str(entry["name"]),
         symbol=str(entry["symbol"]),
         dtype=dtype,
         shape=tuple(size if isinstance(size, str) else int(size) for size in entry["shape"]),
         nbytes=int(entry["bytes"]),
+        room=max(int(outside["bytes"]), 1) if outside else 0,
+        align=int(outside["align"]) if outside else 1,
     )
     if tensor.is_static and tensor.nbytes != dtype.nbytes(prod(tensor.static_shape)):
         raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
@@ -425,8 +448,10 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
 
 
 def _host_model_header(report: Report) -> str:
-    inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs)
-    outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs)
+    inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs if not tensor.room)
+    outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs if not tensor.room)
+    ways = [("input", t) for t in report.inputs if t.room] + [("output", t) for t in report.outputs if t.room]
+    places = (f"MCC_HOST_EACH({n}, {way}_{t.symbol}, {t.dtype.storage_c})" for n, (way, t) in enumerate(ways))
     shaped = ((n, t.symbol) for n, t in enumerate(report.outputs) if not t.is_static)
     shapes = " ".join(f"MCC_HOST_EACH({n}, {symbol})" for n, symbol in shaped)
     sizes = ", ".join(f"(mcc_index)(n)[{n}]" for n in range(len(report.given)))
@@ -439,6 +464,7 @@ def _host_model_header(report: Report) -> str:
         f"#define MCC_HOST_INPUTS(MCC_HOST_EACH) {inputs}\n"
         f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
         f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"
+        f"#define MCC_HOST_PLACES(MCC_HOST_EACH) {' '.join(places)}\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")

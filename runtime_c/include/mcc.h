@@ -41,7 +41,8 @@ typedef enum mcc_status {
     MCC_ERR_BRANCH = 13,          /* the model cannot run the branch that its condition asks for */
     MCC_ERR_STRING_ROOM = 14,     /* the strings of a run need more room than the model was compiled for */
     MCC_ERR_STRING_NUMBER = 15,   /* a string that is to be read as a number is none */
-    MCC_ERR_IMAGE = 16            /* a file is no image of a format that is known, or of another size than declared */
+    MCC_ERR_IMAGE = 16,           /* a file is no image of a format that is known, or of another size than declared */
+    MCC_ERR_IO_ALIGN = 17         /* an input or output outside the arena does not lie at its alignment */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -65,6 +66,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than the model was compiled for";
     case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
     case MCC_ERR_IMAGE: return "the file is no BMP without compression and no PNM, or has another size than declared";
+    case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
     }
     return "unknown status";
 }

@@ -10,6 +10,7 @@ from ...kernels.api import Needs
 from ...memory.order import Node, Tensor, best_order
 from ...program.ir import (
     CONSTANT,
+    EXTERNAL,
     INPUT,
     LASTING,
     Buffer,
@@ -67,6 +68,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
         needed_later = any(base in outputs for base in around) or buffer.role == LASTING
         needed_later |= buffer in lasting
         own = max(0, buffer.max_bytes - sum(part.max_bytes for part in parts.get(buffer, [])))
+        own *= buffer.role != EXTERNAL
         numbers[buffer] = len(tensors)
         if makers or buffer.role == INPUT:
             tensors.append(Tensor(own, makers[0] if makers else None, tuple(sorted(users)), needed_later))

@@ -121,6 +121,7 @@ int main(void)
     status = NAME(_init)(&model, arena, MCC_HOST_ARENA_BYTES, NAME(_weights), NAME(_weights_bytes));
     board_count_end();
     head[3] = (uint32_t)board_stack_used();
+    if (status == MCC_OK) status = (mcc_status)(MCC_HOST_PLACE(&model));
     if (status != MCC_OK) return ended(results, STAGE_INIT, (uint32_t)status);
     for (run = 0; run < 2; run++) {
         if (!read_inputs(&model)) return ended(results, STAGE_READ, 0u);

@@ -1,0 +1,54 @@
+"""place_outside: inputs and outputs whose memory is the caller's: the arena is planned without them.
+
+Invariant: what lies outside is told by pointer before a run. An input there is only read; an output is a buffer of its
+own that nothing else overlaps, so a result that is also something else (an input, a constant, a part of a larger
+tensor, another output, what a loop carries) is copied there by the last call.
+"""
+
+from __future__ import annotations
+
+from ...base.errors import Problem, WrongUse, raise_all
+from ...base.names import Names
+from ...expr.ir import operand
+from ...kinds.map import Map
+from ...program.ir import EXTERNAL, TEMPORARY, Buffer, Call, Loop, Program, View, walk
+from ..api import ALL, Context
+
+
+def place_outside(program: Program, context: Context) -> None:
+    inputs = {name: buffer for name, buffer in program.inputs if name not in program.states}
+    outputs = [name for name, _ in program.outputs if name not in program.states.values()]
+    known = [*inputs, *outputs]
+    wanted = known if ALL in context.external else context.external
+    fix = f"the inputs and outputs are {', '.join(known) or 'none'}"
+    unknown = (name for name in wanted if name not in known)
+    raise_all(
+        WrongUse, (Problem(f"{n!r} is no input or output to be told by pointer", "--io", "", fix) for n in unknown)
+    )
+    for name in wanted:
+        if name in inputs:
+            inputs[name].role = EXTERNAL
+    names = Names()
+    for buffer in program.buffers():
+        names.take(buffer.name)
+    for position, (name, view) in enumerate(program.outputs):
+        if name in wanted and name in outputs:
+            if not _stands_alone(program, view):
+                view = _copied(program, view, names)
+                program.outputs[position] = (name, view)
+            view.buffer.role = EXTERNAL
+
+
+def _stands_alone(program: Program, view: View) -> bool:
+    """Is an output all that its buffer is for?"""
+    carries = [carry for item in walk(program.body) if isinstance(item, Loop) for carry in item.carries]
+    carried = any(view.buffer in (carry.now, carry.next) for carry in carries)
+    users = sum(other.buffer is view.buffer for _, other in program.outputs)
+    return view.buffer.role == TEMPORARY and view.covers_buffer and view.is_dense and users == 1 and not carried
+
+
+def _copied(program: Program, view: View, names: Names) -> View:
+    buffer = view.buffer
+    made = Buffer(names.take(f"{buffer.name}_outside"), buffer.dtype, view.shape, provenance=buffer.provenance)
+    program.body.append(Call(Map(operand(0, buffer.dtype)), (view,), (made.whole(),), buffer.provenance))
+    return made.whole()
