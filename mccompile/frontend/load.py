@@ -336,6 +336,7 @@ class _Inputs:
         for dim, (low, high) in self.ranges.items():
             named_in_shape = any(dim in shape for shape in self.shapes.values())
             size = f"{low}" if low == high else f"{low}..{high}"
+            named_in_shape |= any(dim in self._names_in(other) for other in self.free)
             if dim not in self.free and not named_in_shape:
                 known = f"those of {self.file} are {', '.join(self.free)}" if self.free else f"{self.file} has none"
                 what, where = f"there is no free dimension {dim!r}", f"--dim {dim}={size}"
@@ -364,14 +365,36 @@ class _Inputs:
         for dim in given:
             if isinstance(dim, int):
                 sizes.append(dim)
-            elif dim is not None and dim in self.bound:
-                sizes.append(self.bound[dim])
+            elif dim is not None and (found := self._bound_size(dim)) is not None:
+                sizes.append(found)
             elif dim is None:
                 example = ",".join(str(d) if isinstance(d, int) else "1" for d in given)
                 self.unbound.setdefault(f"--shape {name}={example}", []).append(f"input {name!r}")
             else:
-                self.unbound.setdefault(f"--dim {_quoted(dim)}=1", []).append(f"{dim!r} of input {name!r}")
+                for part in self._names_in(dim):
+                    self.unbound.setdefault(f"--dim {_quoted(part)}=1", []).append(f"{dim!r} of input {name!r}")
         return tuple(sizes) if len(sizes) == len(given) else None
+
+    def _bound_size(self, dim: str) -> Dim | None:
+        """The size that a name in the file stands for; exporters also write arithmetic, such as 2*time + 1."""
+        if dim in self.bound:
+            return self.bound[dim]
+        try:
+            return dimensions.parse(dim, self.bound)
+        except (ValueError, SyntaxError):
+            return None
+
+    def _names_in(self, dim: str) -> list[str]:
+        """The names in arithmetic over names, of which one has to be known otherwise; else just the name."""
+        inside = list(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", dim)))
+        known = {*self.ranges, *(other for other in self.free if other.isidentifier())}
+        table = dict.fromkeys(inside, 2)
+        try:
+            dimensions.parse(dim, table)
+        except (ValueError, SyntaxError):
+            return [dim]
+        arithmetic = not dim.isidentifier() and (any(name in known for name in inside) or re.search(r"[*+/]", dim))
+        return inside if arithmetic and dim not in self.ranges else [dim]
 
     def _check_shape(self, name: str, shape: tuple[int | str | None, ...] | None, wanted: Sequence[int | str]) -> None:
         where = f"--shape {name}={','.join(map(str, wanted))}"

@@ -14,13 +14,14 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mccompile.base import dims
 from mccompile.base.constant import encoded
 from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
@@ -83,7 +84,7 @@ class Report:
     arena_align: int
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    given: tuple[str, ...] = ()  # sizes that a run is told
+    given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
     interface: Interface | None = None  # where inputs or outputs are not only tensors
     state_bytes: int = 0  # of what a run leaves for the next one
     threads: int = 1  # workers that may share a step
@@ -318,14 +319,35 @@ def _fits(given: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 
 def _given_sizes(report: Report, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Sizes by name, as the inputs have them."""
+    """Sizes by name, as the inputs have them; where they have only what is computed from one, the first that fits."""
     sizes: dict[str, int] = {}
+    computed: dict[str, int] = {}
     for tensor in report.inputs:
         for size, name in zip(inputs[tensor.name].shape, tensor.shape, strict=True):
-            if isinstance(name, str) and sizes.setdefault(name, size) != size:
-                why = f"{name} is {sizes[name]} and {size}"
+            found = sizes if name in report.given else computed
+            if isinstance(name, str) and found.setdefault(name, size) != size:
+                why = f"{name} is {found[name]} and {size}"
                 raise WrongUse(Problem(f"input {tensor.name!r} does not fit the others", report.prefix, why))
+    for symbol in report.given:
+        low, high = report.given[symbol]
+        trials = (sizes | {symbol: size} for size in range(low, high + 1))
+        if symbol not in sizes:
+            sizes = next((trial for trial in trials if _agree(trial, computed)), sizes | {symbol: high})
+    if not _agree(sizes, computed):
+        why = ", ".join(f"{text} is {size}" for text, size in (sizes | computed).items())
+        raise WrongUse(Problem("sizes of inputs do not fit each other", report.prefix, why))
     return sizes
+
+
+def _agree(sizes: Mapping[str, int], computed: Mapping[str, int]) -> bool:
+    """Are computed sizes what follows from those that are known? What needs others is not known yet."""
+    for text, size in computed.items():
+        try:
+            if dims.parse(text, sizes) != size:
+                return False
+        except ValueError:
+            continue
+    return True
 
 
 class _Guarded:
@@ -419,7 +441,11 @@ def read_report(folder: Path) -> Report:
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
             state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
-            given=tuple(str(size["name"]) for size in content.get("sizes", []) if size["given"]),
+            given={
+                str(size["name"]): (int(size["low"]), int(size["high"]))
+                for size in content.get("sizes", [])
+                if size["given"]
+            },
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
             threads=int(content.get("threads", 1)),
         )

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, TensorProto, numpy_helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import CheckFailed, UnsupportedModel, WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
@@ -237,10 +237,12 @@ def network() -> ModelProto:
 
 @pytest.fixture(scope="module")
 def built(network: ModelProto, tmp_path_factory: pytest.TempPathFactory) -> Model:
-    package = compile_graph(load_proto(network, dims=DIMS), Options(), "network")
-    folder = tmp_path_factory.mktemp("sizes") / "out"
-    package.write(folder)
-    return Model.build(folder, flags=STRICT)
+    return build(network, tmp_path_factory.mktemp("sizes"), DIMS)
+
+
+def build(made: ModelProto, folder: Path, dims: dict[str, tuple[int, int]]) -> Model:
+    compile_graph(load_proto(made, dims=dims), Options(), "network").write(folder / "out")
+    return Model.build(folder / "out", flags=STRICT)
 
 
 def test_one_compiled_model_answers_as_eight_static_ones(network: ModelProto, built: Model) -> None:
@@ -268,8 +270,7 @@ def test_sizes_for_which_a_tensor_would_be_negative_are_refused(tmp_path: Path) 
         "{ y = Conv(x, w) z, i = TopK<axis=2>(x, two) s = Pad(x, p) }",
         w=floats(3, 3, 5), two=ints(2), p=ints(0, 0, -1, 0, 0, -2),
     )  # fmt: skip
-    compile_graph(load_proto(made, dims=DIMS), Options(), "windows").write(tmp_path / "out")
-    model = Model.build(tmp_path / "out", flags=STRICT)
+    model = build(made, tmp_path, DIMS)
     session = onnxruntime.InferenceSession(made.SerializeToString())
     names = [output.name for output in made.graph.output]
     for time in (64, 5, 6):
@@ -279,3 +280,28 @@ def test_sizes_for_which_a_tensor_would_be_negative_are_refused(tmp_path: Path) 
     for time in (1, 2, 3):
         with pytest.raises(CheckFailed, match="outside the bounds"):
             model.run(feed(made, 2, time))
+
+
+def test_exporters_write_arithmetic_over_names(tmp_path: Path) -> None:
+    """`2*time + 1` is a size where `time` is one; an input may have the first and not the second."""
+    made = graph("(float[batch,a] x, float[batch,b] z) => (float[batch,o] y) { w = Concat<axis=1>(x, z) y = Relu(w) }")
+    made.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "2*time + 1"
+    made.graph.input[1].type.tensor_type.shape.dim[1].dim_param = "time//2"
+    model = build(made, tmp_path, {"batch": (1, 4), "time": (2, 9)})
+    random = np.random.default_rng(1)
+    for batch, time in ((4, 9), (1, 2), (3, 4)):
+        x, z = (random.standard_normal((batch, size)).astype(np.float32) for size in (2 * time + 1, time // 2))
+        np.testing.assert_array_equal(model.run({"x": x, "z": z})["y"], np.maximum(np.concatenate([x, z], 1), 0))
+    with pytest.raises(WrongUse, match="do not fit each other"):
+        model.run({"x": np.zeros((1, 9), np.float32), "z": np.zeros((1, 1), np.float32)})
+    with pytest.raises(UnsupportedModel, match="add --dim time=1"):
+        load_proto(made, dims={"batch": (1, 4)})
+
+
+def test_dimensions_without_a_name_get_one_from_the_user() -> None:
+    made = graph("(float[?,8] x, float[?,8] z) => (float[?,8] y) { y = Add(x, z) }")
+    options = {"shapes": {"x": ("batch", 8), "z": ("batch", 8)}, "dims": {"batch": (1, 4)}}
+    rep = backend.prepare(made, flags=STRICT, **options)
+    for batch in (1, 4, 2):
+        x = np.full((batch, 8), batch, np.float32)
+        np.testing.assert_array_equal(rep.run({"x": x, "z": x})[0], x + x)
