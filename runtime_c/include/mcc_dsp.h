@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "mcc.h"
 #include "mcc_quant.h"
 
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP) && !defined(MCC_DSP_PORTABLE)
