@@ -48,19 +48,19 @@
 #define MCC_RESTRICT restrict
 #endif
 
+/* MCC_UNUSED: a parameter, an object or a function that may stay unused. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MCC_UNUSED __attribute__((unused))
+#else
+#define MCC_UNUSED
+#endif
+
 /* MCC_INLINE: a function in a header that costs nothing where it is not used. It is static, so any number of
  * compiled models, each with its own copy of the runtime, link into one program. */
 #if defined(_MSC_VER) && !defined(__cplusplus)
 #define MCC_INLINE static __inline
 #else
-#define MCC_INLINE static inline
-#endif
-
-/* MCC_UNUSED: a parameter or a static object that may stay unused. */
-#if defined(__GNUC__) || defined(__clang__)
-#define MCC_UNUSED __attribute__((unused))
-#else
-#define MCC_UNUSED
+#define MCC_INLINE MCC_UNUSED static inline
 #endif
 
 #endif /* MCC_PORT_H */

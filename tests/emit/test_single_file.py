@@ -25,9 +25,10 @@ def test_there_are_two_files_of_c_and_an_example() -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_they_compile_without_a_warning(compiler: str, tmp_path: Path) -> None:
-    folder = written(small_models.branches(), tmp_path, SINGLE)
-    command = [compiler, *COMPILERS[compiler], "-c", str(folder / "branches.c"), "-o", str(tmp_path / "branches.o")]
+@pytest.mark.parametrize("name", ["branches", "text"])
+def test_they_compile_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
+    folder = written(small_models.ALL[name](), tmp_path, SINGLE)
+    command = [compiler, *COMPILERS[compiler], "-c", str(folder / f"{name}.c"), "-o", str(tmp_path / "model.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
