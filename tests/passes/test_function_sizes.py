@@ -13,7 +13,8 @@ from tests.passes.qdq_graphs import chain_of_convolutions
 
 
 def code(model: ModelProto, prefer: str) -> tuple[str, str]:
-    files = compile_graph(load_proto(model), Options(target="cortex-m4", prefer=prefer, name="n"), "n").files
+    options = Options(target="cortex-m4", prefer=prefer, name="n", io_layout="nhwc")
+    files = compile_graph(load_proto(model), options, "n").files
     return files["n.c"].decode(), files["n_kernels.c"].decode()
 
 
