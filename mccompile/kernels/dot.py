@@ -141,10 +141,11 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 2, 4, 3, 1))
 
 
-def pack_fours(rows: np.ndarray, lanes: int = 4) -> np.ndarray:
-    """Weights [channels, sum] in blocks of so many channels and four elements: [block][sum / 4][channel][element]."""
-    rows = padded(rows, lanes, 4)
-    blocks = rows.reshape(rows.shape[0] // lanes, lanes, rows.shape[1] // 4, 4)
+def pack_fours(rows: np.ndarray, lanes: int = 4, depth: int = 4) -> np.ndarray:
+    """Weights [channels, sum] in blocks of so many channels and elements: [block][block of the sum][channel][element].
+    """
+    rows = padded(rows, lanes, depth)
+    blocks = rows.reshape(rows.shape[0] // lanes, lanes, rows.shape[1] // depth, depth)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3))
 
 
@@ -160,3 +161,8 @@ def table_of_fours(found: np.ndarray) -> np.ndarray:
     return np.concatenate([bias, np.stack(rest, -1).reshape(-1, 8)], 1)
 
 
+
+
+def table_of_vectors(found: np.ndarray) -> np.ndarray:
+    """The same for vectors of four: four biases, four multipliers, four addends."""
+    return np.ascontiguousarray(padded(found, 3, 4).reshape(3, -1, 4).transpose(1, 0, 2))

@@ -31,7 +31,7 @@ WARNING_FREE = {
 }
 
 
-PORTABLE = {"c", "dsp"}  # the headers of others need their machine
+PORTABLE = {"c", "dsp", "helium"}  # the headers of others need their machine
 
 
 def _runs() -> list[tuple[str, str]]:
