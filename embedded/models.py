@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from embedded.quantized_models import autoencoder_int8, separable_int8
 from tests import small_models
 from tests.small_models import floats, model, node, save
 
@@ -109,7 +110,16 @@ def integers() -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-_MORE: tuple[Callable[[], ModelProto], ...] = (depthwise, classifier, normalized, recurrent, quantized, integers)
+_MORE: tuple[Callable[[], ModelProto], ...] = (
+    depthwise,
+    classifier,
+    normalized,
+    recurrent,
+    quantized,
+    integers,
+    autoencoder_int8,
+    separable_int8,
+)
 NAMES = ("digits", *small_models.ALL, *(made.__name__ for made in _MORE))
 
 

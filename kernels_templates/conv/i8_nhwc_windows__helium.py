@@ -1,5 +1,5 @@
-"""conv of 8-bit integers for cores with Helium: the windows of two positions are copied beside each other and multiplied
-with all channels.
+"""conv of 8-bit integers for cores with Helium: the windows of two positions are copied beside each other,
+and multiplied with all channels.
 
 Operands and result lie channels-last. Outside of the image lie zero points, which the bias makes up for. 1x1 windows
 over channels in blocks of 16 are read where they are.
