@@ -218,6 +218,11 @@ _MODEL_OPTIONS = [
         metavar="COUNT",
         help="Workers that may share a long step; the program says how they run (<model>_set_parallel).",
     ),
+    click.option(
+        "--weights-dtype",
+        type=click.Choice(["f16", "bf16"]),
+        help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
+    ),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -285,6 +290,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             budget=dict(_budget(text) for text in values.pop("budget")),
             winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
             threads=values.pop("threads"),
+            weights_dtype=values.pop("weights_dtype") or "",
             keep_inputs=values.pop("keep_inputs"),
             single_file=values.pop("single_file"),
             blob=values.pop("blob"),
@@ -405,6 +411,7 @@ def check(
                 }
                 for c in verdict.worst()
             ],
+            "effects": [{"output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects],
             "runs": [{"name": run.name, "reference": run.reference, "ok": run.ok} for run in verdict.runs],
             "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
         }
@@ -417,6 +424,9 @@ def check(
                 or f"max abs {output.max_abs:.3g}, max rel {output.max_rel:.3g}, {output.mismatches} mismatches"
             )
             click.echo(f"{'ok   ' if output.ok else 'WRONG'}  {run.name}: {output.name}: {figures} ({run.reference})")
+    for effect in verdict.effects:
+        words = f"weights in {options.weights_dtype} move it by {effect.share:.2%} of its largest element"
+        click.echo(f"{'ok   ' if effect.ok else 'WRONG'}  {effect.output}: {words}")
     if not verdict.ok:
         wrong = [c for c in verdict.worst() if not c.ok]
         where = ", ".join(f"output {c.name!r}" for c in wrong)

@@ -61,6 +61,7 @@ class Options:
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     threads: int = 1  # workers that may share a step
+    weights_dtype: str = ""  # "f16" or "bf16": how weights of convolutions and matrix products are stored
     keep_inputs: bool = False
     single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
@@ -320,9 +321,18 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
     if options.threads < 1:
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least"))
+    if options.weights_dtype not in ("", "f16", "bf16"):
+        why = "they can be f16 or bf16"
+        raise WrongUse(Problem(f"weights cannot be stored as {options.weights_dtype!r}", "--weights-dtype", why))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == "ram"
     context = Context(
-        target, Registry.load(options.kernels), options.keep_inputs, options.external, rows, options.threads
+        target,
+        Registry.load(options.kernels),
+        options.keep_inputs,
+        options.external,
+        rows,
+        options.threads,
+        options.weights_dtype,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -21,6 +21,7 @@ from .passes.program.bind_storage import bind_storage
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
+from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
 from .passes.program.place_outside import place_outside
@@ -49,6 +50,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse", fuse),
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("place_outside", place_outside, optional=False),
+    ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("form_rows", form_rows),

@@ -18,7 +18,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
@@ -29,6 +29,8 @@ from mccompile.kernels.vector_tiles import (
     Reference,
     best_lanes,
     epilogue_statements,
+    narrow,
+    stored_weights,
     vector_headers,
     vector_refusal,
 )
@@ -104,6 +106,9 @@ class Depthwise(Kernel):
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (1, 40, 6, 7), (3, 3)),
             _case("1d", Conv((1,), (1,), (1, 1), 1, f32), (1, 20, 37), (3,)),
         ]
+        for dtype in (f16, bf16):
+            case = _case(f"weights_{dtype}", plain, (1, 21, 6, 5), (3, 3))
+            cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (21, 1, 3, 3)))))
         for name, repeated in [("bias", (0, 2, 3)), ("residual", ()), ("scalar", (0, 1, 2, 3))]:
             case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (1, 19, 4, 5), (3, 3))
             ins, permute = (*case.ins, case.outs[0]), {**case.permute, 2: (0, 2, 3, 1)}
@@ -117,7 +122,7 @@ class Depthwise(Kernel):
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
-        if kind.x_zero or kind.w_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+        if kind.x_zero or kind.w_zero or stored_weights(call) is None:
             return No("only for 32-bit floats")
         if kind.group != x.shape[1] or w.shape[0] != kind.group:
             return No("not depthwise, or with several results per channel")
@@ -148,7 +153,7 @@ class Depthwise(Kernel):
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         w = viewed(call.ins[1], constants[1])
         lanes = call.blocks[0]
-        padded = np.zeros((-(-w.shape[0] // lanes) * lanes, prod(w.shape[2:])), np.float32)
+        padded = np.zeros((-(-w.shape[0] // lanes) * lanes, prod(w.shape[2:])), w.dtype)
         padded[: w.shape[0]] = w.reshape(w.shape[0], -1)
         return {1: padded.reshape(-1, lanes, padded.shape[1]).transpose(0, 2, 1).reshape(-1)}
 
@@ -262,6 +267,8 @@ class _Layout:
             "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
             "rows": [self.row(run, wide, units) for run in self.row_runs(high)],
             "taps": self.taps,
+            "stored": self.w.buffer.dtype.storage_c,
+            "narrow": narrow(self.w.buffer.dtype),
             "vector": f"mcc_f32x{lanes}",
             "of": f"f32x{lanes}",
         }

@@ -17,7 +17,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
@@ -34,6 +34,7 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     row_cycles,
+    stored_weights,
     vector_headers,
     vector_refusal,
 )
@@ -100,6 +101,9 @@ class ChannelsLastTile(Kernel):
             replace(_case("planar_result", plain, (1, 5, 6, 17), (19, 5, 3, 3)), permute_outs={}),
             replace(_case("planar_pixel", pointwise, (1, 5, 1, 1), (19, 5, 1, 1)), permute_outs={}),
         ]
+        for dtype in (f16, bf16):
+            case = _case(f"weights_{dtype}", plain, (1, 5, 6, 17), (21, 5, 3, 3))
+            cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (21, 5, 3, 3)))))
         shape = (1, 19, 6, 17)
         for name, repeated in [
             ("bias", (0, 2, 3)),
@@ -120,7 +124,7 @@ class ChannelsLastTile(Kernel):
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
-        if kind.x_zero or kind.w_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+        if kind.x_zero or kind.w_zero or stored_weights(call) is None:
             return No("only for 32-bit floats")
         if kind.group != 1:
             return No("only for one group")
@@ -150,7 +154,7 @@ class ChannelsLastTile(Kernel):
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         w = viewed(call.ins[1], constants[1])
         groups = Groups(TileSize(*call.blocks[:3]), w.shape[0])
-        padded = np.zeros((groups.padded, *w.shape[1:]), np.float32)
+        padded = np.zeros((groups.padded, *w.shape[1:]), w.dtype)
         padded[: w.shape[0]] = w
         order = (*range(2, w.ndim), 1, 0)
         tiles = [
@@ -327,7 +331,9 @@ class _Layout:
         taps = self.edge(first, count, lanes * vectors) if edge else [self.inside(count, lanes * vectors)]
         kept = tuple(loop for loop in around if loop is not None)
         ahead = fetched_ahead(lanes * vectors * self.depth, self.channels * self.depth)
-        return Part(header, x_at, Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead))
+        stored = self.w.buffer.dtype
+        tile = Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead, stored)
+        return Part(header, x_at, tile)
 
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
         if axis.always_inside:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, literal, operand
@@ -33,6 +33,7 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     row_cycles,
+    stored_weights,
     vector_headers,
     vector_refusal,
 )
@@ -82,6 +83,9 @@ class RowsTile(Kernel):
             _case("batches_constant", plain, *batches, constant=True),
             replace(_case("one_for_all", plain, *batches, constant=True), repeated={1: (0, 1)}),
         ]
+        for dtype in (f16, bf16):
+            case = _case(f"weights_{dtype}", plain, (9, 6), (6, 37), constant=True)
+            cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (6, 37)))))
         for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
             case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
@@ -94,8 +98,10 @@ class RowsTile(Kernel):
         reason = vector_refusal(target) or _sizes_refusal(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
-        if kind.a_zero or kind.b_zero or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
+        if kind.a_zero or kind.b_zero or stored_weights(call) is None:
             return No("only for 32-bit floats")
+        if call.ins[1].buffer.dtype is not f32 and _reading(call) not in (PACKED, PACKED_EACH):
+            return No("narrow weights are not laid out for it")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
         if y.strides[-1] != 1 or y.shape[-1] == 1:
@@ -130,7 +136,7 @@ class RowsTile(Kernel):
         b = b.reshape(-1, *b.shape[-2:])
         b = b[:1] if how == PACKED else b
         groups = Groups(TileSize(*size), b.shape[2])
-        padded = np.zeros((*b.shape[:2], groups.padded), np.float32)
+        padded = np.zeros((*b.shape[:2], groups.padded), b.dtype)
         padded[:, :, : b.shape[2]] = b
         tiles = [
             matrix[:, first : first + vectors * groups.size.lanes].reshape(-1)
@@ -231,7 +237,8 @@ class _Layout:
         taps = Taps(tuple(range(count)), loops, a_at, b_at)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
-        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last, ahead))
+        stored = self.b.buffer.dtype
+        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last, ahead, stored))
 
 
 def _sizes_refusal(call: Call) -> str:

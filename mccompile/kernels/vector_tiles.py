@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..base.dtypes import f32
+from ..base.dtypes import DType, bf16, f16, f32
 from ..expr.ir import Expr, operand
 from ..expr.vector_c import to_vector_statements, uses_math
 from ..program.ir import Call
@@ -43,6 +43,19 @@ def fetched_ahead(panel: int, total: int) -> int:
 
 def vector_refusal(target: Target) -> str:
     return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
+
+
+def stored_weights(call: Call) -> DType | None:
+    """The type in which constant weights, the second operand, are stored, if all else are 32-bit floats."""
+    others = (*call.ins[:1], *call.ins[2:], *call.outs)
+    weights = call.ins[1].buffer
+    fits = weights.dtype is f32 or (weights.dtype in (f16, bf16) and weights.constant is not None)
+    return weights.dtype if fits and all(view.buffer.dtype is f32 for view in others) else None
+
+
+def narrow(dtype: DType) -> str:
+    """In the names of functions that load numbers stored so."""
+    return "" if dtype is f32 else f"{dtype}_"
 
 
 def vector_headers(call: Call) -> frozenset[str]:
@@ -225,11 +238,13 @@ class Tile:
     w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
     ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
 
+    stored: DType = f32  # of the weights
+
     def weights(self, vector: int) -> str:
         place = f"wp + {vector * self.lanes}" if vector else "wp"
         if self.w_last and vector == self.vectors - 1:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
-        return f"mcc_load_{self.of}({place})"
+        return f"mcc_load_{narrow(self.stored)}{self.of}({place})"
 
     @property
     def vector(self) -> str:

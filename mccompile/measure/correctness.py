@@ -35,6 +35,8 @@ from ..toolchain.emulate import Emulated
 from ..toolchain.lists import as_lists
 from ..toolchain.run import POISON, Model
 
+MOST_EFFECT = {"f16": 0.02, "bf16": 0.1}  # of narrow weights on outputs; more points at a mistake
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -68,14 +70,26 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What storing weights narrow changes in an output."""
+
+    output: str
+    share: float  # of the largest element
+    ok: bool
+
+
+@dataclass(frozen=True)
 class Verdict:
+    """Where weights are stored narrow, the runs are those of the model with weights as they are."""
+
     package: Package
     runs: tuple[Run, ...]
     first: Difference | None = None
+    effects: tuple[Effect, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return all(run.ok for run in self.runs)
+        return all(run.ok for run in self.runs) and all(effect.ok for effect in self.effects)
 
     def worst(self) -> tuple[Comparison, ...]:
         """Per output the largest figures of all runs."""
@@ -101,6 +115,9 @@ def check(
     cc: str | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
+    if options.weights_dtype:
+        wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
+        return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))
     graph = load(path, options.dims, options.shapes, options.bounds)
     sets = input_sets(graph, data, seed, runs)
     if options.state:
@@ -136,6 +153,29 @@ def check(
         with suppress(MccError):  # the difference is reported also where its origin cannot be found
             first = first_difference(path, options, wrong, tolerance, cc)
     return Verdict(package, tuple(done), first)
+
+
+def effects_of_narrow_weights(
+    path: Path, options: Options, data: Path | None, seed: int, runs: int, cc: str | None
+) -> tuple[Effect, ...]:
+    """Per output how far it is from that of the same model with weights as they are."""
+    graph = load(path, options.dims, options.shapes, options.bounds)
+    sets, orders = input_sets(graph, data, seed, runs), channels_last(graph, options)
+    forms = give_forms(load(path, options.dims, options.shapes, options.bounds), options.inputs, options.outputs)
+    results: list[list[dict[str, np.ndarray]]] = []
+    for tried in (replace(options, weights_dtype=""), options):
+        graph = load(path, options.dims, options.shapes, options.bounds)
+        model = build(compile_graph(graph, tried, options.name or path.stem), options.resolved_target(), cc)
+        given = (_turned(_handed_over(data_set, forms)[1], orders) for data_set in sets)
+        results.append([run_twice(model, inputs) for inputs in given])
+    found = []
+    for name in results[0][0]:
+        pairs = [(wide[name], narrow[name]) for wide, narrow in zip(*results, strict=True) if wide[name].size]
+        if not pairs or pairs[0][0].dtype.kind != "f":
+            continue
+        share = max(float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)) for a, b in pairs)
+        found.append(Effect(name, share, share <= MOST_EFFECT[options.weights_dtype]))
+    return tuple(found)
 
 
 def steps(

@@ -50,6 +50,7 @@ class Context:
     external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
     rows: bool = True  # calls may run row by row where that saves memory
     threads: int = 1  # workers that may share a call
+    weights_dtype: str = ""  # in which weights of products are stored; empty: as they are
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
 

@@ -4,6 +4,7 @@
  *
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
+ *     mcc_load_f16_f32xN(p)           from 16-bit floats, which are finite; mcc_load_bf16_f32xN
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_set_f32xN(x)                x in every lane
@@ -62,6 +63,24 @@
         return (mcc_f32x##N)((mcc_i32x##N)x & mcc_set_i32x##N(0x7fffffff));                                            \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_types
+
+/* Numbers stored in 16 bits. Those of f16 come 2^112 times too small when their bits are put in place. */
+#define MCC_VEC_BF16(N)                                                                                                \
+    typedef uint16_t mcc_u16x##N __attribute__((vector_size(N * 2), aligned(2), may_alias));                           \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_bf16_f32x##N(const uint16_t *p)                                                \
+    {                                                                                                                  \
+        return (mcc_f32x##N)(__builtin_convertvector(*(const mcc_u16x##N *)p, mcc_i32x##N) << 16);                     \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_bf16
+
+#define MCC_VEC_F16(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_f16_f32x##N(const uint16_t *p)                                                 \
+    {                                                                                                                  \
+        const mcc_i32x##N bits = __builtin_convertvector(*(const mcc_u16x##N *)p, mcc_i32x##N);                        \
+        const mcc_f32x##N size = (mcc_f32x##N)((bits & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;         \
+        return (mcc_f32x##N)((mcc_i32x##N)size | ((bits & 0x8000) << 16));                                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_f16
 
 #define MCC_VEC_SET(N)                                                                                                 \
     MCC_VEC_INLINE mcc_f32x##N mcc_set_f32x##N(float x)                                                                \
@@ -188,6 +207,15 @@
 
 /* ---- 4 lanes */
 MCC_VEC_TYPES(4);
+MCC_VEC_BF16(4);
+#if defined(__F16C__)
+MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
+{
+    return (mcc_f32x4)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+#else
+MCC_VEC_F16(4);
+#endif
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 {
@@ -260,6 +288,15 @@ MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
 /* ---- 8 lanes */
 #if defined(__AVX__)
 MCC_VEC_TYPES(8);
+MCC_VEC_BF16(8);
+#if defined(__F16C__)
+MCC_VEC_INLINE mcc_f32x8 mcc_load_f16_f32x8(const uint16_t *p)
+{
+    return (mcc_f32x8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+#else
+MCC_VEC_F16(8);
+#endif
 MCC_VEC_INLINE mcc_f32x8 mcc_set_f32x8(float x) { return (mcc_f32x8)_mm256_set1_ps(x); }
 MCC_VEC_X86_COMPARE(8, _mm256_max_ps, _mm256_min_ps);
 MCC_VEC_ONE_TO_ONE(8, sqrt, _mm256_sqrt_ps(x));
@@ -307,6 +344,11 @@ MCC_VEC_ACROSS(8, 4);
 /* ---- 16 lanes */
 #if defined(__AVX512F__)
 MCC_VEC_TYPES(16);
+MCC_VEC_BF16(16);
+MCC_VEC_INLINE mcc_f32x16 mcc_load_f16_f32x16(const uint16_t *p)
+{
+    return (mcc_f32x16)_mm512_maskz_cvtph_ps((__mmask16)-1, _mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 MCC_VEC_INLINE mcc_f32x16 mcc_set_f32x16(float x) { return (mcc_f32x16)_mm512_set1_ps(x); }
 /* For C++ the forms with a mask, all of it set: there, gcc's own headers warn of themselves in the plain ones. */
 #if defined(__cplusplus)

@@ -1,0 +1,56 @@
+"""Weights in 16 bits: half the blob, and no more of a difference than rounding makes; what does not fit stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options, compile
+from mccompile.measure.correctness import check
+from tests.small_models import floats, model, node, save
+
+
+def network(scale: float = 1.0) -> onnx.ModelProto:
+    """An ordinary, a depthwise and a pointwise convolution, and a product."""
+    nodes = [
+        node("Conv", "x w1", "c1", pads=[1, 1, 1, 1]),
+        node("Relu", "c1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1], group=20),
+        node("Conv", "c2 w3", "c3"),
+        node("Flatten", "c3", "f"),
+        node("MatMul", "f w4", "y"),
+    ]
+    weights = {
+        "w1": floats(1, 20, 6, 3, 3) * np.float32(scale),
+        "w2": floats(2, 20, 1, 3, 3),
+        "w3": floats(3, 40, 20, 1, 1),
+        "w4": floats(4, 40 * 30, 33),
+    }
+    return model("narrow", nodes, [("x", (1, 6, 5, 6))], [("y", (1, 33))], weights)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("target", ["generic", "native"])
+def test_half_the_bytes_and_a_little_less_accurate(target: str, dtype: str, tmp_path: Path) -> None:
+    path = save(network(), tmp_path)
+    options = Options(target=target, weights_dtype=dtype)
+    wide, narrow = (compile(path, o).plan for o in (Options(target=target, winograd=0), options))
+    assert narrow.data_bytes < 0.55 * wide.data_bytes
+    assert {entry.contents.type.dtype.name for entry in narrow.entries} == {dtype}
+    verdict = check(path, options, runs=1)
+    assert verdict.ok and [effect.output for effect in verdict.effects] == ["y"]
+    assert 1e-6 < verdict.effects[0].share < (2e-3 if dtype == "f16" else 2e-2)
+
+
+def test_what_f16_cannot_hold_stays(tmp_path: Path) -> None:
+    plan = compile(save(network(1e6), tmp_path), Options(weights_dtype="f16")).plan
+    assert sorted(entry.contents.type.dtype.name for entry in plan.entries) == ["f16", "f16", "f16", "f32"]
+
+
+def test_other_types_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="weights cannot be stored as 'i8'"):
+        compile(save(network(), tmp_path), Options(weights_dtype="i8"))
