@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range
-from mccompile.kernels.windows import axes
+from mccompile.kernels.windows import any_axes
 from mccompile.kinds.argmax_pool import ArgmaxPool
 
 
@@ -36,11 +36,11 @@ class Windows(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-8, code=300)
+        return Cost(upper(call.outs[0].type.count) * 1e-8, code=300)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         return ["y", "place"], ["x"]
@@ -49,14 +49,14 @@ class Windows(Kernel):
         kind, x = _kind(call), call.ins[0]
         y, place = call.outs
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
-        found = axes(y, x, (), [place], *window, join=False)
+        found = any_axes(y, x, (), [place], *window, join=False)
         rows = []
         for number, axis in enumerate(found):
             at = f"at{number}"
             inside = axis.always_inside
             rows.append(
                 {
-                    "loop": Range(f"p{number}", axis.out).header,
+                    "loop": Range.over(f"p{number}", axis.out).header,
                     "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
                     "first": "" if inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
                     "end": "" if inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
@@ -66,10 +66,10 @@ class Windows(Kernel):
                     "position": f"const mcc_index i{number} = at{number} + {index_c([axis.dilation], [f'k{number}'])};",
                 }
             )
-        space = x.type.static_shape[2:]
-        image = dense_strides(x.type.static_shape)[:2]
+        space = x.shape[2:]
+        image = dense_strides(x.shape)[:2]
         count = (
-            [static(stride) for stride in dense_strides(space[::-1])][::-1]
+            dense_strides(space[::-1])[::-1]
             if kind.column_major
             else dense_strides(space)
         )
@@ -78,14 +78,14 @@ class Windows(Kernel):
         inside_counters = [*batch, *(f"i{i}" for i in range(len(found)))]
         dtype = x.buffer.dtype
         return {
-            "outer": [Range("n", static(x.shape[0])), Range("c", static(x.shape[1]))],
+            "outer": [Range.over("n", x.shape[0]), Range.over("c", x.shape[1])],
             "rows": rows,
             "type": dtype.compute_c,
             "lowest": literal_c(dtype.low, dtype),
-            "load": load_c(dtype, "x", index_c([static(s) for s in x.strides], inside_counters)),
-            "index": index_c([static(s) for s in (*image, *count)], inside_counters),
-            "store": store_c(dtype, "y", index_c([static(s) for s in y.strides], positions), "best"),
-            "place_at": index_c([static(s) for s in place.strides], positions),
+            "load": load_c(dtype, "x", index_c(x.strides, inside_counters)),
+            "index": index_c([*image, *count], inside_counters),
+            "store": store_c(dtype, "y", index_c(y.strides, positions), "best"),
+            "place_at": index_c(place.strides, positions),
         }
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
 
@@ -44,12 +44,13 @@ class GridSampleTaps(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        open_sizes = [dim for dim in call.ins[0].shape[1:] if not isinstance(dim, int)]
+        reason = f"the size {open_sizes[0]} is known only at run time" if open_sizes else supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 3e-9, code=600)
+        return Cost(upper(macs) * 3e-9, code=600)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind
@@ -57,21 +58,21 @@ class GridSampleTaps(Kernel):
         (x, grid), y = call.ins, call.outs[0]
         accumulator = f64 if x.buffer.dtype is f64 else f32
         place = f64 if grid.buffer.dtype is f64 else f32
-        shape = (y.type.static_shape[0], *y.type.static_shape[2:])
+        shape = (y.shape[0], *y.shape[2:])
         at_y = _of(y, shape, (y.strides[0], *y.strides[2:]))
         at_x = _of(x, shape, (x.strides[0], *(0 for _ in shape[1:])))
         loops = nest(shape, [at_y, at_x, _of(grid, shape, grid.strides[:-1])])
         counters = [loop.counter for loop in loops.loops]
 
         def channel(which: int, view: View) -> str:
-            return index_c((*loops.strides[which], static(view.strides[1])), [*counters, "c"])
+            return index_c((*loops.strides[which], view.strides[1]), [*counters, "c"])
 
         axes = []
         before = channel(1, x)
         rank = len(shape) - 1
         for number in range(rank):
-            last = index_c((*loops.strides[2], static(grid.strides[-1])), [*counters, str(rank - 1 - number)])
-            step = index_c((static(x.strides[2 + number]),), (f"p{number}[t{number}]",))
+            last = index_c((*loops.strides[2], grid.strides[-1]), [*counters, str(rank - 1 - number)])
+            step = index_c((x.strides[2 + number],), (f"p{number}[t{number}]",))
             axes.append(
                 {
                     "n": number,
@@ -106,5 +107,5 @@ class GridSampleTaps(Kernel):
         return f"grid_sample_{call.kind.mode}"
 
 
-def _of(view: View, shape: Sequence[int], strides: Sequence[Any]) -> View:
+def _of(view: View, shape: Sequence[Dim], strides: Sequence[Any]) -> View:
     return replace(view, shape=tuple(shape), strides=tuple(strides))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.moves import position_c
 from mccompile.kinds.roi_align import RoiAlign
@@ -37,18 +37,19 @@ class RoiAlignBins(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        open_sizes = [dim for dim in call.ins[0].shape[2:] if not isinstance(dim, int)]
+        reason = f"the size {open_sizes[0]} is known only at run time" if open_sizes else supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 40e-9, code=1200)
+        return Cost(upper(call.outs[0].type.count) * 40e-9, code=1200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (x, rois, batches), y = call.kind, call.ins, call.outs[0]
         assert isinstance(kind, RoiAlign)
         dtype = x.buffer.dtype
         work = f64 if dtype is f64 else f32
-        strides = {view: [static(stride) for stride in view.strides] for view in (x, rois, batches, y)}
+        strides = {view: view.strides for view in (x, rois, batches, y)}
 
         def corner(number: int) -> str:
             return load_c(dtype, "rois", index_c(strides[rois], ["r", str(number)]))
@@ -57,12 +58,12 @@ class RoiAlignBins(Kernel):
             return load_c(dtype, "x", index_c(strides[x], ["n", "c", row, column]))
 
         load = load_c(i64, "batches", index_c(strides[batches], ["r"]))
-        count, channels, _, _ = y.type.static_shape
+        count, channels = y.shape[:2]
         return {
             "kind": kind,
             "count": count,
             "channels": channels,
-            "images": static(x.shape[0]),
+            "images": x.shape[0],
             "height": static(x.shape[2]),
             "width": static(x.shape[3]),
             "type": work.compute_c,
@@ -71,6 +72,6 @@ class RoiAlignBins(Kernel):
             "number": lambda value: literal_c(value, work),
             "corner": corner,
             "pixel": pixel,
-            "batch": position_c("n", load, static(x.shape[0]), in_range=False),
+            "batch": position_c("n", load, x.shape[0], in_range=False),
             "store": store_c(dtype, "y", index_c(strides[y], ["r", "c", "row", "column"]), "total"),
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, f64, i8, i16, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import literal_c, load_c
@@ -31,7 +31,7 @@ class StridedWalk(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call, *call.ins[1:]) or supports_types(call)
         if reason:
             return No(reason)
         if not call.ins[0].buffer.dtype.is_plain or not call.outs[0].buffer.dtype.is_plain:
@@ -40,7 +40,7 @@ class StridedWalk(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         rows, trees = call.ins[0].shape[0], call.ins[1].shape[0]
-        return Cost(static(rows) * static(trees) * 1e-7, code=300)
+        return Cost(upper(rows) * static(trees) * 1e-7, code=300)
 
     def label(self, call: Call) -> str:
         return f"trees_{call.ins[1].shape[0]}"
@@ -53,13 +53,13 @@ class StridedWalk(Kernel):
 
         def at(name: str, *counters: str) -> str:
             view = views[name]
-            return load_c(view.buffer.dtype, name, index_c([static(s) for s in view.strides], counters))
+            return load_c(view.buffer.dtype, name, index_c(view.strides, counters))
 
         return {
-            "rows": static(out.shape[0]),
+            "rows": out.shape[0],
             "targets": static(out.shape[1]),
             "trees": static(views["roots"].shape[0]),
-            "y_k": index_c([static(s) for s in out.strides], ["row", "k"]),
+            "y_k": index_c(out.strides, ["row", "k"]),
             "start": literal_c(_STARTS[kind.combine], out.buffer.dtype),
             "type": views["x"].buffer.dtype.compute_c,
             "sum_type": out.buffer.dtype.compute_c,

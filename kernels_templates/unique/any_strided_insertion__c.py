@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import static
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f32, f64, i64, string
 from mccompile.base.tensor import TensorType
 from mccompile.expr.scalar_c import load_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c
 from mccompile.kinds.unique import Unique
 
@@ -36,18 +36,18 @@ class UniqueInsertion(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call, strings=True)
+        reason = supports_types(call, strings=True)
         return No(reason) if reason else Needs(dense_outs=frozenset(range(4)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        rows = static(call.ins[0].shape[0])
-        return Cost(rows * rows * static(call.ins[0].shape[1]) * 1e-9, code=300)
+        rows = upper(call.ins[0].shape[0])
+        return Cost(rows * rows * upper(call.ins[0].shape[1]) * 1e-9, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Unique)
         x = call.ins[0]
         dtype = x.buffer.dtype
-        rows, columns = x.type.static_shape
+        rows, columns = x.shape
 
         def element(row: str) -> str:
             return load_c(dtype, "x", index_c(x.strides, [row, "k"]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.dims import Dim, Symbol, symbols, upper
+from ..base.dims import Dim, Symbol, product, symbols, upper
 from ..base.dtypes import bool_, f32, i64
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import apply, cast, literal, operand
@@ -19,7 +19,7 @@ from ..kinds.select import Select
 from ..kinds.unique import Unique as UniqueKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import gathered, measured, numbers, static_count, static_shape
+from .at_run_time import gathered, measured, numbers, static_count
 from .shapes import fact
 
 
@@ -91,17 +91,17 @@ class Unique(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
-        shape = static_shape(x)
+        shape = x.shape
         if x.dtype.kind == "complex":
             raise Unsupported(f"elements of type {x.dtype}")
         if self.axis is None:
-            rows = static_count(x)
-            count = site.size(0, 0, rows)
+            rows = x.count
+            count = site.size(0, 0, upper(rows))
             values: Shape = (count,)
         else:
             axis = normal_axis(self.axis, x.rank)
             rows = shape[axis]
-            count = site.size(0, axis, rows)
+            count = site.size(0, axis, upper(rows))
             values = (*shape[:axis], count, *shape[axis + 1 :])
         each = Fact(TensorType(i64, (count,)))
         every = Fact(TensorType(i64, (rows,)))
@@ -116,8 +116,8 @@ class Unique(Operator):
         else:
             axis = normal_axis(self.axis, len(x.shape))
         others = [a for a in range(len(x.shape)) if a != axis]
-        rows = x.type.static_shape[axis]
-        matrix = to.reshape(x.permuted([axis, *others]), (rows, static_count(x.type) // rows))
+        columns = product(x.shape[a] for a in others)
+        matrix = to.reshape(x.permuted([axis, *others]), (x.shape[axis], columns))
         each = TensorType(i64, (x.shape[axis],))
         first, often, which, count = to.call(
             UniqueKind(bool(self.sorted)), [matrix], each, each, each, TensorType(i64, (1,))

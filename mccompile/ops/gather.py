@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, Symbolic, bounds
+from ..base.dims import Dim, Symbolic, bounds, minimum, upper
 from ..base.dtypes import bool_, i32, i64
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, index, literal, operand
 from ..kinds.gather import Gather as GatherKind
 from ..program.ir import View
 from .api import INJECTIVE, OPAQUE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import gathered, static_shape
+from .at_run_time import gathered
 from .data_dependent import selected
 from .shapes import fact, show
 
@@ -210,11 +210,8 @@ class Compress(Operator):
         x, places = site.type(0), self.places(site)
         axis = 0 if self.axis is None else normal_axis(self.axis, x.rank)
         shape: Shape = (x.count,) if self.axis is None else x.shape
-        if places is None:
-            flags, room = static_shape(site.type(1))[0], static_shape(TensorType(x.dtype, shape))[axis]
-            count = site.size(0, axis, min(flags, room))
-        else:
-            count = len(places)
+        most = upper(minimum(site.shape(1)[0], shape[axis]))
+        count = site.size(0, axis, most) if places is None else len(places)
         return [Fact(TensorType(x.dtype, (*shape[:axis], count, *shape[axis + 1 :])))]
 
     def lower(self, to: Lowering) -> None:
@@ -224,7 +221,7 @@ class Compress(Operator):
             x = to.reshape(x, (x.type.count,))
         if places is None:
             flags = to.input(1)
-            room = min(flags.type.static_shape[0], x.type.static_shape[axis])
+            room = minimum(flags.shape[0], x.shape[axis])
             if isinstance(type.shape[axis], int):  # there is nothing to choose from
                 to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
                 return

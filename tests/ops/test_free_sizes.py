@@ -100,6 +100,21 @@ OPERATORS = {
     "pool_all": graph(
         f"{PLANES} => (float[batch,8,1] y, float[batch,8,1] z) {{ y = GlobalAveragePool(x) z = GlobalMaxPool(x) }}"
     ),
+    "pool_with_places": graph(
+        f"{PLANES} => (float[batch,8,o] y, int64[batch,8,o] i) {{ y, i = MaxPool<kernel_shape=[3],pads=[1,1]>(x) }}"
+    ),
+    "grid": graph(
+        "(float[batch,2,5,6] x, float[batch,time,3,2] g) => (float[batch,2,time,3] y) { y = GridSample(x, g) }"
+    ),
+    "regions": graph(
+        "(float[batch,2,9,9] x, float[time,4] r) => (float[time,2,2,2] y)"
+        "{ a = ReduceMax<axes=[1],keepdims=0>(r) b = Mul(a, none) i = Cast<to=7>(b) c, d = Split<axis=1>(r)"
+        "  from = Sigmoid(c) to = Add(from, three) q = Concat<axis=1>(from, to)"
+        "  y = RoiAlign<output_height=2,output_width=2>(x, q, i) }", none=0.0, three=3.0,
+    ),
+    "unique": graph(
+        "(int64[batch,time] x) => (int64[n] y, int64[n] i, int64[m] j, int64[n] k) { y, i, j, k = Unique(x) }"
+    ),
     "pad": graph(
         f"{PLANES} => (float[batch,8,o] y, float[batch,8,o] z)"
         '{ y = Pad(x, p) z = Pad<mode="edge">(x, p) }', p=ints(0, 0, 3, 0, 0, 1),
