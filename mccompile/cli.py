@@ -223,6 +223,7 @@ _MODEL_OPTIONS = [
         type=click.Choice(["f16", "bf16"]),
         help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
     ),
+    click.option("--slices", is_flag=True, help="Let programs run a few steps at a time (<model>_run_steps)."),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
         "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
@@ -292,6 +293,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             threads=values.pop("threads"),
             weights_dtype=values.pop("weights_dtype") or "",
             keep_inputs=values.pop("keep_inputs"),
+            slices=values.pop("slices"),
             single_file=values.pop("single_file"),
             blob=values.pop("blob"),
             io_layout=values.pop("io_layout"),

@@ -63,6 +63,7 @@ class Options:
     threads: int = 1  # workers that may share a step
     weights_dtype: str = ""  # "f16" or "bf16": how weights of convolutions and matrix products are stored
     keep_inputs: bool = False
+    slices: bool = False  # a run can also be made a few steps at a time
     single_file: bool = False  # one C file and one header
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
@@ -168,6 +169,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
+    plan = replace(plan, sliced=options.slices)
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})

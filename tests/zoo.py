@@ -61,6 +61,7 @@ def main() -> int:
     parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
     parser.add_argument("--target", default="generic")
     parser.add_argument("--rows", choices=("off", "auto"), default="auto", help="run chains of calls row by row")
+    parser.add_argument("--sliced", action="store_true", help="run one step at a time")
     parser.add_argument("--outside", action="store_true", help="inputs and outputs lie outside the arena")
     parser.add_argument(
         "--poison", action="store_true", help="results must not depend on what lay in the memory before"
@@ -112,6 +113,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
             optimize=not arguments.plain,
             name=folder.name,
             dump=dump,
+            slices=arguments.sliced,
             external=(ALL,) if arguments.outside else (),
         )
         start = time.perf_counter()

@@ -86,7 +86,9 @@ def _context(
         "macs": sum(step.macs for step in plan.steps()),
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),
-        "body": _body(plan),
+        "body": "" if plan.sliced else _body(plan),
+        "sliced": plan.sliced,
+        "slices": _slices(plan) if plan.sliced else [],
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
         "state_bytes": sum(max_bytes(state.tensor.type) for state in plan.states),
@@ -133,6 +135,19 @@ def _body(plan: Plan) -> str:
         text = text.replace(f"@{symbol.name}@", variable if used else "", 1)
     given = [s.name for s in plan.given if re.search(rf"\b{s.name}\b", text)]
     return "\n".join([*(f"    const mcc_index {name} = m->{name};" for name in given), text])
+
+
+def _slices(plan: Plan) -> list[str]:
+    """The same, item by item, each with the sizes that it needs."""
+    texts = ["\n".join(_items((item,), "        ")).rstrip("\n") for item in plan.items]
+    kept = [f"    {line}".rstrip() for line in _states(plan.states)]
+    texts += ["\n".join(kept).rstrip("\n")] * bool(kept)
+    slices = []
+    for text in texts:
+        text = re.sub(r"\n *@\w+@", "", text)
+        names = [s.name for s in (*plan.given, *plan.measured) if re.search(rf"\b(?<!->){s.name}\b", text)]
+        slices.append("\n".join([*(f"        const mcc_index {name} = m->{name};" for name in names), text]))
+    return slices
 
 
 def _states(states: tuple[State, ...]) -> list[str]:

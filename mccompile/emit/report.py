@@ -46,6 +46,7 @@ def report(
             {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
             for s in (*plan.given, *plan.measured)
         ],
+        **({"slices": plan.slices} if plan.sliced else {}),
         "steps": [
             {
                 "name": " + ".join(step.provenance),

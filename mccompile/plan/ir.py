@@ -241,6 +241,12 @@ class Plan:
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
+    sliced: bool = False  # a run can be made a few items at a time
+
+    @property
+    def slices(self) -> int:
+        """Into how many pieces a run can be cut: a region is one, and so is bringing states to their places."""
+        return len(self.items) + any(state.made != state.tensor.address for state in self.states)
 
     def steps(self) -> Iterator[Step]:
         return walk(self.items)

@@ -7,6 +7,7 @@
  *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
  *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
+ *     #define MCC_HOST_RUN kws_run                   or a function that runs step by step
  *     #define MCC_HOST_PLACES(MCC_HOST_EACH)         (position, input_symbol, C type) of what lies outside the arena
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
@@ -94,7 +95,7 @@ const double *mcc_host_spent(void) { return NULL; }
 int mcc_host_run(void *model)
 {
     mcc_host_tick(-1);
-    return (int)MCC_HOST_NAME(_run)((mcc_host_model *)model);
+    return (int)MCC_HOST_RUN((mcc_host_model *)model);
 }
 
 #define MCC_HOST_ONE(symbol)                                                                                           \

@@ -86,6 +86,7 @@ class Report:
     outputs: tuple[Tensor, ...]
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
     interface: Interface | None = None  # where inputs or outputs are not only tensors
+    sliced: bool = False  # it can be run step by step
     state_bytes: int = 0  # of what a run leaves for the next one
     threads: int = 1  # workers that may share a step
 
@@ -441,6 +442,7 @@ def read_report(folder: Path) -> Report:
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
             state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
+            sliced="slices" in content,
             given={
                 str(size["name"]): (int(size["low"]), int(size["high"]))
                 for size in content.get("sizes", [])
@@ -473,6 +475,19 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
     return tensor
 
 
+_STEP_BY_STEP = """
+#define MCC_HOST_RUN mcc_host_step_by_step
+static mcc_status mcc_host_step_by_step(NAME_model *m)
+{
+    mcc_status status = NAME_begin(m);
+    if (status != MCC_OK) return status;
+    do status = NAME_run_steps(m, 1u);
+    while (status == MCC_MORE);
+    return status;
+}
+"""
+
+
 def _host_model_header(report: Report) -> str:
     inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs if not tensor.room)
     outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs if not tensor.room)
@@ -487,6 +502,7 @@ def _host_model_header(report: Report) -> str:
     return (
         f'#include "{report.prefix}.h"\n'
         f"#define MCC_HOST_PREFIX {report.prefix}\n"
+        f"{_STEP_BY_STEP.replace('NAME', name) if report.sliced else f'#define MCC_HOST_RUN {name}_run'}\n"
         f"#define MCC_HOST_INPUTS(MCC_HOST_EACH) {inputs}\n"
         f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
         f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"

@@ -13,7 +13,15 @@
  *
  *   MCC_NO_CRC   Do not compute the checksums of the blob in <model>_init (saves start-up time and about 300 bytes of
  *                code). Sizes, version and identity are still checked; a damaged weight is not noticed any more.
+ *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
+ *   MCC_STEP_HOOK(step)  After each step of <model>_run_steps: feeds a watchdog, yields, measures. Nothing by default.
  */
+#ifdef MCC_CONFIG
+#include MCC_CONFIG
+#endif
+#ifndef MCC_STEP_HOOK
+#define MCC_STEP_HOOK(step) ((void)(step))
+#endif
 
 /* Results are exact by promise; such options let the compiler reorder sums and forget NaN and infinity. */
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)

@@ -29,7 +29,7 @@ def test_what_is_found_is_listed(make: Callable[[], ModelProto], tmp_path: Path)
 def violations(folder: Path) -> set[str]:
     """The rules, as numbers, that the C of a model violates."""
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
-    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", "-I.", "-Iruntime", *sources]
+    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", "-UMCC_CONFIG", "-I.", "-Iruntime", *sources]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert "error:" not in done.stderr, done.stderr
     return set(re.findall(r"\[misra-c2012-([0-9.]+)\]", done.stderr))

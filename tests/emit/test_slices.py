@@ -1,0 +1,113 @@
+"""A run in slices: step by step it gives the same bits as in one go, and says when it is done."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
+from mccompile.toolchain.run import Model
+from tests import small_models
+from tests.passes.program.test_place_outside import LOOP
+from tests.passes.test_state import STATES, inputs_of
+from tests.small_models import random_inputs, written
+
+SLICED = Options(slices=True)
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+MODELS = {**{name: make() for name, make in small_models.ALL.items()}, "looped": LOOP}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_step_by_step_gives_the_same_bits(name: str, tmp_path: Path) -> None:
+    made, inputs = MODELS[name], random_inputs(MODELS[name])
+    sliced = Model.build(written(made, tmp_path / "sliced", SLICED))
+    whole = Model.build(written(made, tmp_path / "whole"))
+    assert sliced.report.sliced and not whole.report.sliced
+    wanted = whole.run(inputs, poison=0xA5)
+    for got in (sliced.run(inputs, poison=0xA5), sliced.run(inputs)):
+        for output, array in wanted.items():
+            np.testing.assert_array_equal(got[output], array)
+
+
+@pytest.mark.parametrize("name", ["causal", "shifted", "counter"])
+def test_states_are_handed_on(name: str, tmp_path: Path) -> None:
+    made, states = STATES[name]
+    models = []
+    for sliced in (False, True):
+        package = compile_graph(load_proto(made), Options(state=states, slices=sliced), "streaming")
+        package.write(tmp_path / str(sliced))
+        models.append(Model.build(tmp_path / str(sliced)))
+    for seed in range(4):
+        inputs = inputs_of(made, states, seed)
+        wanted, got = (model.run(inputs) for model in models)
+        assert all(np.array_equal(got[output], array) for output, array in wanted.items())
+
+
+def test_sizes_given_at_run_time_hold_in_all_steps(tmp_path: Path) -> None:
+    nodes = [small_models.node("Relu", "x", "r"), small_models.node("MatMul", "r w", "y")]
+    made = small_models.model("free", nodes, [("x", ("n", 4))], [("y", ("n", 3))], {"w": small_models.floats(1, 4, 3)})
+    for sliced in (True, False):
+        graph = load_proto(made, dims={"n": (1, 9)})
+        compile_graph(graph, Options(slices=sliced), "free").write(tmp_path / str(sliced))
+    models = [Model.build(tmp_path / str(sliced)) for sliced in (True, False)]
+    for n in (9, 1, 5):
+        got, wanted = (model.run({"x": small_models.floats(n, n, 4)}) for model in models)
+        np.testing.assert_array_equal(got["y"], wanted["y"])
+
+
+PROGRAM = """
+#include <stdio.h>
+#include "mlp.h"
+static MCC_ALIGNED(MLP_ARENA_ALIGN) uint8_t arena[MLP_ARENA_BYTES];
+int steps_seen;
+int main(void)
+{
+    mlp_model m;
+    uint32_t step;
+    if (mlp_init(&m, arena, sizeof arena, mlp_weights, mlp_weights_bytes) != MCC_OK) return 1;
+    printf("%d ", mlp_run_steps(&m, 1u));
+    printf("%d ", mlp_begin(&m));
+    printf("%d ", mlp_run_steps(&m, 0u));
+    for (step = 1; step < MLP_STEPS; step++)
+        if (mlp_run_steps(&m, 1u) != MCC_MORE) return 2;
+    printf("%d ", mlp_run_steps(&m, 9u));
+    printf("%d ", steps_seen == (int)MLP_STEPS);
+    printf("%d ", mlp_run_steps(&m, 1u));
+    printf("%d ", mlp_run(&m));
+    printf("%d", steps_seen == 2 * (int)MLP_STEPS);
+    return 0;
+}
+"""
+CONFIG = "extern int steps_seen;\n#define MCC_STEP_HOOK(step) (steps_seen += (step) < MLP_STEPS)\n"
+
+
+def test_a_program_is_told_when_there_is_more_and_its_hook_is_called(tmp_path: Path) -> None:
+    folder = written(small_models.mlp(), tmp_path, SLICED)
+    (folder / "main.c").write_text(PROGRAM)
+    (folder / "config.h").write_text(CONFIG)
+    sources = [str(path) for path in folder.glob("*.c")]
+    flags = ["-std=c99", '-DMCC_CONFIG="config.h"', f"-I{folder}", f"-I{folder}/runtime"]
+    subprocess.run(["gcc", *flags, *sources, "-o", f"{folder}/a", "-lm"], check=True)
+    said = subprocess.run([f"{folder}/a"], capture_output=True, text=True, check=True).stdout
+    assert said == "19 0 18 0 1 19 0 1"  # not begun, ok, more, done, all hooked, not begun again, a whole run, hooked
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++", "tcc"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_c_is_clean(compiler: str, name: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    folder = written(MODELS[name], tmp_path, SLICED)
+    flags = {"g++": ["-x", "c++", "-std=c++11", *STRICT], "tcc": ["-Wall", "-Werror"]}.get(compiler, STRICT)
+    source = str(folder / f"{MODELS[name].graph.name}.c")
+    subprocess.run([compiler, *flags, f"-I{folder}/runtime", "-c", source, "-o", f"{folder}/a.o"], check=True)
+
+
+def test_a_plain_run_has_none_of_it(tmp_path: Path) -> None:
+    text = (written(small_models.mlp(), tmp_path) / "mlp.c").read_text()
+    assert "switch" not in text and "HOOK" not in text
