@@ -27,7 +27,8 @@ BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-
 GROWTH = 1.02
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
-PREFERENCES = ("ram", "flash", "time")
+INTEGERS = ("autoencoder_int8", "separable_int8")
+COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
 WATCHED = ("run_instructions", "code_bytes", "arena_bytes", "run_stack_bytes")
 HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
 
@@ -50,9 +51,13 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
     for name in NAMES:
         for target in TARGETS:
             yield Row(name, path_of(name, folder), target, "ram")
-    for name in ZOO if zoo else ():
-        for prefer in PREFERENCES:
-            yield Row(name, Path(zoo or "", name, "model.onnx"), "cortex-m4", prefer)
+    small = [(name, path_of(name, folder)) for name in INTEGERS]
+    large = [(name, Path(zoo, name, "model.onnx")) for name in ZOO] if zoo else []
+    for name, path in (*small, *large):
+        for target, prefer in COMPARED:
+            yield Row(name, path, target, prefer)
+    for name, path in large:
+        yield Row(name, path, "cortex-m4", "ram")
 
 
 def measured(row: Row) -> dict[str, Any]:

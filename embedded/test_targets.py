@@ -1,4 +1,4 @@
-"""Every own model on every target that can be emulated: results equal the reference's, blobs are guarded there too, and
+"""Own models on every target that can be emulated: results equal the reference's, blobs are guarded there too, and
 code for a core needs nothing that the core has not. Nothing is skipped: what is missing is an error.
 
     make test-embedded                 installs what it needs, and runs this
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ TARGETS = (
     "aarch64",
     "riscv64",
 )
+# All models on cores that differ much from each other; on their relatives those that need most of a core.
+DIFFERENT = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
+DEMANDING = ("digits", "integers", "recurrent", "separable_int8")
+MATRIX = [(t, m) for t in TARGETS for m in (NAMES if t in DIFFERENT else DEMANDING)]
 ZOO = os.environ.get("ZOO", "")
 # Small enough for a microcontroller; whatever of it the folder has.
 ZOO_NAMES = (
@@ -45,8 +50,7 @@ ZOO_NAMES = (
 )
 
 
-@pytest.mark.parametrize("model", NAMES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "model"), MATRIX)
 def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
     verdict = check(path_of(model, tmp_path), Options(target=target), runs=1)
     assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
@@ -54,7 +58,7 @@ def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not ZOO, reason="no folder given with ZOO=")
 @pytest.mark.parametrize("model", ZOO_NAMES)
-@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "rv32imc"])
+@pytest.mark.parametrize("target", DIFFERENT)
 def test_results_of_the_zoo_are_right(target: str, model: str) -> None:
     verdict = check(Path(ZOO, model, "model.onnx"), Options(target=target, name=model), Path(ZOO, model))
     assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
@@ -135,3 +139,24 @@ def test_counts_are_the_same_every_time(tmp_path: Path) -> None:
 def test_weights_come_in_every_way(carrier: str, tmp_path: Path) -> None:
     verdict = check(path_of("conv", tmp_path), Options(target="cortex-m0", blob=carrier), runs=1)
     assert verdict.ok
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("prefer", ["flash", "time"])
+@pytest.mark.parametrize("model", ["autoencoder_int8", "separable_int8"])
+def test_integers_are_right_whatever_is_preferred(model: str, prefer: str, target: str, tmp_path: Path) -> None:
+    assert check(path_of(model, tmp_path), Options(target=target, prefer=prefer), runs=1).ok
+
+
+def test_no_function_needs_much_stack(tmp_path: Path) -> None:
+    """As the compiler counts, which sees all paths."""
+    target = api.load("cortex-m4")
+    for name in ("autoencoder_int8", "digits", "separable_int8"):
+        folder = tmp_path / name
+        compile(path_of(name, tmp_path), Options(target=target.name, prefer="time")).write(folder)
+        prefix = next(folder.glob("*_kernels.c")).name.removesuffix("_kernels.c")
+        for source in (f"{prefix}.c", f"{prefix}_kernels.c"):
+            command = [target.compiler, *target.cflags, f"-I{folder / 'runtime'}", "-fstack-usage", "-c", source]
+            subprocess.run(command, cwd=folder, check=True)
+        lines = [line.split("\t") for path in folder.glob("*.su") for line in path.read_text().splitlines()]
+        assert lines and max(int(line[1]) for line in lines) <= 512
