@@ -200,6 +200,10 @@ def test_an_unsupported_operator(tmp_path: Path, capsys: pytest.CaptureFixture[s
     [
         ["--dim", "batch"],
         ["--dim", "batch=many"],
+        ["--bound", "x=many"],
+        ["--bound", "nothing=5"],
+        ["--state", "y"],
+        ["--state", "y=nothing"],
         ["--shape", "x"],
         ["--target", "no-such-machine"],
         ["--prefer", "beauty"],

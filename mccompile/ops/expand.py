@@ -23,7 +23,7 @@ class Expand(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         if not site.is_known(1):
-            declared = site.declared(0, "the shape")
+            declared = self.open_shape(site)
             if len(declared) != max(x.rank, static_count(site.type(1))):
                 raise Invalid(f"a shape of {site.type(1)} does not expand {x} to {declared}, which the model declares")
             check_broadcast(x.shape, declared, "the operand")
@@ -35,14 +35,26 @@ class Expand(Operator):
         type = TensorType(x.dtype, shape)
         return [moved(site, type, lambda value: np.broadcast_to(value, type.static_shape))]
 
+    def open_shape(self, site: Site) -> Shape:
+        """The shape where it is computed at run time: what there is one of may become any number."""
+        before = site.shape(0)
+        rank = max(len(before), static_count(site.type(1)))
+        full = (1,) * (rank - len(before)) + before
+        found = site.open_shape(0, "the shape", [None if dim == 1 else dim for dim in full])
+        if len(found) != rank:
+            return found
+        return tuple(new if dim == 1 else dim for new, dim in zip(found, full, strict=True))
+
     def lower(self, to: Lowering) -> None:
         if not to.site.is_known(1):
             formula = Formula(to)
-            asked, before, after = formula.elements(1), to.input(0).shape, to.type().static_shape
+            asked, before, after = formula.elements(1), to.input(0).shape, to.type().shape
             for place in range(-1, -1 - len(asked), -1):
-                fits = equals(asked[place], after[place])
                 stays = -place <= len(before) and before[place] == after[place]
-                formula.require(either([fits, equals(asked[place], 1)]) if stays else fits)
+                if stays:
+                    formula.require(either([equals(asked[place], after[place]), equals(asked[place], 1)]))
+                else:
+                    formula.settle(after[place], asked[place])
             formula.check()
         to.set(0, to.input(0).broadcast_to(to.type().shape))
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-from ..base.dims import Dim, bounds, product
-from ..base.tensor import Shape, TensorType
+from ..base.dims import Dim, bounds, product, static
+from ..base.tensor import Shape, TensorType, dense_strides
+from ..expr.ir import Expr, apply, index, size
+from ..kinds.gather import Gather
+from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
-from .at_run_time import Formula, axes_choices, either, equals, must_name, static_count, static_shape
+from .at_run_time import Formula, axes_choices, either, equals, must_name, number, static_count, static_shape
 from .shapes import FIX_DIMENSIONS, moved, same_count, show
 
 
@@ -64,7 +68,10 @@ class Reshape(SameElements):
         if len(site.shape(1)) != 1:
             raise Invalid(f"the shape (operand 1) is {site.type(1)}, not a vector")
         if not site.is_known(1):
-            declared = site.declared(0, "the shape")
+            rank = static(site.shape(1)[0])
+            declared = site.open_shape(0, "the shape", [None] * rank) if rank > 1 else (product(site.shape(0)),)
+            if not all(isinstance(dim, int) for dim in declared):
+                return declared
             if site.shape(1) != (len(declared),):
                 raise Invalid(f"a shape of {site.type(1)} does not lead to {show(declared)}, which the model declares")
             same_count(site.shape(0), declared)
@@ -73,6 +80,9 @@ class Reshape(SameElements):
 
     def lower(self, to: Lowering) -> None:
         if not to.site.is_known(1):
+            if not to.type().is_static:
+                to.set(0, self.measured(to))
+                return
             formula = Formula(to)
             before = static_shape(to.site.type(0))
             for axis, (asked, size) in enumerate(zip(formula.elements(1), to.type().static_shape, strict=True)):
@@ -82,6 +92,35 @@ class Reshape(SameElements):
                 formula.require(fits)
             formula.check()
         super().lower(to)
+
+
+    def measured(self, to: Lowering) -> View:
+        """The elements in a shape that is found out at run time."""
+        formula, x, shape = Formula(to), to.input(0), to.type().shape
+        asked = formula.elements(1)
+        if len(shape) == 1:
+            formula.require(either([equals(asked[0], shape[0]), equals(asked[0], -1)]))
+            formula.check()
+            return to.reshape(x, shape)
+        if not self.allowzero:
+            for axis, dim in enumerate(x.shape[: len(asked)]):
+                asked[axis] = apply("select", equals(asked[axis], 0), number(dim), asked[axis])
+        count, one = number(x.type.count), number(1)
+        others = reduce(multiplied, (apply("select", equals(dim, -1), one, dim) for dim in asked), one)
+        rest = apply("div", count, apply("max", others, one))
+        sizes = [apply("select", equals(dim, -1), rest, dim) for dim in asked]
+        formula.require(apply("equal", reduce(multiplied, sizes, one), count))
+        for dim, expr in zip(shape, sizes, strict=True):
+            formula.settle(dim, expr)
+        formula.check()
+        steps = (multiplied(index(axis), size(step)) for axis, step in enumerate(dense_strides(shape)))
+        place = reduce(lambda a, b: apply("add", a, b), steps, number(0))
+        ins = [to.reshape(x, (x.type.count,)), to.map(place, [], shape)]
+        return to.call(Gather((-1,)), ins, to.type())[0]
+
+
+def multiplied(a: Expr, b: Expr) -> Expr:
+    return apply("mul", a, b)
 
 
 def reshaped(shape: Shape, wanted: Sequence[Dim], allow_zero: bool = False) -> Shape:

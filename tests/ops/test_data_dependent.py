@@ -162,6 +162,24 @@ COMPUTED = {
         None,
         {},
     ),
+    "expand": (
+        "(float[4,1] x, int64[3] s) => (float[n,4,m] y) { e = Expand(x, s) y = Relu(e) }",
+        [{"x": X[:, :1], "s": np.array(s)} for s in ((2, 4, 3), (1, 1, 1), (3, 1, 5))],
+        {"x": X[:, :1], "s": np.array((4, 4, 5))},
+        {"e": (3, 4, 5)},
+    ),
+    "reshape": (
+        "(float[4,6] x, int64[2] s) => (float[n,m] y) { r = Reshape(x, s) y = Relu(r) }",
+        [{"x": X, "s": np.array(s)} for s in ((8, 3), (-1, 12), (4, -1), (0, 0))],
+        {"x": X, "s": np.array((1, 24))},
+        {"r": (8, 12)},
+    ),
+    "flat": (
+        "(float[4,6] x, int64[1] s) => (float[24] y) { r = Reshape(x, s) y = Relu(r) }",
+        [{"x": X, "s": np.array([s])} for s in (24, -1)],
+        {"x": X, "s": np.array([23])},
+        {},
+    ),
     "slice_within_a_bound": (
         "(float[4,6] x, int64[1] a, int64[1] b) => (float[4,n] y) { y = Slice(x, a, b, one) }",
         [{"x": X, "a": np.array([a]), "b": np.array([b])} for a, b in ((0, 2), (4, 99))],
