@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,11 @@ from mccompile.program import text as program_text
 from mccompile.toolchain.emulate import Emulated
 from mccompile.toolchain.run import Model
 from tests.passes.graph import exact_qdq
+from tests.poisoned import poisoned
 
 TOLERANCE = 1e-4  # of the largest element of an output
 HALF = 4 * 2.0**-10  # the same where some tensor is in half precision: a few of its last places
-POISONS = (0x00, 0xFF)  # zero, and NaN in every float type
+POISONS = (0xA5, 0xFF)  # a number, and NaN, in every float type
 
 
 @dataclass
@@ -64,7 +65,9 @@ def main() -> int:
     parser.add_argument("--sliced", action="store_true", help="run one step at a time")
     parser.add_argument("--outside", action="store_true", help="inputs and outputs lie outside the arena")
     parser.add_argument(
-        "--poison", action="store_true", help="results must not depend on what lay in the memory before"
+        "--poison",
+        action="store_true",
+        help="results must not depend on what lay in the memory before, nor on what lies in dead memory before any step",
     )
     parser.add_argument("--roundtrip", action="store_true", help="the IR after every pass must read back as printed")
     arguments = parser.parse_args()
@@ -124,6 +127,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         seconds = time.perf_counter() - start
         unlike = reads_back(dump) if dump else []
     model = build(package, options.resolved_target())
+    filled = [build(poisoned(package, byte), options.resolved_target()) for byte in POISONS] if arguments.poison else []
     worst, problems, fastest = 0.0, unlike, float("inf")
     said: list[str] = []
     for data_set in sets:
@@ -136,7 +140,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
             said += unlike_floats
         worst, problems = max(worst, rel), problems + found
         if arguments.poison:
-            problems += _poisoned(model, data_set, results)
+            problems += _poisoned([model, *filled], data_set, results)
     plan = package.plan
     row.status = "wrong" if problems else "passed"
     row.detail = "; ".join(problems) or "; ".join([f"max rel {worst:.1e}", *said])
@@ -196,12 +200,13 @@ def _against_exact(
     return said, []
 
 
-def _poisoned(model: Model | Emulated, data_set: DataSet, expected: Mapping[str, np.ndarray]) -> list[str]:
+def _poisoned(models: Sequence[Model | Emulated], data_set: DataSet, expected: Mapping[str, np.ndarray]) -> list[str]:
     problems = []
-    for poison in POISONS:
-        results = model.run(data_set.inputs, poison=poison)
-        changed = [name for name, array in results.items() if array.tobytes() != expected[name].tobytes()]
-        problems += [f"{data_set.name} {name}: depends on memory that was not written" for name in changed]
+    for model in models:
+        for poison in POISONS:
+            results = model.run(data_set.inputs, poison=poison)
+            changed = [name for name, array in results.items() if array.tobytes() != expected[name].tobytes()]
+            problems += [f"{data_set.name} {name}: depends on memory that was not written" for name in changed]
     return problems
 
 

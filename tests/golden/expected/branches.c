@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x00B27E10u
+#define READY 0x893F4D38u
 
 mcc_status branches_init(branches_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x00, 0xB2, 0x7E, 0x10, 0x35, 0x72, 0x58, 0x75, 0xFE, 0xCF, 0x9C, 0xE3, 0x20, 0x57, 0x9E, 0xFA
+        0x89, 0x3F, 0x4D, 0x38, 0x63, 0x87, 0xB8, 0x80, 0x3C, 0xC5, 0x6A, 0xDE, 0xA2, 0x70, 0x63, 0x60
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x7D9967D3u
+#define READY 0x5FE9AFFAu
 
 mcc_status mlp_init(mlp_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x7D, 0x99, 0x67, 0xD3, 0x72, 0xEA, 0x6C, 0xB2, 0xB7, 0xFB, 0x4E, 0x4B, 0x95, 0xB8, 0xA9, 0x84
+        0x5F, 0xE9, 0xAF, 0xFA, 0x16, 0x21, 0xBB, 0x51, 0x13, 0x5A, 0xC9, 0x98, 0x4B, 0xEE, 0x98, 0xBD
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

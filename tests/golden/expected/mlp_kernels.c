@@ -1,5 +1,8 @@
 /* mlp_kernels.c: the computations of the model, each distinct one once.
  * Shapes, strides and attributes are literals; every number that comes from the weights is read through a pointer. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
+#pragma GCC optimize("no-tree-loop-vectorize") /* gcc's vectors of whole loops need up to a kilobyte of stack here */
+#endif
 #include "mlp_kernels.h"
 
 #include <math.h>

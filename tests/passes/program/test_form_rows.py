@@ -182,4 +182,5 @@ CALLS
     stage 16 by 1 pull 0 to 1, 1 call {conv} ({ring}, %w) -> (%y) {kernel} rows 2 from "y"
   }}"""
     text = frame.replace("CALLS", before).replace("[A]", "[1,4,16,16]")
-    assert after("form_rows", text) == frame.replace("CALLS", expected).replace("[A]", "[3,1,4,16]")
+    by_rows = frame.replace("CALLS", expected).replace("[A]", "[3,1,4,16]")
+    assert after("form_rows", text) == by_rows.replace("{\n", "{\n  call_by_call 5120\n", 1)
