@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument(
         "--poison",
         action="store_true",
-        help="results must not depend on what lay in the memory before, nor on what lies in dead memory before any step",
+        help="results must not depend on what lay in the memory before, nor on what dead memory holds before any step",
     )
     parser.add_argument("--roundtrip", action="store_true", help="the IR after every pass must read back as printed")
     arguments = parser.parse_args()

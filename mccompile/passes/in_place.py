@@ -137,6 +137,28 @@ def _bind_region(
     free = {b for b in region.over if not any(t is not b and root(t)[0] is root(b)[0] for t in touched)}
     alias = {pair: reach for pair, reach in needs.alias.items() if call.ins[pair[1]].buffer in free}
     _bind_result(call, 0, call.outs[0], replace(needs, alias=alias), now, accesses, parts)
+    if call.outs[0].buffer.overlap is None:
+        _bind_before(region, target, now, accesses, parts)
+
+
+def _bind_before(
+    region: Rows, target: Target, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]
+) -> None:
+    """The result of a region a little before an operand that dies there: its rows follow those that are read."""
+    out = region.stages[-1].call.outs[0]
+    buffer = out.buffer
+    touched = {view.buffer for view in (*reads(region), *writes(region))}
+    for source, bytes in region.before if _is_free(out, now, accesses, parts) else ():
+        base, shift = root(source)
+        align = max(target.align, buffer.storage.align, base.storage.align)
+        start = (shift - bytes) // align * align
+        later = any(a.time > now and a.low < start + buffer.max_bytes and start < a.high for a in accesses[base])
+        if later or base.role not in (TEMPORARY, INPUT) or any(t is not source and root(t)[0] is base for t in touched):
+            continue
+        buffer.overlap = Overlap(base, start)
+        base.storage = replace(base.storage, align=align)
+        accesses[base] += [replace(a, low=a.low + start, high=a.high + start) for a in accesses.pop(buffer, [])]
+        return
 
 
 def _bind_after(region: Rows, call: Call, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> None:

@@ -73,6 +73,9 @@ class Chain:
     scratch: int
     pulls: list[tuple[Pull, ...]]  # per call, those it pulls
     over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
+    before: dict[Buffer, int] = field(
+        default_factory=dict
+    )  # bytes before those where the last result may begin instead
     in_place: dict[int, int] = field(
         default_factory=dict
     )  # per call, the operand whose rows its own may be written over
@@ -241,6 +244,9 @@ class Chains:
                 if view.buffer.role != CONSTANT and not any(w is window for _, w in feeds[number]):
                     outside.setdefault(view.buffer, []).append((number, window))
         over = {buffer for buffer, users in outside.items() if any(n == len(calls) - 1 for n, _ in users)}
+        made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
+        read_rows = {buffer: _read_row_bytes(buffer, users, calls) for buffer, users in outside.items()}
+        before = {buffer: 0 for buffer, bytes in read_rows.items() if bytes and made_row and not calls[-1].takes_all}
         made = [0] * len(calls)
         lines = [0] * len(calls)
         steps = 0
@@ -264,6 +270,10 @@ class Chains:
                             ahead = made[user] >= heights[user] or window.low(made[user]) >= end
                             if user != number and not ahead:
                                 over.discard(buffer)
+                    for buffer in before:
+                        lows = [w.low(made[user]) for user, w in outside[buffer] if made[user] < heights[user]]
+                        if lows:
+                            before[buffer] = max(before[buffer], end * made_row - min(lows) * read_rows[buffer])
                 made[number] = end
             return True
 
@@ -286,9 +296,29 @@ class Chains:
             sum(call.scratch[0] for call in calls),
             [tuple(Pull(source, *window.pull) for source, window in own) for own in tree],
             sorted(over, key=lambda b: b.name),
+            before,
             {number: operand for number, (_, operand) in in_place.items()},
             steps,
         )
+
+
+def _row_bytes(view: View, axis: int) -> int:
+    """Bytes of a row, where a view shows whole rows of its buffer, one after the other; else 0."""
+    size = static(view.strides[axis]) * view.buffer.dtype.bits // 8
+    return size if covers_in_any_order(view) and size * static(view.shape[axis]) == view.buffer.type.max_bytes else 0
+
+
+def _read_row_bytes(buffer: Buffer, users: Feeds, calls: list[RowCall]) -> int:
+    """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows."""
+    readers = [(n, view) for n, call in enumerate(calls) for view in call.call.ins if view.buffer is buffer]
+    by_rows = [(calls[n].call.ins[window.operand], _operand_axis(calls[n], window)) for n, window in users]
+    sizes = {_row_bytes(view, axis) for view, axis in by_rows}
+    return sizes.pop() if len(sizes) == 1 and len(readers) == len(users) and buffer.role != CONSTANT else 0
+
+
+def _operand_axis(call: RowCall, window: Window) -> int:
+    """The axis of rows of an operand: that of the result, but for what is pooled as a whole."""
+    return 2 if call.takes_all else call.axis
 
 
 def _in_place(

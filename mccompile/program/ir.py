@@ -317,6 +317,9 @@ class Rows:
     over: tuple[
         Buffer, ...
     ] = ()  # operands that the last result may be written over: all their readers are ahead of it
+    # Operands that the last result runs after, without meeting what is still to be read of them, if it begins at least
+    # so many bytes before them.
+    before: tuple[tuple[Buffer, int], ...] = ()
     provenance: Provenance = ()
 
 

@@ -133,6 +133,7 @@ def _body(body: list[Item], indent: str) -> list[str]:
             continue
         if isinstance(item, Rows):
             over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
+            over += "".join(f" before {_name(buffer.name)} by {bytes}" for buffer, bytes in item.before)
             lines.append(f"{indent}rows{over}{_from(item.provenance)} {{")
             lines += [f"{indent}  {_stage(stage)} {_call(stage.call)}" for stage in item.stages]
             lines.append(f"{indent}}}")
@@ -364,7 +365,12 @@ class _ProgramReader:
         over = []
         while reader.take("over"):
             over.append(self._known())
-        region = Rows([], tuple(over), self._from())
+        before = []
+        while reader.take("before"):
+            buffer = self._known()
+            reader.expect("by")
+            before.append((buffer, reader.integer()))
+        region = Rows([], tuple(over), tuple(before), self._from())
         reader.expect("{")
         while not reader.take("}"):
             reader.expect("stage")

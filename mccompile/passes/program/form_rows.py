@@ -22,6 +22,7 @@ from ...program.clone import clone
 from ...program.ir import (
     CONSTANT,
     Buffer,
+    Call,
     Program,
     Rows,
     Stage,
@@ -39,6 +40,7 @@ from ..in_place import write_in_place
 from ..row_chains import LONGEST, Chain, Chains, RowCall, row_calls
 from .bind_storage import best_choice, peak_of
 
+Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time
 STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 
@@ -48,45 +50,51 @@ def form_rows(program: Program, context: Context) -> None:
     calls = row_calls(program, context)
     if not any(calls):
         return
-    chains = best_chains(program, context, calls)
-    if not chains:
-        return
-    before = peak_of(program, context, best_choice(program, context))
-    trial = clone(program)
-    form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
-    if peak_of(trial, context, best_choice(trial, context)) < before:
-        form_all(program, chains, calls, program.buffers(), context)
+    before = least = peak_of(program, context, best_choice(program, context))
+    best: Chosen = []
+    for overlapping in (False, True):  # what can really be laid over what is only known in the end
+        chains = best_chains(program, context, calls, overlapping)
+        if chains and chains != best:
+            trial = clone(program)
+            form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
+            peak = peak_of(trial, context, best_choice(trial, context))
+            if peak < least:
+                best, least = chains, peak
+    if best:
+        form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
 
 
 # -- which
 
 
-def best_chains(program: Program, context: Context, calls: list[RowCall | None]) -> list[tuple[Chain, int]]:
-    """Chains of two and more calls, and how many rows they make at a time."""
+def best_chains(program: Program, context: Context, calls: list[RowCall | None], overlapping: bool) -> Chosen:
+    """Chains of calls, and how many rows they make at a time. One call is a chain where its result can begin a little
+    before its operand, and that is needed."""
     player = Chains(program, calls)
-    outside, rings = _Outside(program, context), Rings(program, calls, context)
+    outside, rings = _Outside(program, context, overlapping), Rings(program, calls, context)
     count = len(program.body)
     costs: dict[tuple[int, int], int] = {}
     found: dict[tuple[int, int], Chain] = {}
-    for last in range(count):
-        costs[last, last] = outside.cost(last, last, None)
+    whole = [outside.cost(last, last, None) for last in range(count)]
+    costs |= {(k, k): cost for k, cost in enumerate(whole)}
     floor = max((costs[k, k] for k in range(count) if calls[k] is None), default=0)
     for last in range(count):
-        for first in range(last - 1, max(-1, last - LONGEST), -1):
+        for first in range(last, max(-1, last - LONGEST), -1):
             if calls[first] is None or calls[last] is None:
                 break
-            if all(costs[k, k] <= floor for k in range(first, last + 1)):
+            if all(whole[k] <= floor for k in range(first, last + 1)):
                 continue  # nothing to gain here
             chain = player.play(first, last)
             if chain is not None and rings.possible(chain):
-                found[first, last] = chain
-                costs[first, last] = outside.cost(first, last, chain)
+                cost = outside.cost(first, last, chain)
+                if first < last or cost < whole[last]:
+                    found[first, last], costs[first, last] = chain, cost
     peak = _cut(count, costs, None)[0]
     _, cuts = _cut(count, costs, peak)
-    chosen: list[tuple[Chain, int]] = []
+    chosen: Chosen = []
     for first, last in cuts:
-        if first == last:
+        if first == last and whole[last] <= peak:
             continue
         best = found[first, last], 1
         for step in STEPS[1:]:
@@ -128,8 +136,10 @@ def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tu
 class _Outside:
     """What lives beside a chain, when everything else runs call by call and in place where it can."""
 
-    def __init__(self, program: Program, context: Context) -> None:
+    def __init__(self, program: Program, context: Context, overlapping: bool) -> None:
         self.align = context.target.align
+        self.overlapping = overlapping  # may results begin a little before operands?
+        self.results = [item.outs[0].buffer if isinstance(item, Call) else None for item in program.body]
         trial = clone(program)
         write_in_place(trial, context.registry, context.target, context.keep_inputs)
         twins = dict(zip(trial.buffers(), program.buffers(), strict=True))
@@ -152,14 +162,33 @@ class _Outside:
             else 0
         )
         groups: dict[object, int] = {}
+        members: dict[object, list[Buffer]] = {}
         for buffer, (start, end) in self.spans.items():
             if buffer in inside or start > last or end < first:
                 continue
+            size = align_up(buffer.max_bytes, self.align)
             key: object = self.roots.get(buffer, buffer)
             if chain is not None and start >= first and not self.lies_over(buffer, chain):
                 key = (buffer, "made here")
-            groups[key] = max(groups.get(key, 0), align_up(buffer.max_bytes, self.align))
-        return total + sum(groups.values())
+            groups[key] = max(groups.get(key, 0), size)
+            members.setdefault(key, []).append(buffer)
+        alone = {found[0] for found in members.values() if len(found) == 1}
+        gained = self.gained(last, chain, alone) if chain is not None and self.overlapping else 0
+        return total + sum(groups.values()) - gained
+
+    def gained(self, last: int, chain: Chain, alone: set[Buffer]) -> int:
+        """Bytes less where the last result begins a little before an operand that dies, instead of beside it. `alone`:
+        what shares its memory with nobody now."""
+        result = self.results[last]
+        if result not in alone:
+            return 0
+        best = 0
+        for buffer, bytes in chain.before.items():
+            if self.spans[buffer][1] <= last and buffer in alone:
+                beside = sum(align_up(b.max_bytes, self.align) for b in (buffer, result))
+                together = align_up(max(result.max_bytes, align_up(bytes, self.align) + buffer.max_bytes), self.align)
+                best = max(best, beside - together)
+        return best
 
     def lies_over(self, buffer: Buffer, chain: Chain) -> bool:
         return any(self.roots.get(buffer) is self.roots.get(other) for other in chain.over)
@@ -238,7 +267,7 @@ class Rings:
 
 def form_all(
     program: Program,
-    chains: list[tuple[Chain, int]],
+    chains: Chosen,
     calls: list[RowCall | None],
     old: list[Buffer],
     context: Context,
@@ -271,7 +300,8 @@ def form_all(
                 call.scratch.storage = Storage(needs.scratch_align)
             stages.append(Stage(call, member.height, min(step, member.height), pulls, chain.in_place.get(number)))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
-        region = Rows(stages, tuple(twins[b] for b in chain.over), provenance)
+        before = tuple((twins[b], bytes) for b, bytes in sorted(chain.before.items(), key=lambda pair: pair[0].name))
+        region = Rows(stages, tuple(twins[b] for b in chain.over), before, provenance)
         program.body[chain.first : chain.last + 1] = [region]
 
 

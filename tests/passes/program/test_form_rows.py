@@ -146,6 +146,20 @@ def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
     assert (padded.low, padded.high) == (added.low, added.high)
 
 
+@pytest.mark.parametrize("kernel", [3, 5])
+def test_a_result_runs_after_the_rows_that_are_still_to_be_read(kernel: int) -> None:
+    weights = {"v": floats(0, 4, 1, kernel, kernel), "w": floats(1, 1, 4, kernel, kernel)}
+    pads = {"pads": [kernel // 2] * 4}
+    nodes = [node("Conv", "x v", "a", **pads), node("Conv", "a w", "y", **pads)]
+    made = model("over", nodes, [("x", [1, 1, 16, 16])], [("y", [1, 1, 16, 16])], weights)
+    package = compiled(made, "auto")
+    places = {life.name: (life.low, life.high) for life in package.plan.lives}
+    assert places["y"] == places["x"]  # a ring that is as far ahead as a window reaches back
+    assert package.plan.arena_bytes == (16 + 4 * kernel) * 16 * 4
+    expected = results(compiled(made, "off"), made, 0)["y"]
+    np.testing.assert_allclose(results(package, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_the_plan_says_what_rows_save_and_cost() -> None:
     made = chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 12))
     plain, rows = compiled(made, "off").plan, compiled(made, "auto").plan
@@ -177,7 +191,7 @@ CALLS
     before = f"""  call {conv} (%x, %v) -> (%a) {kernel} from "a"
   call {conv} (%a, %w) -> (%y) {kernel} from "y\""""
     ring = "%a[1,4,16,16 by 0,16,64,1 at 0 lines 3]"
-    expected = f"""  rows from "a", "y" {{
+    expected = f"""  rows before %x by 0 from "a", "y" {{
     stage 16 by 1 call {conv} (%x, %v) -> ({ring}) {kernel} rows 2 from "a"
     stage 16 by 1 pull 0 to 1, 1 call {conv} ({ring}, %w) -> (%y) {kernel} rows 2 from "y"
   }}"""
