@@ -186,8 +186,9 @@ class Chains:
                 self.makers.setdefault(view.buffer, []).append(number)
         self.outputs = {view.buffer for _, view in program.outputs}
 
-    def play(self, first: int, last: int, step: int = 1) -> Chain | None:
-        """How the calls `first`..`last` run together; None if they cannot."""
+    def play(self, first: int, last: int, step: int = 1, overlapping: bool = False) -> Chain | None:
+        """How the calls `first`..`last` run together; None if they cannot. `overlapping`: also how the last result can
+        overlap operands."""
         calls = [call for call in self.calls[first : last + 1] if call is not None]
         if len(calls) != last + 1 - first or self.work <= 0:
             return None
@@ -220,7 +221,7 @@ class Chains:
         if tree is None:
             return None
         trees = [tree, eager] if (eager := _eager(feeds, tree, heights)) != tree else [tree]
-        played = [self._run(first, last, calls, feeds, one, step) for one in trees]
+        played = [self._run(first, last, calls, feeds, one, step, overlapping) for one in trees]
         return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
 
     def _run(
@@ -231,6 +232,7 @@ class Chains:
         feeds: list[Feeds],
         tree: list[Feeds],
         step: int,
+        overlapping: bool,
     ) -> Chain | None:
         heights = [call.height for call in calls]
         consumers: list[Feeds] = [[] for _ in calls]
@@ -246,7 +248,11 @@ class Chains:
         over = {buffer for buffer, users in outside.items() if any(n == len(calls) - 1 for n, _ in users)}
         made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
         read_rows = {buffer: _read_row_bytes(buffer, users, calls) for buffer, users in outside.items()}
-        before = {buffer: 0 for buffer, bytes in read_rows.items() if bytes and made_row and not calls[-1].takes_all}
+        before = {
+            buffer: 0
+            for buffer, bytes in read_rows.items()
+            if overlapping and bytes and made_row and not calls[-1].takes_all
+        }
         made = [0] * len(calls)
         lines = [0] * len(calls)
         steps = 0

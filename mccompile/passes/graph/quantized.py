@@ -189,9 +189,7 @@ def bytes_rescaled(
     if found is None:
         return None
     name = make.match.root.output.name
-    multipliers = [
-        make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers
-    ]
+    multipliers = [make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers]
     addend = make.constant(np.array(found.addend + (target.zero << found.shift), np.int64), f"{name}/addend")
     rescale = ByteRescale(len(terms), found.shift, target.dtype.onnx)
     return make.node(rescale, *terms, *multipliers, addend, *bounds.operands(make, target))

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...memory.interval import lower_bound
+from ...memory.interval import Block, lower_bound
+from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Program, walk
 from ..api import Context
@@ -44,7 +45,8 @@ def bind_storage(program: Program, context: Context) -> None:
     bind_states(program, context.registry, context.target)
 
 
-def best_choice(program: Program, context: Context) -> Choice:
+def best_choice(program: Program, context: Context, thorough: bool = True) -> Choice:
+    """`thorough`: what gained nothing at first is tried again after the rest."""
     best = Choice((PIECES,) * len(candidates(program)))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
     peak = peak_of(program, context, best)
@@ -65,7 +67,7 @@ def best_choice(program: Program, context: Context) -> Choice:
 
     sweep(((STRIDED, 0), (PLANES, 1), (COPY, 1)))
     before = None
-    while best != before:  # what gained nothing while another place was the peak may do so now
+    while thorough and best != before:  # what gained nothing while another place was the peak may do so now
         before = best
         sweep(((PIECES, 1), (STRIDED, 1), (PLANES, 1), (COPY, 1)))
     if best.modes:
@@ -83,9 +85,18 @@ def best_choice(program: Program, context: Context) -> Choice:
 
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
     """The largest live set that these choices lead to."""
+    return lower_bound(_blocks(program, context, choice))
+
+
+def size_of(program: Program, context: Context, choice: Choice) -> int:
+    """Bytes of the arena that these choices lead to: takes longer, and tells where blocks cannot lie close."""
+    return push_down(_blocks(program, context, choice)).size
+
+
+def _blocks(program: Program, context: Context, choice: Choice) -> list[Block]:
     trial = clone(program)
     _bind(trial, context, choice)
-    return lower_bound(blocks_of(lives_of(trial, context.keep_inputs), context.target.align)[0])
+    return blocks_of(lives_of(trial, context.keep_inputs), context.target.align)[0]
 
 
 def _bind(program: Program, context: Context, choice: Choice) -> None:

@@ -38,7 +38,7 @@ from ...program.relocate import Move
 from ..api import Context
 from ..in_place import write_in_place
 from ..row_chains import LONGEST, Chain, Chains, RowCall, row_calls
-from .bind_storage import best_choice, peak_of
+from .bind_storage import best_choice, peak_of, size_of
 
 Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time
 STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
@@ -52,14 +52,15 @@ def form_rows(program: Program, context: Context) -> None:
         return
     before = least = peak_of(program, context, best_choice(program, context))
     best: Chosen = []
-    for overlapping in (False, True):  # what can really be laid over what is only known in the end
+    for overlapping in (False, True):  # blocks that overlap are rigid: whether they lie close is known in the end
         chains = best_chains(program, context, calls, overlapping)
         if chains and chains != best:
             trial = clone(program)
             form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
-            peak = peak_of(trial, context, best_choice(trial, context))
-            if peak < least:
-                best, least = chains, peak
+            measure = size_of if overlapping else peak_of
+            bytes = measure(trial, context, best_choice(trial, context, thorough=False))
+            if bytes < least:
+                best, least = chains, bytes
     if best:
         form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
@@ -69,10 +70,10 @@ def form_rows(program: Program, context: Context) -> None:
 
 
 def best_chains(program: Program, context: Context, calls: list[RowCall | None], overlapping: bool) -> Chosen:
-    """Chains of calls, and how many rows they make at a time. One call is a chain where its result can begin a little
-    before its operand, and that is needed."""
+    """Chains of calls, and how many rows they make at a time. `overlapping`: results may begin a little before
+    operands; then one call is a chain as well where that is needed."""
     player = Chains(program, calls)
-    outside, rings = _Outside(program, context, overlapping), Rings(program, calls, context)
+    outside, rings = _Outside(program, context), Rings(program, calls, context)
     count = len(program.body)
     costs: dict[tuple[int, int], int] = {}
     found: dict[tuple[int, int], Chain] = {}
@@ -85,7 +86,7 @@ def best_chains(program: Program, context: Context, calls: list[RowCall | None],
                 break
             if all(whole[k] <= floor for k in range(first, last + 1)):
                 continue  # nothing to gain here
-            chain = player.play(first, last)
+            chain = player.play(first, last, 1, overlapping)
             if chain is not None and rings.possible(chain):
                 cost = outside.cost(first, last, chain)
                 if first < last or cost < whole[last]:
@@ -98,7 +99,7 @@ def best_chains(program: Program, context: Context, calls: list[RowCall | None],
             continue
         best = found[first, last], 1
         for step in STEPS[1:]:
-            wider = player.play(first, last, step)
+            wider = player.play(first, last, step, overlapping)
             if wider is not None and outside.cost(first, last, wider) <= peak:
                 best = wider, step
         chosen.append(best)
@@ -136,9 +137,8 @@ def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tu
 class _Outside:
     """What lives beside a chain, when everything else runs call by call and in place where it can."""
 
-    def __init__(self, program: Program, context: Context, overlapping: bool) -> None:
+    def __init__(self, program: Program, context: Context) -> None:
         self.align = context.target.align
-        self.overlapping = overlapping  # may results begin a little before operands?
         self.results = [item.outs[0].buffer if isinstance(item, Call) else None for item in program.body]
         trial = clone(program)
         write_in_place(trial, context.registry, context.target, context.keep_inputs)
@@ -173,7 +173,7 @@ class _Outside:
             groups[key] = max(groups.get(key, 0), size)
             members.setdefault(key, []).append(buffer)
         alone = {found[0] for found in members.values() if len(found) == 1}
-        gained = self.gained(last, chain, alone) if chain is not None and self.overlapping else 0
+        gained = self.gained(last, chain, alone) if chain is not None else 0
         return total + sum(groups.values()) - gained
 
     def gained(self, last: int, chain: Chain, alone: set[Buffer]) -> int:
