@@ -222,7 +222,10 @@ class _Planner:
         arguments += [self.argument(role, view, False) for role, view in zip(ins, call.ins, strict=True)]
         if call.scratch is not None:
             arguments.append(self.argument("scratch", call.scratch.whole(), True))
-        aliased = frozenset(role for a in arguments for b in arguments if _meet(a, b) for role in (a.role, b.role))
+        by_rows = call.rows is not None
+        aliased = frozenset(
+            role for a in arguments for b in arguments if _meet(a, b, by_rows) for role in (a.role, b.role)
+        )
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
         key = (instance(kernel, call), types, aliased, _sizes(call), tuple(kernel.sizes(call).items()))
         if key not in self.functions:
@@ -277,9 +280,9 @@ def _sizes(call: Call) -> tuple[str, ...]:
     return tuple(sorted(sizes_in(dims, call.kind.expressions())))
 
 
-def _meet(a: Argument, b: Argument) -> bool:
-    """Do two arguments share bytes, one of them written? Empty ones at one address count too: compilers warn of
-    them."""
-    if a is b or a.address.base != b.address.base or not a.written:
+def _meet(a: Argument, b: Argument, by_rows: bool) -> bool:
+    """Do two arguments share bytes in one call, one of them written? Empty ones at one address count too: compilers
+    warn of them. By rows, a result that begins before an operand keeps away from the rows that a call reads."""
+    if a is b or a.address.base != b.address.base or not a.written or (by_rows and a.low < b.low):
         return False
     return a.address == b.address or (a.low < b.high and b.low < a.high)

@@ -56,13 +56,16 @@ def _argument(plan: Plan, argument: Argument) -> list[str]:
 
 
 def _overlaps(step: Step) -> list[str]:
-    """A written argument may meet another one only where the function was made for that."""
+    """A written argument may meet another one only where the function was made for that, or row by row, where what is
+    written begins first: its rows stay behind those that are read."""
     problems = []
     for argument in step.arguments:
         for other in step.arguments:
             if argument is other or not argument.written or argument.address.base != other.address.base:
                 continue
             meets = argument.low < other.high and other.low < argument.high
+            if step.function.call.rows is not None and argument.low < other.low:
+                continue
             if meets and not {argument.role, other.role} <= step.function.aliased:
                 problems.append(f"{step.op} {step.provenance}: {argument.role} overlaps {other.role}")
     return problems
