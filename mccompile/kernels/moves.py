@@ -79,5 +79,6 @@ def position_c(name: str, load: str, dim: Dim, in_range: bool) -> list[str]:
     return [
         f"const int64_t {name}_raw = {load};",
         f"const int64_t {name}_up = {name}_raw < 0 ? {name}_raw + {size} : {name}_raw;",
+        f"MCC_ASSERT({name}_up >= 0 && {name}_up <= {last});",
         f"const mcc_index {name} = {name}_up < 0 ? 0 : {name}_up > {last} ? {last} : (mcc_index){name}_up;",
     ]

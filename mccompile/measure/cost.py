@@ -16,6 +16,7 @@ from ..driver import Options, compile_graph
 from ..emit.package import Package
 from ..frontend.load import load
 from ..toolchain.emulate import Emulated
+from ..toolchain.stack import Bound
 from .correctness import build, input_sets
 
 _CODE = ("kernels", "model", "libraries")
@@ -31,6 +32,7 @@ class Cost:
     struct_bytes: int
     init_stack: int | None  # bytes below the caller; None where the target has an operating system
     run_stack: int | None
+    stack_bound: Bound  # of a run, by the compiler
 
     @property
     def code_bytes(self) -> int:
@@ -64,6 +66,9 @@ class Cost:
             "struct_bytes": self.struct_bytes,
             "run_stack_bytes": self.run_stack,
             "init_stack_bytes": self.init_stack,
+            "run_stack_bound_bytes": self.stack_bound.bytes,
+            "run_stack_bound_without": list(self.stack_bound.unseen),
+            "steps": sum(1 for _ in self.package.plan.steps()),
         }
 
     def show(self) -> str:
@@ -81,11 +86,14 @@ class Cost:
                 parts = ", ".join(f"{name} {size}" for name, size in sizes.items())
                 lines.append(f"           {source}: {parts}")
         stack = "stack not measured" if self.run_stack is None else f"stack {self.run_stack}"
+        bound = "not known" if self.stack_bound.bytes is None else f"{self.stack_bound.bytes} bytes"
+        besides = f", besides that of {', '.join(self.stack_bound.unseen)}" if self.stack_bound.unseen else ""
         return "\n".join(
             [
                 *lines,
                 f"weights  {self.weights_bytes} bytes",
                 f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
+                f"stack    at most {bound}{besides}",
             ]
         )
 
@@ -116,4 +124,5 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         count.struct_bytes,
         count.init_stack,
         count.run_stack,
+        model.call_graph.bound(f"{package.plan.prefix}_run"),
     )

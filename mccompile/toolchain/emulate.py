@@ -29,6 +29,7 @@ from mccompile.targets.api import Target
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .image import address, read_map
 from .run import Report, Tensor, check_inputs, from_bytes, read_report, to_bytes
+from .stack import FLAG, CallGraph
 
 _FOLDER = Path(__file__).with_name("board")
 _MAGIC = 0x4D434352
@@ -91,11 +92,13 @@ class Emulated:
         program: Path,
         command: Sequence[str],
         sections: Mapping[str, Mapping[str, int]],
+        call_graph: CallGraph,
     ) -> None:
         self._scratch = scratch
         self.report = report
         self.program = program
         self.sections = sections  # bytes by source of the code ("kernels", "model", "weights", "libraries", ...)
+        self.call_graph = call_graph
         self._command = tuple(command)
 
     @classmethod
@@ -119,6 +122,7 @@ class Emulated:
         for source in [*sources, *board_sources]:
             objects.append(scratch / f"{source.stem}.o")
             options = [*target.cflags, *flags, *includes, "-ffunction-sections", "-fdata-sections"]
+            options += [FLAG] if compiler[0].endswith("gcc") else []
             _call([*compiler, *options, "-c", str(source), "-o", str(objects[-1])], source.name)
         linked = _Linking(compiler, [*target.cflags, *flags], objects, f"{report.prefix}_weights.o", scratch)
         if not machine:
@@ -127,7 +131,7 @@ class Emulated:
             program, used = linked.bare(machine, target)
             command[command.index("-M") + 1] = used
         sections = read_map(scratch / "program.map", report.prefix)
-        return cls(report, made, program, command, sections)
+        return cls(report, made, program, command, sections, CallGraph(scratch.glob("*.ci")))
 
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. The program always poisons its memory with a byte of its own."""

@@ -44,7 +44,8 @@ typedef enum mcc_status {
     MCC_ERR_IMAGE = 16,           /* a file is no image of a format that is known, or of another size than declared */
     MCC_ERR_IO_ALIGN = 17,        /* an input or output outside the arena does not lie at its alignment */
     MCC_MORE = 18,                /* no error: there are more steps for <model>_run_steps to run */
-    MCC_ERR_NOT_BEGUN = 19        /* <model>_run_steps without <model>_begin, or after the last step */
+    MCC_ERR_NOT_BEGUN = 19,       /* <model>_run_steps without <model>_begin, or after the last step */
+    MCC_ERR_CANARY = 20           /* something wrote just before or behind the arena during a run (MCC_CANARY) */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -71,6 +72,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
     case MCC_MORE: return "there are more steps to run";
     case MCC_ERR_NOT_BEGUN: return "no run has begun";
+    case MCC_ERR_CANARY: return "something wrote just before or behind the arena";
     }
     return "unknown status";
 }

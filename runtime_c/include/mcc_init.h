@@ -31,6 +31,42 @@ MCC_INLINE mcc_status mcc_check_arena(const void *arena, size_t bytes, size_t ne
     return mcc_is_aligned(arena, align) ? MCC_OK : MCC_ERR_ARENA_ALIGN;
 }
 
+/* Where the tensors of a model begin in its arena: behind the first canary. */
+MCC_INLINE uint8_t *mcc_tensors(void *arena)
+{
+#ifdef MCC_CANARY
+    return (uint8_t *)arena + MCC_CANARY_BYTES;
+#else
+    return (uint8_t *)arena;
+#endif
+}
+
+/* Fills the canaries before and behind the tensors, before a run. */
+MCC_INLINE void mcc_set_canaries(uint8_t *tensors, size_t bytes)
+{
+#ifdef MCC_CANARY
+    (void)memset(tensors - MCC_CANARY_BYTES, 0xC5, MCC_CANARY_BYTES);
+    (void)memset(tensors + bytes, 0xC5, MCC_CANARY_BYTES);
+#else
+    (void)tensors;
+    (void)bytes;
+#endif
+}
+
+/* After a run: are they as they were? */
+MCC_INLINE mcc_status mcc_check_canaries(const uint8_t *tensors, size_t bytes)
+{
+#ifdef MCC_CANARY
+    size_t i;
+    for (i = 0; i < MCC_CANARY_BYTES; i++)
+        if (tensors[bytes + i] != 0xC5u || (tensors - MCC_CANARY_BYTES)[i] != 0xC5u) return MCC_ERR_CANARY;
+#else
+    (void)tensors;
+    (void)bytes;
+#endif
+    return MCC_OK;
+}
+
 MCC_INLINE int mcc_is_little_endian(void)
 {
     const uint16_t one = 1u;

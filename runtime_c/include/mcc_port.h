@@ -13,14 +13,26 @@
  *
  *   MCC_NO_CRC   Do not compute the checksums of the blob in <model>_init (saves start-up time and about 300 bytes of
  *                code). Sizes, version and identity are still checked; a damaged weight is not noticed any more.
+ *   MCC_CANARY   Each arena has MCC_CANARY_BYTES more at either end, which a run fills and looks at when it is done: if
+ *                somebody wrote there meanwhile, it ends with MCC_ERR_CANARY.
  *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
  *   MCC_STEP_HOOK(step)  After each step of <model>_run_steps: feeds a watchdog, yields, measures. Nothing by default.
+ *   MCC_ASSERT(condition)  Where positions come from data: is it one inside of the tensor? Nothing by default, and what lies
+ *                          outside means the nearest element inside.
  */
 #ifdef MCC_CONFIG
 #include MCC_CONFIG
 #endif
 #ifndef MCC_STEP_HOOK
 #define MCC_STEP_HOOK(step) ((void)(step))
+#endif
+#ifndef MCC_ASSERT
+#define MCC_ASSERT(condition) ((void)0)
+#endif
+#ifdef MCC_CANARY
+#define MCC_CANARY_BYTES 64u
+#else
+#define MCC_CANARY_BYTES 0u
 #endif
 
 /* Results are exact by promise; such options let the compiler reorder sums and forget NaN and infinity. */

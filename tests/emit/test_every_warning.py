@@ -17,6 +17,7 @@ ALLOWED = {
     "padded": "the model struct may have padding: it is never copied out of memory",
     "unsafe-buffer-usage": "newer clang: C has no other buffers than pointers",
     "float-equal": "operators of ONNX compare floats",
+    "used-but-marked-unused": "functions of the runtime are marked as such that may be unused",
     "switch-default": "newer clang: mcc_status_text names every status, so that a new one is a warning",
     "pre-c11-compat": "newer clang",
     "unknown-warning-option": "older clang does not know the ones above",

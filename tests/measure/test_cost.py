@@ -9,6 +9,7 @@ import pytest
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options
 from mccompile.measure.cost import Cost, cost
+from mccompile.toolchain.stack import Bound
 from tests import small_models
 from tests.small_models import compiled, save
 
@@ -25,7 +26,8 @@ def test_code_is_all_flash_but_the_weights() -> None:
         "libraries": {"text": 3, "data": 1},
         "weights": {"rodata": 5000},
     }
-    figures = Cost(compiled(small_models.conv()), 1, 2, sections, 12, 30, 40)
+    figures = Cost(compiled(small_models.conv()), 1, 2, sections, 12, 30, 40, Bound(36, ("expf",)))
     assert (figures.code_bytes, figures.own_code_bytes) == (134, 130)
     assert figures.as_dict()["macs"] == figures.macs > 0
     assert "stack 40 bytes" in figures.show()
+    assert "stack    at most 36 bytes, besides that of expf" in figures.show()

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define CONV_ARENA_BYTES 1152u
+#define CONV_ARENA_BYTES (1152u + 2u * MCC_CANARY_BYTES)
 #define CONV_ARENA_ALIGN 16u
 #define CONV_WEIGHTS_BYTES 1216u
 

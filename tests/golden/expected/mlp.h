@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define MLP_ARENA_BYTES 192u
+#define MLP_ARENA_BYTES (192u + 2u * MCC_CANARY_BYTES)
 #define MLP_ARENA_ALIGN 16u
 #define MLP_WEIGHTS_BYTES 960u
 
