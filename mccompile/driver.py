@@ -16,6 +16,7 @@ from . import __version__
 from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
+from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN
 from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
@@ -170,6 +171,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     prefix, planner = _prefix(name), PLANNERS[options.planner]
     plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
     plan = replace(plan, sliced=options.slices)
+    if context.target.prefer == "flash":
+        plan = share_alike(plan)
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})

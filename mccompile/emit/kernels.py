@@ -34,6 +34,8 @@ def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
 
 def function_text(function: Function) -> str:
     """The C function of one kernel instance."""
+    if function.body:
+        return indent_c(f"{signature(function)}\n{{{function.body}")
     context = dict(function.kernel.context(function.call))
     context |= {"function": function.name, "signature": signature(function)}
     text = render(function.kernel.template, context)

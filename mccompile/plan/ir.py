@@ -47,7 +47,8 @@ class Function:
     call: Call
     aliased: frozenset[str]  # parameters that may overlap another one: emitted without restrict
     sizes: tuple[str, ...] = ()  # what it takes besides pointers: sizes that are known only at run time, by name
-    table_c: str = ""  # not empty: it reads the kernel's sizes from a table of such numbers
+    table_c: str = ""  # not empty: it reads sizes from a table of such numbers
+    body: str = ""  # of the C function, where that is not what the kernel prints for the call
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,57 @@
+"""Functions that differ in numbers only are one where flash is preferred: right, smaller, and without a warning."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from mccompile.driver import Options, compile
+from mccompile.measure.correctness import check
+from tests.emit.test_generated_c import COMPILERS
+from tests.small_models import floats, model, node, save
+
+
+def separable() -> onnx.ModelProto:
+    """Blocks of one architecture and many sizes."""
+    nodes, weights, x = [], {}, "x"
+    for number, (channels, results) in enumerate([(8, 12), (12, 16), (16, 20), (20, 20)]):
+        weights[f"d{number}"] = floats(number, channels, 1, 3, 3)
+        weights[f"p{number}"] = floats(number + 9, results, channels, 1, 1)
+        nodes += [
+            node("Conv", f"{x} d{number}", f"a{number}", pads=[1, 1, 1, 1], group=channels),
+            node("Relu", f"a{number}", f"b{number}"),
+            node("Conv", f"b{number} p{number}", f"c{number}"),
+            node("Relu", f"c{number}", f"r{number}"),
+        ]
+        x = f"r{number}"
+    nodes.append(node("GlobalAveragePool", x, "y"))
+    return model("separable", nodes, [("x", (1, 8, 12, 10))], [("y", (1, 20, 1, 1))], weights)
+
+
+def test_fewer_functions_compute_the_same(tmp_path: Path) -> None:
+    path = save(separable(), tmp_path)
+    plain, small = (compile(path, Options(prefer=prefer)) for prefer in ("time", "flash"))
+    assert len(small.plan.functions) < len(plain.plan.functions) - 2
+    sizes = [len(package.files["separable_kernels.c"]) for package in (plain, small)]
+    assert sizes[1] < 0.8 * sizes[0]
+    assert check(path, Options(prefer="flash"), runs=1).ok
+
+
+def test_each_step_brings_the_numbers_of_its_own(tmp_path: Path) -> None:
+    plan = compile(save(separable(), tmp_path), Options(prefer="flash")).plan
+    shared = [step for step in plan.steps() if step.table]
+    assert len(shared) > 4
+    for step in shared:
+        assert step.table is not None and step.function.body.count("= sizes[") == len(step.table.numbers)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_no_warning(compiler: str, tmp_path: Path) -> None:
+    compile(save(separable(), tmp_path), Options(prefer="flash")).write(tmp_path / "out")
+    for name in ("separable.c", "separable_kernels.c"):
+        command = [compiler, *COMPILERS[compiler], "-I.", "-Iruntime", "-c", name, "-o", "object.o"]
+        done = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True)
+        assert (done.returncode, done.stderr[:3000]) == (0, "")
