@@ -255,6 +255,19 @@ _MODEL_OPTIONS = [
         metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
         help="What is handed out.",
     ),
+    click.option(
+        "--quantize",
+        type=click.Path(path_type=Path),
+        metavar="SAMPLES",
+        help="Make the numbers integers first, with ranges from these samples (`mccompile quantize` says more).",
+    ),
+    click.option(
+        "--calibrate",
+        type=click.Choice(["minmax", "percentile", "entropy"]),
+        default="minmax",
+        show_default=True,
+        help="How ranges are found in samples.",
+    ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
         "--kernels",
@@ -276,6 +289,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(**values: Any) -> Any:
         from .driver import Options
         from .passes.graph.io_forms import parse_input, parse_output
+        from .quantize.quantize import Recipe
 
         given = Options(
             target=values.pop("target"),
@@ -301,6 +315,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             state=_states(values.pop("state")),
             inputs=dict(_form(parse_input, text) for text in values.pop("input_forms")),
             outputs=dict(_form(parse_output, text) for text in values.pop("output_forms")),
+            quantize=values.pop("quantize"),
+            recipe=Recipe(values.pop("calibrate")),
             observe=values.pop("observe"),
             kernels=values.pop("kernels"),
             print_after=frozenset(values.pop("print_after")),
@@ -443,6 +459,50 @@ def check(
 def _number(value: float) -> float | str:
     """JSON has no infinity."""
     return value if value < float("inf") else "inf"
+
+
+@commands.command()
+@_model
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="SAMPLES", help="An .npz or .npy file, or a folder of test data."
+)
+@click.option(
+    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write."
+)
+@click.option(
+    "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="What to measure with; default: those of --data."
+)
+@click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
+@click.option("--weights-only", type=click.Choice(["8", "4"]), help="Bits of weights; activations stay floats.")
+@click.option("--auto", default=0, metavar="COUNT", help="Leave the layers in float that win most by it.")
+@click.option("--samples", default=128, show_default=True, metavar="COUNT", help="The most to find ranges with.")
+@click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
+@_quietly_json
+@_model_options
+def quantize(
+    model: Path,
+    data: Path | None,
+    destination: Path,
+    test: Path | None,
+    dynamic: bool,
+    weights_only: str | None,
+    auto: int,
+    samples: int,
+    symmetric: bool,
+    as_json: bool,
+    options: Options,
+) -> None:
+    """Make the numbers of a model integers of 8 bits, and say what that costs and brings."""
+    from dataclasses import replace
+
+    from .measure import quantization
+
+    bits = int(weights_only or 0)
+    recipe = replace(
+        options.recipe, symmetric=symmetric, dynamic=dynamic, weights_only=bits, auto=auto, samples=samples
+    )
+    report = quantization.quantize(model, destination, data, options, recipe, test)
+    click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
 
 
 @commands.command()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,8 @@ from .passes.state import declare_states
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from .program import text as program_text
 from .program.ir import Program
+from .quantize.quantize import Recipe, quantized
+from .quantize.samples import read_samples
 from .targets import api as target_api
 from .targets.api import Target
 
@@ -74,6 +77,8 @@ class Options:
     outputs: Mapping[str, OutputForm] = field(default_factory=dict)
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
+    quantize: Path | None = None  # samples to find ranges with: the model is quantized first
+    recipe: Recipe = field(default_factory=Recipe)  # how
     print_after: frozenset[str] = frozenset()
     dump: Path | None = None
 
@@ -86,10 +91,20 @@ class Options:
 
 def compile(model: Path, options: Options = Options()) -> Package:
     """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder."""
-    graph = load(model, options.dims, options.shapes, options.bounds)
-    package = compile_graph(graph, options, options.name or model.stem)
+    package = compile_graph(read(model, options), options, options.name or model.stem)
     raise_all(CheckFailed, _over_budget(model, package, options))
     return package
+
+
+def read(model: Path, options: Options) -> Graph:
+    """The graph of an ONNX file; quantized if that is asked for."""
+    graph = load(model, options.dims, options.shapes, options.bounds)
+    if options.quantize is None:
+        return graph
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        samples = read_samples(options.quantize, graph)
+        made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
+        return load(made.file, options.dims, options.shapes, options.bounds)
 
 
 def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
@@ -276,7 +291,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
     except OSError as error:
         raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error))) from None
     if not start.startswith((b'graph "', b'program "')):
-        graph = load(file, options.dims, options.shapes, options.bounds)
+        graph = read(file, options)
         _observe(graph, options.observe)
         declare_states(graph, options.state)
         GRAPH.verify(graph, "load")

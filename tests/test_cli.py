@@ -348,3 +348,27 @@ def test_compiling_needs_no_reference_nor_onnxruntime(conv: Path, tmp_path: Path
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout.endswith("[]\n")
+
+
+# -- quantize
+
+
+def test_quantizes_and_compiles_what_came_out(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    np.savez(tmp_path / "s.npz", **{n: np.repeat(a, 4, 0) for n, a in random_inputs(small_models.conv()).items()})
+    result = tmp_path / "int8.onnx"
+    said = succeeds(capsys, "quantize", conv, "--data", tmp_path / "s.npz", "-o", result)
+    assert "dB signal to noise" in said and "are not what floats make of them" in said
+    succeeds(capsys, result, "-o", tmp_path / "apart")
+    succeeds(capsys, conv, "--quantize", tmp_path / "s.npz", "-o", tmp_path / "at_once")
+    blobs = [next((tmp_path / folder).glob("*.mcb")).stat().st_size for folder in ("apart", "at_once")]
+    assert blobs[0] == blobs[1]
+    said = fails(capsys, 2, "check", conv, "--quantize", tmp_path / "s.npz")
+    assert "integers are not what the float model gives" in said and "mccompile quantize" in said
+
+
+def test_quantizing_says_what_it_needs(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = fails(capsys, 2, "quantize", conv, "-o", tmp_path / "int8.onnx")
+    assert "nothing to find ranges with" in said and "--weights-only 8" in said
+    wrong = ("--dynamic", "--weights-only", "8")
+    assert "exclude each other" in fails(capsys, 2, "quantize", conv, "-o", tmp_path / "int8.onnx", *wrong)

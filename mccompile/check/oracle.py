@@ -33,7 +33,7 @@ class Oracle:
             names = [*self.original.outputs, *self.also]
             try:
                 results = self._session.run(names, dict(inputs))
-            except _errors():
+            except session_errors():
                 self._session = None  # an element type or operator that it does not have
             else:
                 return {name: as_array(result) for name, result in zip(names, results, strict=True)}
@@ -41,7 +41,7 @@ class Oracle:
 
 
 @cache
-def _errors() -> tuple[type[Exception], ...]:
+def session_errors() -> tuple[type[Exception], ...]:
     """Everything that onnxruntime raises; its exceptions have no class in common. RuntimeError: element types numpy
     does not have."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -63,5 +63,5 @@ def _session(original: Original, also: Sequence[str]) -> Any:
     )
     try:
         return onnxruntime.InferenceSession(original.serialized(also), options, ["CPUExecutionProvider"])
-    except _errors():
+    except session_errors():
         return None

@@ -1,12 +1,14 @@
 """Graphs and single nodes back to ONNX.
 
 Invariant: what is written means the same as the graph. Operators are kept in their newest form, so a graph is written
-in the newest opset; a graph with an operator whose meaning only an older opset can express is refused.
+in the newest opset, or in `EXCHANGE`, which other programs know and since which operators have only got more types and
+attributes; a graph with an operator that the opset cannot express is refused. Names of nodes are unique.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from onnx import (
@@ -22,10 +24,12 @@ from onnx import (
 
 from ..base.constant import Constant
 from ..base.errors import InternalError, Problem, UnsupportedModel
+from ..base.names import Names
 from ..base.provenance import show
 from ..graph.ir import Graph, Node, Value
 from ..ops.api import Operator
 
+EXCHANGE = 21  # the first opset with integers of 4 bits
 _REGION_NAMES = {"If": ("then_branch", "else_branch")}  # every other operator with regions has one body
 
 
@@ -33,6 +37,12 @@ def to_onnx(graph: Graph) -> ModelProto:
     """The whole graph as a model."""
     writer = _Writer()
     return writer.model(writer.graph(graph))
+
+
+def write(graph: Graph, path: Path) -> None:
+    """The whole graph as a file for other programs."""
+    writer = _Writer(EXCHANGE)
+    path.write_bytes(writer.model(writer.graph(graph)).SerializeToString())
 
 
 def node_model(node: Node) -> ModelProto:
@@ -53,10 +63,12 @@ class _Writer:
     def __init__(self, newest: int | None = None) -> None:
         self.opset = newest or defs.onnx_opset_version()
         self.domains: dict[str, int] = {"": self.opset}
+        self.names = Names()
 
     def model(self, graph: GraphProto) -> ModelProto:
         imports = [helper.make_opsetid(domain, version) for domain, version in sorted(self.domains.items())]
-        return helper.make_model(graph, producer_name="mccompile", opset_imports=imports)
+        version = helper.find_min_ir_version_for(imports, ignore_unknown=True)
+        return helper.make_model(graph, producer_name="mccompile", opset_imports=imports, ir_version=version)
 
     def graph(self, graph: Graph, is_region: bool = False) -> GraphProto:
         nodes = []
@@ -79,32 +91,38 @@ class _Writer:
             versions = [s.since_version for s in defs.get_all_schemas_with_history() if s.domain == op.domain]
             self.domains[op.domain] = max(versions, default=1)
         version = (opset or self.opset) if not op.domain else self.domains[op.domain]
-        proto = helper.make_node(op.name, inputs, outputs, " + ".join(node.provenance), domain=op.domain)
-        proto.attribute.extend(self.attributes(op, attributes, version))
+        name = self.names.take(" + ".join(node.provenance))
+        proto = helper.make_node(op.name, inputs, outputs, name, domain=op.domain)
+        proto.attribute.extend(self.attributes(node, op, attributes, version))
         region_names = _REGION_NAMES.get(op.name, ("body",))
         for name, region in zip(region_names, node.regions, strict=False):
             proto.attribute.append(helper.make_attribute(name, self.graph(region, is_region=True)))
         if not op.domain and version != self.opset:
-            raise UnsupportedModel(
-                Problem(
-                    "the graph cannot be written as ONNX",
-                    f'node "{show(node.provenance)}" ({op.name})',
-                    f"what it does can be said in opset {version}, but not in opset {self.opset}",
-                    "export the model with a newer opset",
-                )
-            )
+            raise self._cannot_say(node, version, "export the model with a newer opset")
         return proto
 
-    def attributes(self, op: type[Operator], attributes: Mapping[str, Any], version: int) -> list[AttributeProto]:
-        if not attributes:
-            return []
+    def _cannot_say(self, node: Node, version: int, fix: str) -> UnsupportedModel:
+        where = f'node "{show(node.provenance)}" ({node.op.name})'
+        why = f"what it does can be said in opset {version}, but not in opset {self.opset}"
+        return UnsupportedModel(Problem("the graph cannot be written as ONNX", where, why, fix))
+
+    def attributes(
+        self, node: Node, op: type[Operator], attributes: Mapping[str, Any], version: int
+    ) -> list[AttributeProto]:
         known: Mapping[str, Any] = {}
         if defs.has(op.name, op.domain):
+            if not defs.has(op.name, version, op.domain):
+                raise self._cannot_say(node, defs.onnx_opset_version(), "leave the model as it is")
             known = defs.get_schema(op.name, version, op.domain).attributes
         made = []
         for name, value in attributes.items():
             if known and name not in known:
-                raise InternalError(f"{op.name} of opset {version} has no attribute {name!r}")
+                newer = defs.get_schema(op.name, op.domain).attributes
+                if name not in newer:
+                    raise InternalError(f"{op.name} of opset {version} has no attribute {name!r}")
+                if not _is_default(value, newer[name].default_value):
+                    raise self._cannot_say(node, defs.onnx_opset_version(), "leave the model as it is")
+                continue
             kind = int(known[name].type.value) if known else None
             if known and _is_default(value, known[name].default_value):
                 continue  # the evaluator does not know all attributes, and need not where they say nothing

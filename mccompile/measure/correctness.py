@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import upper
-from ..base.errors import CheckFailed, MccError, Problem, raise_all
+from ..base.errors import CheckFailed, MccError, Problem, WrongUse, raise_all
 from ..base.structures import Interface
 from ..check.compare import ATOL, RTOL, Comparison, compare_values
 from ..check.inputs import DataSet, random_sets, stored_sets
@@ -115,6 +115,9 @@ def check(
     cc: str | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
+    if options.quantize is not None:
+        fix = "check the file that `mccompile quantize` writes"
+        raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
     if options.weights_dtype:
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
         return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
-from ..driver import Options, compile_graph
+from ..driver import Options, compile_graph, read
 from ..emit.package import Package
-from ..frontend.load import load
 from ..toolchain.emulate import Emulated
 from ..toolchain.stack import Bound
 from .correctness import build, input_sets
@@ -105,7 +104,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         fix = "name one of a core, such as --target cortex-m4 (`mccompile targets`)"
         why = "instructions are counted by it"
         raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
-    graph = load(path, options.dims, options.shapes, options.bounds)
+    graph = read(path, options)
     chosen = input_sets(graph, None, seed, 1)[0].inputs
     apart = replace(options, single_file=False)  # sizes are told apart by files
     package = compile_graph(graph, apart, options.name or path.stem)

@@ -18,11 +18,10 @@ import numpy as np
 from ..base.discovery import data_folder
 from ..base.provenance import show
 from ..check.inputs import random_sets
-from ..driver import Options, compile_graph
+from ..driver import Options, compile_graph, read
 from ..emit.model import step_call
 from ..emit.package import Package
 from ..emit.summary import table
-from ..frontend.load import load
 from ..plan.ir import Step
 from ..targets.api import Target
 from ..toolchain.build import compile_program, find_compiler, run_program
@@ -105,7 +104,7 @@ class Speed:
 def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Speed:
     """Builds a model for this machine and times it on random inputs."""
     target = options.resolved_target()
-    graph = load(path, options.dims, options.shapes, options.bounds)
+    graph = read(path, options)
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
     package = compile_graph(graph, options, options.name or path.stem)
     steps = tuple(package.plan.steps())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -13,7 +15,7 @@ from mccompile.base.errors import UnsupportedModel
 from mccompile.base.tensor import TensorType
 from mccompile.frontend.load import load_proto
 from mccompile.frontend.reference import EvaluationFailed, run_graph, run_node
-from mccompile.frontend.save import node_model, to_onnx
+from mccompile.frontend.save import EXCHANGE, node_model, to_onnx, write
 from mccompile.graph.ir import Fact, Graph, Node, Value
 from mccompile.graph.text import show
 from mccompile.ops.transpose import TransposeInMemory
@@ -54,6 +56,25 @@ def test_a_model_goes_through_unchanged_in_meaning() -> None:
 def test_what_is_written_reads_back_the_same() -> None:
     graph = load_proto(model())
     assert show(load_proto(to_onnx(graph))) == show(graph)
+
+
+def test_files_for_other_programs_are_of_an_opset_that_they_know(tmp_path: Path) -> None:
+    graph = load_proto(model())
+    write(graph, tmp_path / "g.onnx")
+    written = onnx.load(tmp_path / "g.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert [entry.version for entry in written.opset_import] == [EXCHANGE]
+    assert show(load_proto(written)) == show(graph)
+
+
+def test_what_is_newer_than_the_opset_is_refused(tmp_path: Path) -> None:
+    text = """<ir_version: 13, opset_import: ["" : 25]>
+        g (float[2] x, int8[2] i) => (float[2] y, float[2] z) {
+            y = Swish (x)
+            z = Cast <to = 1> (i)
+        }"""
+    with pytest.raises(UnsupportedModel, match=r'node "y" .Swish.\n.*not in opset 21'):
+        write(load_proto(parser.parse_model(text)), tmp_path / "g.onnx")
 
 
 def test_a_node_alone_with_an_absent_operand() -> None:

@@ -2,6 +2,8 @@
 for: Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
 
 Only where all elements have one scale and one zero point; several operands must have the same, which is recorded.
+The other way round, QuantizeLinear(Transpose(x)) becomes Transpose(QuantizeLinear(x)) where elements stay as many, so
+that what makes x meets its quantization.
 """
 
 from __future__ import annotations
@@ -13,18 +15,19 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.names import Names
-from ...graph.ir import Graph, Node, Refused, Value
+from ...graph.ir import Fact, Graph, Node, Refused, Value
 from ...graph.pattern import graphs
 from ...ops.concat import Concat, Split
 from ...ops.expand import Expand
 from ...ops.gather import Gather
 from ...ops.pad import Pad
 from ...ops.pool import MaxPool
+from ...ops.quantize import QuantizeLinear
 from ...ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
 from ...ops.resize import Resize
 from ...ops.slice import Slice
 from ...ops.transpose import DepthToSpace, SpaceToDepth, Transpose
-from .quantized import Scheme, dequantized
+from .quantized import Scheme, dequantized, scheme
 
 MOVES = (
     Concat,
@@ -45,6 +48,9 @@ MOVES = (
 )
 
 
+_SAME_ELEMENTS = (DepthToSpace, Flatten, Reshape, SpaceToDepth, Squeeze, Transpose, Unsqueeze)
+
+
 def move_integers(graph: Graph) -> None:
     names = Names()
     for part in graphs(graph):
@@ -54,7 +60,39 @@ def move_integers(graph: Graph) -> None:
         for node in list(part.nodes):
             if isinstance(node.op, MOVES) and not node.op.domain:
                 _move(part, graph.facts_used, names, node)
+        for node in reversed(list(part.nodes)):
+            if isinstance(node.op, QuantizeLinear):
+                _quantize_earlier(part, names, node)
         part.sort()
+
+
+def _quantize_earlier(graph: Graph, names: Names, node: Node) -> None:
+    found = scheme(node)
+    if found is None or found.axis is not None:
+        return
+    while (move := _only_moves(graph, node.inputs[0])) is not None and move.inputs[0] is not None:
+        source, old = move.inputs[0], node.output
+        fact = Fact(replace(source.type, dtype=found.dtype))
+        quantized = Node(node.op, [source, *node.inputs[1:]], [None], node.provenance)
+        quantized.outputs = [Value(names.take(f"{source.name}/integers"), fact)]
+        moved = Node(move.op, [quantized.output, *move.inputs[1:]], [None], move.provenance)
+        moved.outputs = [Value(names.take(f"{old.name}/moved"), replace(old.fact))]
+        graph.add(quantized)
+        graph.add(moved)
+        name = old.name
+        graph.replace(old, moved.output)
+        if moved.output.name != name:
+            moved.output.name, old.name = name, moved.output.name
+        graph.remove(node)
+        graph.remove(move)
+        node = quantized
+
+
+def _only_moves(graph: Graph, value: Value | None) -> Node | None:
+    """What makes a value that nobody else reads, where it only moves elements."""
+    if value is None or value.producer is None or len(value.uses) > 1 or graph.is_output(value):
+        return None
+    return value.producer if isinstance(value.producer.op, _SAME_ELEMENTS) else None
 
 
 def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -> None:

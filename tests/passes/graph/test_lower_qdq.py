@@ -182,3 +182,18 @@ def test_a_convolution_between_quantizations_sums_integers() -> None:
     graph = parse(BEFORE, {name: np.asarray(number) for name, number in numbers.items()})
     lower_qdq(graph, CONTEXT)
     assert re.sub(r" = #\w+", "", show(graph)) == EXPECTED
+
+
+def test_what_only_moves_elements_does_not_come_between() -> None:
+    between = BEFORE.replace(
+        "%y: i8[1,1,4,4] = QuantizeLinear(%c, %s",
+        """
+%m: f32[1,4,1,4] = Transpose(%c) {perm=(0, 2, 1, 3)} from "m"
+%f: f32[1,16] = Flatten(%m) from "f"
+%y: i8[1,16] = QuantizeLinear(%f, %s""",
+    )
+    numbers = {"s": np.float32(0.5), "z": np.int8(3), "w": np.array([[[[1]], [[-2]]]], np.int8), "t": np.float32(0.25)}
+    graph = parse(between, {name: np.asarray(number) for name, number in numbers.items()})
+    lower_qdq(graph, CONTEXT)
+    assert [node.op.name for node in graph.nodes] == ["ConvInteger", "Rescale", "Transpose", "Flatten"]
+    assert [value.name for value in graph.outputs] == ["y"] and not graph.left_in_float

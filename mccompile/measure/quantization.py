@@ -1,0 +1,206 @@
+"""What quantizing a model costs and brings: right answers before and after, noise of every tensor, bytes, and how often
+the compiled integers differ from DequantizeLinear, the operator and QuantizeLinear in floats.
+
+"After" is the compiled C: it is built for this machine and run; integers are the same on every target.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import Problem, WrongUse
+from ..check.oracle import Oracle
+from ..driver import Options, compile
+from ..emit.package import Package
+from ..emit.summary import table
+from ..frontend.load import load
+from ..frontend.original import Original
+from ..graph.ir import Graph
+from ..quantize.quantize import Quantized, Recipe, quantized
+from ..quantize.samples import Feed, Samples, decibels, read_samples, right_answers
+from ..quantize.through_onnxruntime import integer_form
+from .correctness import build
+
+_HEARD = 32  # samples that noise is measured and integers are compared with
+_WORST = 8  # tensors that are shown
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Of integers, over all tensors that are quantized."""
+
+    elements: int = 0
+    different: int = 0
+    most: int = 0  # steps
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    before: float
+    after: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Size:
+    file: int
+    weights: int
+    arena: int
+
+    @staticmethod
+    def of(file: Path, package: Package) -> Size:
+        plan = package.plan
+        return Size(file.stat().st_size, len(package.files[f"{plan.prefix}.mcb"]), plan.arena_bytes)
+
+
+@dataclass(frozen=True)
+class Report:
+    before: Size
+    after: Size
+    accuracy: Accuracy | None  # where there are labels
+    outputs: Mapping[str, float]  # dB
+    tensors: Mapping[str, float]  # the same of inner ones
+    differences: Differences | None  # where there are samples
+    made: Quantized
+    left_in_float: Sequence[Mapping[str, str]]  # what compiling could not make integers, and why
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "before": vars(self.before),
+            "after": vars(self.after),
+            "accuracy": vars(self.accuracy) if self.accuracy else None,
+            "signal_to_noise": {name: _finite(noise) for name, noise in {**self.tensors, **self.outputs}.items()},
+            "differences": vars(self.differences) if self.differences else None,
+            "equalised": self.made.equalised,
+            "gains_in_float": dict(self.made.gains),
+            "left_in_float": list(self.made.left),
+            "float_in_quantized": list(self.left_in_float),
+        }
+
+    def show(self) -> str:
+        rows = [
+            [what, f"{getattr(self.before, what)}", f"{getattr(self.after, what)}"]
+            for what in ("file", "weights", "arena")
+        ]
+        lines = table(["bytes", "before", "after"], rows, frozenset({0}))
+        if self.accuracy:
+            before, after, count = self.accuracy.before, self.accuracy.after, self.accuracy.samples
+            change = f"{100 * (after - before):+.2f} points"
+            lines.append(f"accuracy  {before:.2%} before, {after:.2%} after ({change}; {count} samples, compiled)")
+        for name, noise in self.outputs.items():
+            lines.append(f"output    {name}: {noise:.1f} dB signal to noise")
+        worst = sorted(self.tensors.items(), key=lambda item: item[1])[:_WORST]
+        lines += [f"tensor    {name}: {noise:.1f} dB" for name, noise in worst]
+        if self.differences and self.differences.elements:
+            found = self.differences
+            share = found.different / found.elements
+            lines.append(
+                f"integers  {found.different} of {found.elements} ({share:.3%}) are not what floats make of them, "
+                f"by {found.most} steps at most"
+            )
+        if self.made.equalised:
+            lines.append(f"equalised {self.made.equalised} pairs of layers")
+        for name, gain in self.made.gains:
+            lines.append(f"layer     {name}: {gain:+.1f} dB in float{', left there' if name in self.made.left else ''}")
+        lines += [f"float     {item['node']}: {item['why']}" for item in self.left_in_float]
+        return "\n".join(lines)
+
+
+def _finite(number: float) -> float | None:
+    return round(number, 2) if np.isfinite(number) else None
+
+
+def quantize(
+    model: Path, result: Path, data: Path | None, options: Options, recipe: Recipe, test: Path | None = None
+) -> Report:
+    """Writes the quantized model to `result`. `test` are samples to measure with, if not those of `data`."""
+    if options.quantize is not None:
+        raise WrongUse(Problem("the model is quantized already by this command", "--quantize", "", "give --data"))
+    graph = load(model, options.dims, options.shapes, options.bounds)
+    samples = read_samples(data, graph) if data else None
+    heard = read_samples(test, graph) if test else samples
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        made = quantized(graph, samples, recipe, Path(scratch), options.dims)
+        try:
+            result.write_bytes(made.file.read_bytes())
+        except OSError as error:
+            raise WrongUse(Problem("cannot write the model", str(result), error.strerror or str(error))) from None
+        return _measured(model, result, made, heard, options)
+
+
+def _measured(model: Path, result: Path, made: Quantized, samples: Samples | None, options: Options) -> Report:
+    options = replace(options, budget={})
+    before, after = compile(model, options), compile(result, options)
+    left = json.loads(after.files["report.json"])["float_in_quantized"]
+    report = Report(Size.of(model, before), Size.of(result, after), None, {}, {}, None, made, left)
+    if samples is None or not samples.feeds:
+        return report
+    here = Options(dims=options.dims, shapes=options.shapes, bounds=options.bounds, kernels=options.kernels)
+    some = samples.feeds[:_HEARD]
+    noise = _noise(made.float_file, result, some)
+    names = Original(model).outputs
+    return replace(
+        report,
+        accuracy=_accuracy(model, result, samples, here),
+        outputs={name: noise[name] for name in names if name in noise},
+        tensors={name: value for name, value in noise.items() if name not in names},
+        differences=_differences(result, some, here),
+    )
+
+
+def _accuracy(model: Path, result: Path, samples: Samples, options: Options) -> Accuracy | None:
+    if samples.labels is None:
+        return None
+    oracle, compiled = Oracle(model), build(compile(result, options), options.resolved_target())
+    first = oracle.original.outputs[0]
+    wanted = [oracle.run(feed)[first] for feed in samples.feeds]
+    got = [compiled.run(feed)[first] for feed in samples.feeds]
+    labels = samples.labels
+    return Accuracy(right_answers(wanted, labels), right_answers(got, labels), len(labels))
+
+
+def _noise(plain: Path, result: Path, feeds: Sequence[Feed]) -> dict[str, float]:
+    """Of all float tensors that both files have, by their name in the first, in dB."""
+    first, second = Original(plain), Original(result)
+    known = {*second.inner, *second.outputs}
+    twins = {name: integer_form(name) for name in first.inner if integer_form(name) in known}
+    twins |= {name: name for name in (*first.inner, *first.outputs) if name in known and name not in twins}
+    wanted = Oracle(plain, [name for name in twins if name not in first.outputs])
+    got = Oracle(result, [name for name in twins.values() if name not in second.outputs])
+    pairs: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in twins}
+    for feed in feeds:
+        a, b = wanted.run(feed), got.run(feed)
+        for name, twin in twins.items():
+            if a[name].dtype.kind == "f" and b[twin].dtype.kind == "f":
+                pairs[name].append((a[name], b[twin]))
+    return {name: decibels(found) for name, found in pairs.items() if found}
+
+
+def _differences(result: Path, feeds: Sequence[Feed], options: Options) -> Differences:
+    """Every tensor that QuantizeLinear makes becomes an output of a build of its own."""
+    names = _quantized(load(result, options.dims, options.shapes, options.bounds))
+    if not names:
+        return Differences()
+    compiled = build(compile(result, replace(options, observe=names)), options.resolved_target())
+    oracle = Oracle(result, names)
+    elements = different = most = 0
+    for feed in feeds:
+        got, wanted = compiled.run(feed), oracle.run(feed)
+        for name in names:
+            steps = np.abs(got[name].astype(np.int64) - wanted[name])
+            elements, different = elements + steps.size, different + int(np.count_nonzero(steps))
+            most = max(most, int(steps.max(initial=0)))
+    return Differences(elements, different, most)
+
+
+def _quantized(graph: Graph) -> tuple[str, ...]:
+    names = (node.output.name for node in graph.nodes if node.op.name == "QuantizeLinear")
+    outputs = {value.name for value in graph.outputs}
+    return tuple(name for name in names if name not in outputs)

@@ -1,0 +1,177 @@
+"""From a float graph to an ONNX file with integers.
+
+    graph -> simplified, batch normalization folded -> equalised -> float.onnx -> onnxruntime's quantizer -> int8.onnx
+
+Both files are kept in a folder of the caller, so that they can be compared tensor by tensor. Invariant: the graph that
+comes in has been loaded by `frontend.load`, so what cannot be compiled never gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
+from ..check.oracle import Oracle
+from ..frontend.load import DimRanges, load
+from ..frontend.save import write
+from ..graph.ir import Graph
+from ..kernels.registry import Registry
+from ..passes.api import GRAPH, Context, GraphPass, PassManager
+from ..passes.graph.eliminate_dead import eliminate_dead
+from ..passes.graph.fold_constants import fold_constants
+from ..passes.graph.fuse_batchnorm import fuse_batchnorm
+from ..passes.graph.fuse_pad import fuse_pad
+from ..passes.graph.share_common import share_common
+from ..passes.graph.simplify_algebra import simplify_algebra
+from ..targets import api as targets
+from . import through_onnxruntime
+from .equalise import equalise, largest, pairs
+from .samples import Feed, Samples, decibels
+from .weights_only import quantize_weights
+
+_TRIED = 16  # samples that choices are made by
+_LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")  # what may be left in float
+_PASSES = (
+    GraphPass("eliminate_dead", eliminate_dead),
+    GraphPass("fold_constants", fold_constants),
+    GraphPass("simplify_algebra", simplify_algebra),
+    GraphPass("share_common", share_common),
+    GraphPass("fuse_pad", fuse_pad),
+    GraphPass("fuse_batchnorm", fuse_batchnorm),
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to quantize."""
+
+    method: str = "minmax"  # how ranges are found: "minmax", "percentile" or "entropy"
+    symmetric: bool = False  # activations have no zero points
+    dynamic: bool = False  # scales of activations are computed in every run
+    weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
+    equalise: bool = True  # cross-layer, where that brings the outputs closer
+    auto: int = 0  # how many layers to leave in float: those that win most by it
+    samples: int = 128  # the most to calibrate with
+
+    @property
+    def needs_samples(self) -> bool:
+        return not (self.dynamic or self.weights_only)
+
+    def check(self) -> None:
+        wrong = [
+            (self.method not in through_onnxruntime.METHODS, f"there is no method {self.method!r}", "--method"),
+            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only"),
+            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", ""),
+            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto"),
+            (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
+            (self.samples < 1, "it takes a sample at least", "--samples"),
+        ]
+        raise_all(WrongUse, (Problem(what, where) for is_wrong, what, where in wrong if is_wrong))
+
+
+@dataclass(frozen=True)
+class Quantized:
+    float_file: Path
+    file: Path
+    equalised: int = 0  # pairs of layers
+    gains: tuple[tuple[str, float], ...] = ()  # dB that each layer wins in float, most first; only with `auto`
+    left: tuple[str, ...] = ()  # layers in float
+
+
+def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
+    """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
+    recipe.check()
+    if graph.interface is not None:
+        why = "its inputs and outputs are not only tensors"
+        raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
+    if recipe.needs_samples and samples is None:
+        fix = "give --data, or ask for --dynamic or --weights-only 8"
+        raise WrongUse(Problem("there is nothing to find ranges with", "--data", "", fix))
+    context = Context(targets.load("generic"), Registry.load())
+    PassManager(context).run(GRAPH, graph, _PASSES)
+    plain, result = folder / "float.onnx", folder / "quantized.onnx"
+    if recipe.weights_only:
+        write(graph, plain)
+        if not quantize_weights(graph, recipe.weights_only):
+            raise UnsupportedModel(Problem("the model is not quantized", graph.name, "it has no weights to quantize"))
+        GRAPH.verify(graph, "quantize_weights")
+        write(graph, result)
+        return Quantized(plain, result)
+    through_onnxruntime.require()
+    bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder)
+    write(graph, folder / "written.onnx")
+    through_onnxruntime.simplified(folder / "written.onnx", plain)
+    equalised = _equalised(graph, bench, plain) if recipe.equalise and recipe.needs_samples else 0
+    made = Quantized(plain, result, equalised)
+    if recipe.auto:
+        gains = _gains(bench, plain, dims)
+        made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))
+    bench.quantize(plain, result, made.left)
+    return made
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Where variants are tried."""
+
+    recipe: Recipe
+    feeds: Sequence[Feed]
+    folder: Path
+
+    def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
+        if self.recipe.dynamic:
+            through_onnxruntime.dynamic(plain, result, left)
+        else:
+            through_onnxruntime.static(plain, result, self.feeds, self.recipe.method, self.recipe.symmetric, left)
+
+    def quality(self, plain: Path, left: Collection[str] = ()) -> float:
+        """Decibels between outputs of the float file and of what it becomes."""
+        tried = self.folder / "tried.onnx"
+        self.quantize(plain, tried, left)
+        return decibels([pair for pairs in outputs(plain, tried, self.feeds[:_TRIED]) for pair in pairs])
+
+
+def outputs(plain: Path, other: Path, feeds: Sequence[Feed]) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Of both files, for each output those of all runs."""
+    first, second = Oracle(plain), Oracle(other)
+    runs = [(first.run(feed), second.run(feed)) for feed in feeds]
+    return [[(a[name], b[name]) for a, b in runs] for name in first.original.outputs]
+
+
+def _equalised(graph: Graph, bench: _Bench, plain: Path) -> int:
+    """Equalises the layers of the file where that helps; the number of pairs."""
+    found = pairs(graph)
+    if not found:
+        return 0
+    between = list(dict.fromkeys(pair.between.name for pair in found))
+    oracle = Oracle(bench.folder / "written.onnx", between)
+    ranges: dict[str, np.ndarray] = {}
+    for feed in bench.feeds:
+        results: Mapping[str, np.ndarray] = oracle.run(feed)
+        for name in between:
+            seen = largest(results[name])
+            ranges[name] = np.maximum(ranges.get(name, seen), seen)
+    before = bench.quality(plain)
+    equalise(graph, found, ranges)
+    written, tried = bench.folder / "equalised_written.onnx", bench.folder / "equalised.onnx"
+    write(graph, written)
+    through_onnxruntime.simplified(written, tried)
+    if bench.quality(tried) <= before:
+        return 0
+    tried.replace(plain)
+    return len(found)
+
+
+def _gains(bench: _Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, float], ...]:
+    """What each layer wins in float, the others being integers."""
+    if not bench.feeds:
+        fix = "give --data"
+        raise WrongUse(Problem("there is nothing to choose layers by", "--auto", "it needs samples", fix))
+    layers = [node.provenance[0] for node in load(plain, dims).nodes if node.op.name in _LAYERS]
+    before = bench.quality(plain)
+    gains = [(name, bench.quality(plain, [name]) - before) for name in layers]
+    return tuple(sorted(gains, key=lambda item: -item[1]))

@@ -1,0 +1,120 @@
+"""Samples to calibrate with and to count right answers on: .npz files, .npy files, folders of test data.
+
+Arrays go by the names of inputs; their first axis counts samples. Invariant: every feed fits the model's inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..base.errors import BadFile, Problem
+from ..check.inputs import stored_sets
+from ..graph.ir import Graph, Value
+
+LABELS = ("labels", "y")
+Feed = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Samples:
+    feeds: Sequence[Feed]  # each is what one run takes
+    labels: np.ndarray | None = None  # one number per sample, in the order of the runs
+
+    def first(self, count: int) -> Samples:
+        """What is calibrated with; labels are of no use for that."""
+        return Samples(self.feeds[:count])
+
+
+def read_samples(path: Path, graph: Graph) -> Samples:
+    """The samples in a file or folder. Raises BadFile."""
+    if path.is_dir():
+        return Samples([data.inputs for data in stored_sets(path, [value.name for value in graph.inputs], graph)])
+    arrays = _arrays(path)
+    names = {value.name for value in graph.inputs}
+    label = next((name for name in LABELS if name in arrays and name not in names), None)
+    labels = arrays.pop(label) if label else None
+    if len(graph.inputs) == 1 and len(arrays) == 1:
+        arrays = {graph.inputs[0].name: next(iter(arrays.values()))}
+    missing = sorted(names - arrays.keys())
+    if missing:
+        why = f"it has {', '.join(sorted(arrays)) or 'no arrays'}; the model also takes {', '.join(missing)}"
+        raise BadFile(Problem("the samples do not fit the model", str(path), why, "name arrays like the inputs"))
+    parts = {value.name: _runs(path, value, arrays[value.name]) for value in graph.inputs}
+    counts = {name: len(runs) for name, runs in parts.items()}
+    if len(set(counts.values())) != 1 or 0 in counts.values():
+        why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
+        raise BadFile(Problem("there are not as many samples of each input", str(path), why))
+    feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
+    return Samples(feeds, None if labels is None else _labels(path, labels))
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        found = np.load(path, allow_pickle=False)
+        return {"": found} if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fix = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
+        raise BadFile(Problem("cannot read the samples", str(path), why, fix)) from None
+
+
+def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
+    """What each run takes: as many samples as the model's batch, which is 1 where it is free."""
+    shape = [dim if isinstance(dim, int) else None for dim in value.type.shape]
+    numpy = value.type.dtype.numpy
+    if not np.can_cast(array.dtype, numpy, "same_kind"):
+        why = f"{value.name} is {value.type}, the samples are {array.dtype}"
+        raise BadFile(Problem("the samples are of another type", str(path), why, "store what the model itself takes"))
+    array = array.astype(numpy, copy=False)
+    if shape and array.ndim == len(shape) and _fits(array.shape[1:], shape[1:]):
+        batch = shape[0] or 1
+        return [array[start : start + batch] for start in range(0, len(array) - batch + 1, batch)]
+    if array.ndim == len(shape) + 1 and _fits(array.shape[1:], shape):
+        return list(array)
+    why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}"
+    fix = "the first axis of the array counts samples"
+    raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
+
+
+def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return all(size in (None, number) for number, size in zip(got, wanted, strict=True))
+
+
+def _labels(path: Path, labels: np.ndarray) -> np.ndarray:
+    found = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        why = f"they are {labels.dtype} of the shape {list(labels.shape)}"
+        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, "leave them out"))
+    return found
+
+
+def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
+    """The share of samples whose largest score is that of their label; `outputs` are of all runs in order."""
+    scores = np.concatenate([np.atleast_1d(output) for output in outputs])
+    if scores.ndim > 1:
+        scores = scores.reshape(len(scores), -1) if scores.size == len(scores) else scores.argmax(-1)
+    answers = scores.reshape(-1)
+    if len(answers) > len(labels) or not len(answers):
+        why = f"the first output says {len(answers)} things about {len(labels)} samples"
+        raise BadFile(Problem("labels do not fit the model", "", why, "leave them out"))
+    return float(np.mean(answers == labels[: len(answers)]))
+
+
+def decibels(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Signal to noise of (wanted, got) of all runs; infinite where nothing differs."""
+    signal = noise = 0.0
+    for wanted, got in pairs:
+        exact = wanted.astype(np.float64)
+        signal += float(np.sum(exact**2))
+        noise += float(np.sum((exact - got) ** 2))
+    if noise == 0:
+        return float("inf")
+    return 10 * float(np.log10(max(signal, 1e-300) / noise))
+
+
+Tensors = Mapping[str, np.ndarray]

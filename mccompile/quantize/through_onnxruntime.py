@@ -1,0 +1,120 @@
+"""onnxruntime's quantizer: calibration, QuantizeLinear and DequantizeLinear around operators, dynamic quantization.
+
+The only module of this package that imports onnxruntime, which is an optional extra. Choices are those that
+`lower_qdq` turns into integer operators: int8 weights per channel, symmetric; int8 activations; int32 biases.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+
+from ..base.errors import Problem, UnsupportedModel, WrongUse
+from ..check.oracle import session_errors
+from .samples import Feed
+
+METHODS = ("minmax", "percentile", "entropy")
+# What onnxruntime can quantize and has an integer form here, or only moves elements.
+_OPERATORS = (
+    *("Add", "AveragePool", "Clip", "Concat", "Conv", "ConvTranspose", "Flatten", "Gather", "Gemm"),
+    *("GlobalAveragePool", "LeakyRelu", "MatMul", "MaxPool", "Mul", "Pad", "Relu", "Reshape", "Resize", "Sigmoid"),
+    *("Slice", "Softmax", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+)
+_DYNAMIC_OPERATORS = ("Conv", "Gemm", "MatMul")
+
+
+def simplified(model: Path, result: Path) -> None:
+    """onnxruntime's basic optimizations, so that its quantizer sees fused operators."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(result)
+    with _refusals():
+        onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
+
+
+def static(
+    model: Path, result: Path, feeds: Sequence[Feed], method: str, symmetric: bool, left: Collection[str]
+) -> None:
+    """Integers with scales from what the samples make of each tensor; nodes in `left` stay floats."""
+    from onnxruntime import quantization
+
+    methods = quantization.CalibrationMethod
+    chosen = {"minmax": methods.MinMax, "percentile": methods.Percentile, "entropy": methods.Entropy}[method]
+    with _refusals():
+        quantization.quantize_static(
+            model,
+            result,
+            _Reader(feeds),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=list(_OPERATORS),
+            per_channel=True,
+            activation_type=quantization.QuantType.QInt8,
+            weight_type=quantization.QuantType.QInt8,
+            nodes_to_exclude=sorted(left),
+            calibrate_method=chosen,
+            extra_options={
+                "ActivationSymmetric": symmetric,
+                "WeightSymmetric": True,
+                "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1},
+            },
+        )
+
+
+def dynamic(model: Path, result: Path, left: Collection[str]) -> None:
+    """Weights in integers; scales of activations are computed in every run."""
+    from onnxruntime import quantization
+
+    with _refusals():
+        quantization.quantize_dynamic(
+            model,
+            result,
+            op_types_to_quantize=list(_DYNAMIC_OPERATORS),
+            per_channel=True,
+            weight_type=quantization.QuantType.QInt8,
+            nodes_to_exclude=sorted(left),
+        )
+
+
+def integer_form(name: str) -> str:
+    """The name of what a tensor is after its quantization."""
+    return f"{name}_DequantizeLinear_Output"
+
+
+def require() -> None:
+    """Raises where onnxruntime is not installed."""
+    if find_spec("onnxruntime") is None:
+        why = "calibration is done with onnxruntime, which is not installed"
+        raise WrongUse(Problem("cannot quantize", "", why, "pip install 'mccompile[quantize]'"))
+
+
+class _Reader:
+    """A `CalibrationDataReader`, which is anything with this method."""
+
+    def __init__(self, feeds: Sequence[Feed]) -> None:
+        self._left = iter(feeds)
+
+    def get_next(self) -> Feed | None:
+        return next(self._left, None)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What onnxruntime refuses is our error; what it has to say on the way is not shown."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    except session_errors() as error:
+        fix = "weights alone can be made integers without it: --weights-only 8"
+        why = str(error) or type(error).__name__
+        raise UnsupportedModel(Problem("onnxruntime cannot quantize the model", "", why, fix)) from None
+    finally:
+        logging.disable(before)

@@ -1,0 +1,171 @@
+"""Models become integers, and stay right: the digits of the example, and small networks that show one thing each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from mccompile.base.errors import MccError, WrongUse
+from mccompile.driver import Options, compile
+from mccompile.frontend.load import load
+from mccompile.frontend.reference import run_graph
+from mccompile.measure import correctness
+from mccompile.measure.quantization import quantize
+from mccompile.quantize import through_onnxruntime
+from mccompile.quantize.equalise import equalise, largest, pairs
+from mccompile.quantize.quantize import Recipe, outputs, quantized
+from mccompile.quantize.samples import decibels, read_samples
+from tests import small_models
+from tests.small_models import node, save
+
+pytest.importorskip("onnxruntime")
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "pictures.npz"
+    with np.load(DIGITS / "pictures.npz") as stored:
+        pixels, labels = stored["pixels"][:, None] / np.float32(16), stored["labels"]
+    np.savez(path, image=pixels.astype(np.float32), labels=labels)
+    return path
+
+
+def test_digits_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
+    result = tmp_path / "int8.onnx"
+    report = quantize(DIGITS / "digits.onnx", result, pictures, Options(), Recipe())
+    assert report.accuracy is not None and report.accuracy.after >= report.accuracy.before - 0.005
+    assert report.after.arena <= report.before.arena / 3.9
+    assert report.after.weights <= report.before.weights / 3
+    assert report.outputs["scores"] > 35
+    assert {item["node"] for item in report.left_in_float} == {"head/Softmax"}
+    assert report.differences is not None and report.differences.elements > 50_000
+    assert report.differences.most <= 1 and report.differences.different <= report.differences.elements // 1000
+    assert json.loads(json.dumps(report.as_dict()))["after"]["arena"] == report.after.arena
+    assert "99.00% before" in report.show()
+    assert correctness.check(result, Options(), runs=1).ok
+
+
+def test_compiling_does_both_in_one_step(pictures: Path) -> None:
+    package = compile(DIGITS / "digits.onnx", Options(quantize=pictures))
+    assert package.plan.name == "digits"
+    assert package.plan.arena_bytes <= compile(DIGITS / "digits.onnx").plan.arena_bytes / 3.9
+
+
+def test_layers_that_win_most_stay_floats(pictures: Path, tmp_path: Path) -> None:
+    graph = load(DIGITS / "digits.onnx")
+    made = quantized(graph, read_samples(pictures, graph), Recipe(auto=1, samples=8), tmp_path, {})
+    gains = [gain for _, gain in made.gains]
+    assert gains == sorted(gains, reverse=True) and len(gains) == 6
+    assert made.left == (made.gains[0][0],)
+    kinds = [n.op.name for n in load(made.file).nodes if n.inputs[1:] and n.inputs[1] and n.inputs[1].constant]
+    assert sum(kind in ("Conv", "Gemm") for kind in kinds) == 1  # others have weights behind DequantizeLinear
+
+
+def dense(tmp_path: Path) -> Path:
+    weights = {"w1": small_models.floats(1, 70, 64), "w2": small_models.floats(2, 64, 10)}
+    nodes = [node("MatMul", "x w1", "h"), node("Tanh", "h", "t"), node("MatMul", "t w2", "y")]
+    return save(small_models.model("dense", nodes, [("x", (1, 70))], [("y", (1, 10))], weights), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "least", "stored"),
+    [(Recipe(weights_only=8), 35, "INT8"), (Recipe(weights_only=4), 13, "INT4"), (Recipe(dynamic=True), 25, "INT8")],
+    ids=["int8", "int4", "dynamic"],
+)
+def test_weights_alone_need_no_samples(recipe: Recipe, least: float, stored: str, tmp_path: Path) -> None:
+    made = quantized(load(dense(tmp_path)), None, recipe, tmp_path, {})
+    feeds = [{"x": small_models.floats(seed, 1, 70)} for seed in range(4)]
+    assert decibels(outputs(made.float_file, made.file, feeds)[0]) > least
+    kinds = [tensor.data_type for tensor in onnx.load(made.file).graph.initializer]
+    assert kinds.count(onnx.TensorProto.DataType.Value(stored)) >= 2
+    assert correctness.check(made.file, Options(), runs=1).ok
+
+
+def uneven() -> onnx.ModelProto:
+    """Channels of very different ranges between two convolutions."""
+    weights = {"w1": small_models.floats(1, 4, 3, 3, 3), "b1": small_models.floats(2, 4)}
+    weights |= {"w2": small_models.floats(3, 5, 4, 3, 3)}
+    sizes = np.array([1, 30, 1 / 40, 5], np.float32)
+    weights["w1"] *= sizes.reshape(4, 1, 1, 1)
+    weights["b1"] *= sizes
+    weights["w2"] /= sizes.reshape(1, 4, 1, 1)
+    nodes = [
+        node("Conv", "x w1 b1", "c"),
+        node("Relu", "c", "r"),
+        node("MaxPool", "r", "p", kernel_shape=[2, 2]),
+        node("Conv", "p w2", "y"),
+    ]
+    return small_models.model("uneven", nodes, [("x", (1, 3, 8, 8))], [("y", (1, 5, 3, 3))], weights)
+
+
+def test_equalising_changes_no_bit_of_the_float_model(tmp_path: Path) -> None:
+    graph, feed = load(save(uneven(), tmp_path)), {"x": small_models.floats(5, 1, 3, 8, 8)}
+    before = run_graph(graph, feed)[0]
+    (pair,) = pairs(graph)
+    assert pair.between.name == "r"
+    weights = pair.second.inputs[1]
+    assert weights is not None and weights.constant is not None
+    uneven_columns = largest(weights.constant.array)
+    equalise(graph, [pair], {"r": np.array([1, 30, 1 / 40, 5])})
+    changed = pair.second.inputs[1]
+    assert changed is not None and changed.constant is not None
+    columns = largest(changed.constant.array)
+    assert columns.max() / columns.min() < uneven_columns.max() / uneven_columns.min() / 100
+    np.testing.assert_array_equal(run_graph(graph, feed)[0], before)
+
+
+def test_equalising_is_kept_where_it_helps(tmp_path: Path) -> None:
+    path = save(uneven(), tmp_path)
+    np.save(tmp_path / "x.npy", small_models.floats(6, 8, 3, 8, 8))
+    noise = []
+    for recipe in (Recipe(equalise=False), Recipe()):
+        graph = load(path)
+        samples = read_samples(tmp_path / "x.npy", graph)
+        made = quantized(graph, samples, recipe, tmp_path, {})
+        noise.append(decibels(outputs(made.float_file, made.file, samples.feeds)[0]))
+        assert made.equalised == recipe.equalise
+    assert noise[1] > noise[0] + 3
+
+
+def test_without_onnxruntime_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(through_onnxruntime, "find_spec", lambda name: None)
+    with pytest.raises(WrongUse, match=r"mccompile\[quantize\]"):
+        quantized(load(dense(tmp_path)), None, Recipe(dynamic=True), tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("store", "complaint"),
+    [
+        (lambda path: np.savez(path, other=np.zeros((2, 70), np.float32), more=np.zeros(2)), "also takes x"),
+        (lambda path: np.savez(path, x=np.zeros((2, 71), np.float32)), r"the array has the shape \[2, 71\]"),
+        (lambda path: np.savez(path, x=np.zeros((0, 70), np.float32)), "x for 0 runs"),
+        (lambda path: np.savez(path, x=np.zeros((2, 70), np.complex64)), "the samples are complex64"),
+        (lambda path: np.savez(path, x=np.zeros((2, 70), np.float32), y=np.zeros((2, 3))), "float64 of the shape"),
+        (lambda path: path.write_bytes(b"no array"), "cannot read the samples"),
+        (lambda path: None, "cannot read the samples"),
+    ],
+    ids=["names", "shape", "none", "type", "labels", "garbage", "missing"],
+)
+def test_samples_that_do_not_fit_are_refused(store: Callable[[Path], None], complaint: str, tmp_path: Path) -> None:
+    graph = load(dense(tmp_path))
+    store(tmp_path / "samples.npz")
+    with pytest.raises(MccError, match=complaint):
+        read_samples(tmp_path / "samples.npz", graph)
+
+
+def test_samples_make_batches_and_lose_an_axis(tmp_path: Path) -> None:
+    weights = {"w": small_models.floats(1, 3, 2)}
+    nodes = [node("MatMul", "x w", "y")]
+    np.savez(tmp_path / "s.npz", x=np.arange(30, dtype=np.float32).reshape(10, 3), labels=np.arange(10))
+    for shape, runs in (((4, 3), 2), ((3,), 10)):
+        out = (*shape[:-1], 2)
+        path = save(small_models.model("batch", nodes, [("x", shape)], [("y", out)], weights), tmp_path)
+        samples = read_samples(tmp_path / "s.npz", load(path))
+        assert [feed["x"].shape for feed in samples.feeds] == [shape] * runs
+        assert samples.labels is not None and len(samples.labels) == 10
