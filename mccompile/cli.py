@@ -473,34 +473,21 @@ def _number(value: float) -> float | str:
     "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="What to measure with; default: those of --data."
 )
 @click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
-@click.option("--weights-only", type=click.Choice(["8", "4"]), help="Bits of weights; activations stay floats.")
+@click.option("--weights-only", default=0, metavar="8|4", help="Bits of weights; activations stay floats.")
 @click.option("--auto", default=0, metavar="COUNT", help="Leave the layers in float that win most by it.")
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="The most to find ranges with.")
 @click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
 @_quietly_json
 @_model_options
 def quantize(
-    model: Path,
-    data: Path | None,
-    destination: Path,
-    test: Path | None,
-    dynamic: bool,
-    weights_only: str | None,
-    auto: int,
-    samples: int,
-    symmetric: bool,
-    as_json: bool,
-    options: Options,
+    model: Path, data: Path | None, destination: Path, test: Path | None, as_json: bool, options: Options, **how: Any
 ) -> None:
     """Make the numbers of a model integers of 8 bits, and say what that costs and brings."""
     from dataclasses import replace
 
     from .measure import quantization
 
-    bits = int(weights_only or 0)
-    recipe = replace(
-        options.recipe, symmetric=symmetric, dynamic=dynamic, weights_only=bits, auto=auto, samples=samples
-    )
+    recipe = replace(options.recipe, **how)
     report = quantization.quantize(model, destination, data, options, recipe, test)
     click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
 
