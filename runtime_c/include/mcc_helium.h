@@ -58,23 +58,39 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
 }
 
 #if MCC_HELIUM_ASM
-/* r0 r2 r4 r6 sums of the first position, r8 r10 r12 lr of the second; r1 weights, r3 r5 elements, r7 blocks left, r9
- * table, r11 y. On the stack: end of y, x, gap, blocks, stride. */
+/* r0 r2 r4 r6 sums of the first position, r8 r10 r12 lr of the second; r1 weights, r3 r5 elements, r7 end of those
+ * of the first, r9 table, r11 y. On the stack: end of y, x, gap, end of x, stride, where to enter. */
+#if defined(__OPTIMIZE_SIZE__)
+#define MCC_HELIUM_UNROLL "1"
+#else
+#define MCC_HELIUM_UNROLL "8"
+#endif
 #define MCC_HELIUM_DOT2X4(T, C, S, SATURATE)                                                                           \
     static __attribute__((naked, noinline, unused)) void mcc_helium_dot2x4_##T##_##S(                                  \
         const int8_t *w MCC_HELIUM_UNUSED, const int8_t *x MCC_HELIUM_UNUSED, C *y MCC_HELIUM_UNUSED,                  \
         const mcc_helium_result *t MCC_HELIUM_UNUSED)                                                                  \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #20\n"                                                                               \
+                         "sub sp, #28\n"                                                                               \
                          "ldrd r9, r4, [r3]\n"                                                                         \
                          "ldrd r5, r6, [r3, #8]\n"                                                                     \
                          "ldr r8, [r3, #16]\n"                                                                         \
                          "add r4, r4, r2\n"                                                                            \
                          "strd r4, r1, [sp]\n"                                                                         \
-                         "strd r6, r5, [sp, #8]\n"                                                                     \
+                         "add r7, r1, r5, lsl #4\n"                                                                    \
+                         "strd r6, r7, [sp, #8]\n"                                                                     \
                          "str r8, [sp, #16]\n"                                                                         \
                          "mov r11, r2\n"                                                                               \
+                         "rsbs r5, r5, #1\n"                                                                           \
+                         "ite eq\n"                                                                                    \
+                         "moveq r5, #" MCC_HELIUM_UNROLL "\n"                                                          \
+                         "andne r5, r5, #" MCC_HELIUM_UNROLL " - 1\n"                                                  \
+                         "mov r6, #56\n"                                                                               \
+                         "mul r5, r5, r6\n"                                                                            \
+                         "adr r6, 1f\n"                                                                                \
+                         "add r5, r5, r6\n"                                                                            \
+                         "orr r5, r5, #1\n"                                                                            \
+                         "str r5, [sp, #20]\n"                                                                         \
                          "mov r1, r0\n"                                                                                \
                          "2: ldr r3, [sp, #4]\n"                                                                       \
                          "ldrd r5, r7, [sp, #8]\n"                                                                     \
@@ -93,9 +109,10 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "vmladav.s8 r12, q1, q2\n"                                                                    \
                          "vmladav.s8 r6, q0, q3\n"                                                                     \
                          "vmladav.s8 lr, q1, q3\n"                                                                     \
-                         "subs r7, r7, #1\n"                                                                           \
-                         "beq 3f\n"                                                                                    \
-                         "1: vldrb.8 q0, [r3], #16\n"                                                                  \
+                         "ldr pc, [sp, #20]\n"                                                                         \
+                         ".balign 4\n"                                                                                 \
+                         "1: .rept " MCC_HELIUM_UNROLL "\n"                                                            \
+                         "vldrb.8 q0, [r3], #16\n"                                                                     \
                          "vldrb.8 q1, [r5], #16\n"                                                                     \
                          "vldrb.8 q2, [r1], #16\n"                                                                     \
                          "vmladava.s8 r0, q0, q2\n"                                                                    \
@@ -109,8 +126,9 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "vmladava.s8 r12, q1, q2\n"                                                                   \
                          "vmladava.s8 r6, q0, q3\n"                                                                    \
                          "vmladava.s8 lr, q1, q3\n"                                                                    \
-                         "subs r7, r7, #1\n"                                                                           \
-                         "bne 1b\n"                                                                                    \
+                         ".endr\n"                                                                                     \
+                         "cmp r3, r7\n"                                                                                \
+                         "bne.w 1b\n"                                                                                  \
                          "3: vmov q0[2], q0[0], r0, r4\n"                                                              \
                          "vmov q0[3], q0[1], r2, r6\n"                                                                 \
                          "vmov q1[2], q1[0], r8, r12\n"                                                                \
@@ -136,7 +154,7 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "ldr r3, [sp]\n"                                                                              \
                          "cmp r11, r3\n"                                                                               \
                          "bne.w 2b\n"                                                                                  \
-                         "add sp, #20\n"                                                                               \
+                         "add sp, #28\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 #define MCC_HELIUM_SATURATE_I8                                                                                         \
