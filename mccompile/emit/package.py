@@ -30,7 +30,7 @@ WORKERS = ("mcc_pool.h", "mcc_openmp.h")  # for models that workers share
 APART = (
     ("mcc_vec.h", "mcc_vecmath.h"),
     ("mcc_dsp.h", "mcc_dsp_depthwise.h"),
-    ("mcc_helium.h",),
+    ("mcc_helium.h", "mcc_helium_depthwise.h"),
     ("mcc_random.h",),
     ("mcc_image.h",),
 )
