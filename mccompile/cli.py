@@ -13,6 +13,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -348,19 +349,24 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
 def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
 
-    Several models share the runtime and equal kernels; --name then names what they share.
+    Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
+    JSON) in the place of models lists them with their options.
     """
-    from .driver import arrange, compile_several
+    from .driver import arrange, compile_all
     from .driver import compile as compile_model
     from .emit.package import write_folder
     from .emit.summary import explanation, summary
 
-    if len(models) == 1:
-        packages = [compile_model(models[0], options)]
+    jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
+    name = options.name or "models"
+    if any(model.suffix in (".toml", ".json") for model in models):
+        jobs, name, arranged_for = _project(models, options)
+        layout, options = layout or arranged_for, jobs[0][1]
+    if len(jobs) == 1:
+        packages = [compile_model(*jobs[0])]
         name, files = packages[0].plan.name, packages[0].files
     else:
-        packages, files = compile_several(models, options)
-        name = options.name or "models"
+        packages, files = compile_all(jobs, name)
     write_folder(output, arrange(files, layout, name, options) if layout else files)
     for package in packages:
         plan = package.plan
@@ -371,6 +377,27 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, 
             click.echo(hint)
         if explain:
             click.echo("\n" + explanation(package.explanations))
+
+
+def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
+    """What a project file asks for: models with their options, the name of what they share, and how files lie."""
+    from .driver import Options
+    from .project import read
+
+    if len(models) > 1 or options != Options():
+        fix = "leave out all but -o and --package, or name models"
+        why = "models and their options stand in the file"
+        raise WrongUse(Problem("a project file is compiled alone", str(models[0]), why, fix))
+    one = click.command()(_model_options(lambda options: options))
+    flags = {opt.lstrip("-"): opt for param in one.params for opt in param.opts if isinstance(param, click.Option)}
+    project = read(models[0], flags)
+    jobs = []
+    for job in project.jobs:
+        try:
+            jobs.append((job.file, one.main(list(job.arguments), standalone_mode=False)))
+        except click.ClickException as error:
+            raise WrongUse(Problem("an option cannot be as it is", job.where, error.format_message())) from None
+    return jobs, project.name, project.package
 
 
 def _native_hint(plan: Plan, options: Options) -> str:

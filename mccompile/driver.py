@@ -160,10 +160,15 @@ def _what_fits(model: Path, options: Options, limit: int) -> str:
 
 def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:
     """Compiles ONNX files into one folder; the name in `options` is that of what they share."""
-    if options.single_file:
+    return compile_all([(model, replace(options, name="")) for model in models], options.name or "models")
+
+
+def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:
+    """The same where each model has options of its own; `name` is that of what they share."""
+    if any(options.single_file for _, options in jobs):
         raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
-    packages = [compile(model, replace(options, name="")) for model in models]
-    return packages, several(packages, _prefix(options.name or "models"))
+    packages = [compile(model, options) for model, options in jobs]
+    return packages, several(packages, _prefix(name))
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:

@@ -21,6 +21,7 @@ FLOORS = {
     "tune": 11,
     "measure": 10,
     "driver": 9,
+    "project": 9,
     "pipeline": 8,
     "quantize": 8,
     "emit": 7,
@@ -46,7 +47,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
     "cffi": ("mccompile.toolchain.build",),
-    "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts"),
+    "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts", "mccompile.project"),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),
     "numpy": ("mccompile", "kernels_templates"),
 }

@@ -52,9 +52,12 @@ def model_files(
     runtime_version: int,
     carrier: str,
     about: Sequence[str] = (),
+    weights_of: str = "",
 ) -> dict[str, str]:
-    """`about`: what has to be said of inputs and outputs that are not only tensors."""
+    """`weights_of`: prefix of another model, whose blob is this one's as well.
+    `about`: what has to be said of inputs and outputs that are not only tensors."""
     context = _context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
+    context["weights_of"] = weights_of or plan.prefix
     context["about"] = [comment(line) for line in about]
     prefix = plan.prefix
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class Package:
     plan: Plan
     files: Mapping[str, bytes]
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
+    identity: bytes = bytes(16)
+    with_weights_of: Callable[[str, bytes], Mapping[str, str]] = lambda prefix, identity: {}  # own files for that blob
 
     def write(self, folder: Path) -> None:
         write_folder(folder, self.files)
@@ -77,8 +79,12 @@ def package(
     draft = model_files(plan, nothing, alignment, weights_bytes, needed, carrier, about)
     identity = blob_format.identity(plan, "".join([*kernels.values(), draft[f"{plan.prefix}.c"]]))
     contents = blob_format.blob(plan, identity, alignment)
+
+    def with_weights_of(prefix: str, identity: bytes) -> dict[str, str]:
+        return model_files(plan, identity, alignment, weights_bytes, needed, carrier, about, prefix)
+
     texts = {
-        **model_files(plan, identity, alignment, weights_bytes, needed, carrier, about),
+        **with_weights_of(plan.prefix, identity),
         **kernels,
         **runtime,
     }
@@ -89,7 +95,8 @@ def package(
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
     text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {}, interface)
-    return Package(plan, {**files, MARK: text.encode()})
+    files[MARK] = text.encode()
+    return Package(plan, files, identity=identity, with_weights_of=with_weights_of)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

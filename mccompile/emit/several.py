@@ -2,6 +2,7 @@
 
 Invariant: a model's blob, its identity and its header are those of the model compiled alone, so weights trained anew
 are compiled alone and run on firmware that holds several. Only the names of shared kernels differ in its code.
+Models whose constants are the same bytes at the same places have one blob: that of the first of them.
 """
 
 from __future__ import annotations
@@ -34,9 +35,14 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
         own = [function for function in plan.functions if function.name not in shared]
         plain_steps = [step for step in plan.steps() if step.function.name not in shared]
         texts = kernel_files(plan.prefix, own, plain_steps, header if shared else "")
-        renamed = _renamed(package.files[f"{plan.prefix}.c"].decode(), shared)
-        texts |= {f"{plan.prefix}.c": renamed, f"{plan.prefix}_main.c": package.files["main.c"].decode()}
         left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
+        model = {path: package.files[path].decode() for path in (f"{plan.prefix}.h", f"{plan.prefix}.c", "main.c")}
+        twin = next(other for other in packages if _same_weights(other, package))
+        if twin is not package:
+            model = dict(package.with_weights_of(twin.plan.prefix, twin.identity))
+            left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
+        texts |= {f"{plan.prefix}.c": _renamed(model[f"{plan.prefix}.c"], shared)}
+        texts |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
         files |= {path: contents for path, contents in package.files.items() if path not in left_out}
         files |= {path: text.encode() for path, text in texts.items()}
         steps += [
@@ -45,7 +51,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     functions = list({function.name: function for function in shared.values()}.values())
     texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
-    context["carried"] = all(f"{prefix}_weights.c" in files for prefix in prefixes)
+    context["carriers"] = [prefix for prefix in prefixes if f"{prefix}_weights.c" in files]
     texts |= {f"{name}.h": render(TEMPLATES / "several.h.j2", _arena(packages) | context)}
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
     texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}
@@ -55,6 +61,15 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
         del report[LIST]
     contents = {"models": reports, "shared_functions": len(functions), LIST: sorted([*files, MARK])}
     return {**files, MARK: (json.dumps(contents, indent=1, ensure_ascii=False) + "\n").encode()}
+
+
+def _same_weights(one: Package, other: Package) -> bool:
+    """Do they read the same constants at the same places, and assume the same of them? Such as one network for two
+    sizes of its inputs."""
+    blobs = [bytearray(package.files[f"{package.plan.prefix}.mcb"]) for package in (one, other)]
+    for blob in blobs:
+        blob[16:32], blob[60:64] = bytes(16), bytes(4)  # the identity, and the checksum over it
+    return blobs[0] == blobs[1] and one.plan.facts_used == other.plan.facts_used
 
 
 def _arena(packages: Sequence[Package]) -> dict[str, object]:
