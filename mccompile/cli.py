@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -76,86 +75,6 @@ def commands() -> None:
 
 
 # -- options that several commands share
-
-
-def _dim(text: str) -> tuple[str, tuple[int, int]]:
-    name, equals, size = text.rpartition("=")
-    low, _, high = size.partition("..")
-    try:
-        if equals and name:
-            return name, (int(low), int(high or low))
-    except ValueError:
-        pass
-    raise click.BadParameter(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
-
-
-def _dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    """Each may hold several, with commas between."""
-    return dict(_dim(part) for text in texts for part in text.split(","))
-
-
-def _bound(text: str) -> tuple[str, tuple[int, ...]]:
-    name, equals, sizes = text.rpartition("=")
-    parts = sizes.split("x")
-    if not equals or not name or not all(part.isdecimal() for part in parts):
-        raise click.BadParameter(f"{text!r} is not NAME=COUNT or NAME=COUNTxCOUNT")
-    return name, tuple(int(part) for part in parts)
-
-
-def _bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    return dict(_bound(part) for text in texts for part in text.split(","))
-
-
-def _states(texts: tuple[str, ...]) -> dict[str, str]:
-    pairs = [part.partition("=") for text in texts for part in text.split(",")]
-    for output, _, before in pairs:
-        if not output or not before:
-            raise click.BadParameter(f"{output}={before} is not OUTPUT=INPUT")
-    return {output: before for output, _, before in pairs}
-
-
-def _external(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of what lies outside the arena."""
-    from .passes.api import ALL
-
-    names = []
-    for part in (part for text in texts for part in text.split(",")):
-        name, equals, place = part.rpartition("=")
-        if place != "external" or (equals and not name):
-            raise click.BadParameter(f"{part!r} is not external or NAME=external")
-        names.append(name or ALL)
-    return tuple(names)
-
-
-def _budget(text: str) -> tuple[str, int]:
-    what, _, size = text.partition("=")
-    unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
-    digits = size[:-1] if unit > 1 else size
-    if what in ("ram", "flash") and digits.isdecimal():
-        return what, int(digits) * unit
-    raise click.BadParameter(f"{text!r} is not ram=SIZE or flash=SIZE")
-
-
-def _form(parse: Callable[[str], tuple[str, Any]], text: str) -> tuple[str, Any]:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
-    """Sizes; or, of a sequence, a list in brackets for each element."""
-    name, equals, sizes = text.rpartition("=")
-    if not equals or not name:
-        raise click.BadParameter(f"{text!r} is not INPUT=SIZE,SIZE,...")
-    if sizes.startswith("["):
-        if not re.fullmatch(r"\[[\d, ]*\]( *,? *\[[\d, ]*\])*", sizes):
-            raise click.BadParameter(f"{text!r} is not INPUT=[SIZE,...],[SIZE,...]")
-        return name, tuple(tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"\[(.*?)\]", sizes))
-    parts = [part.strip() for part in sizes.split(",")] if sizes.strip() else []
-    if "" in parts:
-        raise click.BadParameter(f"{text!r} has an empty size")
-    return name, tuple(int(part) if part.lstrip("-").isdigit() else part for part in parts)
 
 
 _MODEL_OPTIONS = [
@@ -288,41 +207,45 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that become `Options`; the command gets them as one argument, `options`."""
 
     def collected(**values: Any) -> Any:
+        from . import option_texts
         from .driver import Options
         from .passes.graph.io_forms import parse_input, parse_output
         from .quantize.quantize import Recipe
 
-        given = Options(
-            target=values.pop("target"),
-            prefer=values.pop("prefer"),
-            name=values.pop("name"),
-            dims=_dims(values.pop("dims")),
-            shapes=dict(_shape(text) for text in values.pop("shapes")),
-            bounds=_bounds(values.pop("bounds")),
-            optimize=not values.pop("plain"),
-            without=frozenset(values.pop("without")),
-            planner=values.pop("planner"),
-            rows=values.pop("rows"),
-            budget=dict(_budget(text) for text in values.pop("budget")),
-            winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
-            threads=values.pop("threads"),
-            weights_dtype=values.pop("weights_dtype") or "",
-            keep_inputs=values.pop("keep_inputs"),
-            slices=values.pop("slices"),
-            single_file=values.pop("single_file"),
-            blob=values.pop("blob"),
-            io_layout=values.pop("io_layout"),
-            external=_external(values.pop("external")),
-            state=_states(values.pop("state")),
-            inputs=dict(_form(parse_input, text) for text in values.pop("input_forms")),
-            outputs=dict(_form(parse_output, text) for text in values.pop("output_forms")),
-            quantize=values.pop("quantize"),
-            recipe=Recipe(values.pop("calibrate")),
-            observe=values.pop("observe"),
-            kernels=values.pop("kernels"),
-            print_after=frozenset(values.pop("print_after")),
-            dump=values.pop("dump"),
-        )
+        try:
+            given = Options(
+                target=values.pop("target"),
+                prefer=values.pop("prefer"),
+                name=values.pop("name"),
+                dims=option_texts.dims(values.pop("dims")),
+                shapes=dict(option_texts.shape(text) for text in values.pop("shapes")),
+                bounds=option_texts.bounds(values.pop("bounds")),
+                optimize=not values.pop("plain"),
+                without=frozenset(values.pop("without")),
+                planner=values.pop("planner"),
+                rows=values.pop("rows"),
+                budget=dict(option_texts.budget(text) for text in values.pop("budget")),
+                winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
+                threads=values.pop("threads"),
+                weights_dtype=values.pop("weights_dtype") or "",
+                keep_inputs=values.pop("keep_inputs"),
+                slices=values.pop("slices"),
+                single_file=values.pop("single_file"),
+                blob=values.pop("blob"),
+                io_layout=values.pop("io_layout"),
+                external=option_texts.external(values.pop("external")),
+                state=option_texts.states(values.pop("state")),
+                inputs=dict(parse_input(text) for text in values.pop("input_forms")),
+                outputs=dict(parse_output(text) for text in values.pop("output_forms")),
+                quantize=values.pop("quantize"),
+                recipe=Recipe(values.pop("calibrate")),
+                observe=values.pop("observe"),
+                kernels=values.pop("kernels"),
+                print_after=frozenset(values.pop("print_after")),
+                dump=values.pop("dump"),
+            )
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
         return command(options=given, **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
@@ -389,7 +312,7 @@ def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Pat
         why = "models and their options stand in the file"
         raise WrongUse(Problem("a project file is compiled alone", str(models[0]), why, fix))
     one = click.command()(_model_options(lambda options: options))
-    flags = {opt.lstrip("-"): opt for param in one.params for opt in param.opts if isinstance(param, click.Option)}
+    flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
     project = read(models[0], flags)
     jobs = []
     for job in project.jobs:

@@ -23,8 +23,6 @@ from typing import Any
 from .base.errors import BadFile, Problem, WrongUse, raise_all
 
 _OWN = ("name", "package", "model")  # keys at the top that are no options of models
-_PATHS = ("kernels", "dump")
-SUFFIXES = (".toml", ".json")
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Project:
     jobs: tuple[Job, ...]
 
 
-def read(path: Path, options: Mapping[str, str]) -> Project:
-    """`options`: how each key is written on a command line, such as {"dim": "--dim"}."""
+def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
+    """`options`: how each key is written on a command line, and is it a path? Such as {"dim": ("--dim", False)}."""
     table = _table(path)
     models = table.get("model")
     if not isinstance(models, list) or not models or not all(isinstance(model, dict) for model in models):
@@ -68,7 +66,7 @@ def read(path: Path, options: Mapping[str, str]) -> Project:
             argument
             for key, value in {**shared, **own}.items()
             if key in options
-            for argument in _arguments(options[key], key, value, path.parent, where)
+            for argument in _arguments(*options[key], key, value, path.parent, where)
         ]
         jobs.append(Job(path.parent / file, tuple(arguments), where))
     raise_all(WrongUse, problems)
@@ -98,16 +96,16 @@ def _unknown(table: Mapping[str, Any], known: list[str], where: str) -> list[Pro
     return found
 
 
-def _arguments(flag: str, key: str, value: Any, folder: Path, where: str) -> list[str]:
+def _arguments(flag: str, is_path: bool, key: str, value: Any, folder: Path, where: str) -> list[str]:
     """A key and its value as on the command line."""
     if isinstance(value, bool):
         return [flag] if value else []
     if isinstance(value, list):
-        return [argument for each in value for argument in _arguments(flag, key, each, folder, where)]
+        return [argument for each in value for argument in _arguments(flag, is_path, key, each, folder, where)]
     if isinstance(value, dict):
         return [argument for name, each in value.items() for argument in (flag, f"{name}={_plain(each, key, where)}")]
     text = _plain(value, key, where)
-    if key in _PATHS or (key == "target" and text.endswith(".toml")):
+    if is_path or (key == "target" and text.endswith(".toml")):
         text = str(folder / text)
     return [flag, text]
 

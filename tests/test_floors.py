@@ -22,6 +22,7 @@ FLOORS = {
     "measure": 10,
     "driver": 9,
     "project": 9,
+    "option_texts": 9,
     "pipeline": 8,
     "quantize": 8,
     "emit": 7,

@@ -1,0 +1,82 @@
+"""What stands behind options on the command line, read: sizes, shapes, bounds, budgets, states, places.
+
+Invariant: what cannot be read is a ValueError that says what it should have been.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .passes.api import ALL
+
+
+def _dim(text: str) -> tuple[str, tuple[int, int]]:
+    name, equals, size = text.rpartition("=")
+    low, _, high = size.partition("..")
+    try:
+        if equals and name:
+            return name, (int(low), int(high or low))
+    except ValueError:
+        pass
+    raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
+
+
+def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Each may hold several, with commas between."""
+    return dict(_dim(part) for text in texts for part in text.split(","))
+
+
+def _bound(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    parts = sizes.split("x")
+    if not equals or not name or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{text!r} is not NAME=COUNT or NAME=COUNTxCOUNT")
+    return name, tuple(int(part) for part in parts)
+
+
+def bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    return dict(_bound(part) for text in texts for part in text.split(","))
+
+
+def states(texts: tuple[str, ...]) -> dict[str, str]:
+    """Outputs and the inputs that they become."""
+    pairs = [part.partition("=") for text in texts for part in text.split(",")]
+    for output, _, before in pairs:
+        if not output or not before:
+            raise ValueError(f"{output}={before} is not OUTPUT=INPUT")
+    return {output: before for output, _, before in pairs}
+
+
+def external(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of what lies outside the arena."""
+    names = []
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, place = part.rpartition("=")
+        if place != "external" or (equals and not name):
+            raise ValueError(f"{part!r} is not external or NAME=external")
+        names.append(name or ALL)
+    return tuple(names)
+
+
+def budget(text: str) -> tuple[str, int]:
+    what, _, size = text.partition("=")
+    unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
+    digits = size[:-1] if unit > 1 else size
+    if what in ("ram", "flash") and digits.isdecimal():
+        return what, int(digits) * unit
+    raise ValueError(f"{text!r} is not ram=SIZE or flash=SIZE")
+
+
+def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
+    """Sizes; or, of a sequence, a list in brackets for each element."""
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not name:
+        raise ValueError(f"{text!r} is not INPUT=SIZE,SIZE,...")
+    if sizes.startswith("["):
+        if not re.fullmatch(r"\[[\d, ]*\]( *,? *\[[\d, ]*\])*", sizes):
+            raise ValueError(f"{text!r} is not INPUT=[SIZE,...],[SIZE,...]")
+        return name, tuple(tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"\[(.*?)\]", sizes))
+    parts = [part.strip() for part in sizes.split(",")] if sizes.strip() else []
+    if "" in parts:
+        raise ValueError(f"{text!r} has an empty size")
+    return name, tuple(int(part) if part.lstrip("-").isdigit() else part for part in parts)
