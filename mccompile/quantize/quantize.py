@@ -1,6 +1,8 @@
 """From a float graph to an ONNX file with integers.
 
-    graph -> simplified, batch normalization folded -> equalised -> float.onnx -> onnxruntime's quantizer -> int8.onnx
+    graph -> float.onnx, batch normalization folded -> equalised -> onnxruntime's quantizer -> quantized.onnx
+
+Factors and offsets in front of a layer stay apart: they bring elements to one range before these get one scale.
 
 Both files are kept in a folder of the caller, so that they can be compared tensor by tensor. Invariant: the graph that
 comes in has been loaded by `frontend.load`, so what cannot be compiled never gets here.
@@ -14,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base.constant import Constant
 from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
 from ..check.oracle import Oracle
 from ..frontend.load import DimRanges, load
 from ..frontend.save import write
-from ..graph.ir import Graph
+from ..graph.ir import Graph, Value
 from ..kernels.registry import Registry
 from ..passes.api import GRAPH, Context, GraphPass, PassManager
 from ..passes.graph.eliminate_dead import eliminate_dead
 from ..passes.graph.fold_constants import fold_constants
-from ..passes.graph.fuse_batchnorm import fuse_batchnorm
 from ..passes.graph.fuse_pad import fuse_pad
 from ..passes.graph.share_common import share_common
 from ..passes.graph.simplify_algebra import simplify_algebra
@@ -41,7 +43,6 @@ _PASSES = (
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("share_common", share_common),
     GraphPass("fuse_pad", fuse_pad),
-    GraphPass("fuse_batchnorm", fuse_batchnorm),
 )
 
 
@@ -105,13 +106,25 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder)
     write(graph, folder / "written.onnx")
     through_onnxruntime.simplified(folder / "written.onnx", plain)
-    equalised = _equalised(graph, bench, plain) if recipe.equalise and recipe.needs_samples else 0
+    _flatten_biases(plain, dims)
+    equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
     made = Quantized(plain, result, equalised)
     if recipe.auto:
         gains = _gains(bench, plain, dims)
         made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))
     bench.quantize(plain, result, made.left)
     return made
+
+
+def _flatten_biases(plain: Path, dims: DimRanges) -> None:
+    """onnxruntime's quantizer takes biases of one axis only."""
+    graph = load(plain, dims)
+    for node in graph.nodes:
+        bias = node.inputs[2] if node.op.name == "Gemm" and len(node.inputs) > 2 else None
+        if bias is not None and bias.constant is not None and bias.type.rank == 2 and bias.type.shape[0] == 1:
+            flat = Constant.of(bias.constant.array.reshape(-1))
+            graph.set_input(node, 2, Value.of_constant(f"{bias.name}/flat", flat))
+    write(graph, plain)
 
 
 @dataclass(frozen=True)
@@ -142,13 +155,14 @@ def outputs(plain: Path, other: Path, feeds: Sequence[Feed]) -> list[list[tuple[
     return [[(a[name], b[name]) for a, b in runs] for name in first.original.outputs]
 
 
-def _equalised(graph: Graph, bench: _Bench, plain: Path) -> int:
+def _equalised(bench: _Bench, plain: Path, dims: DimRanges) -> int:
     """Equalises the layers of the file where that helps; the number of pairs."""
+    graph = load(plain, dims)
     found = pairs(graph)
     if not found:
         return 0
     between = list(dict.fromkeys(pair.between.name for pair in found))
-    oracle = Oracle(bench.folder / "written.onnx", between)
+    oracle = Oracle(plain, between)
     ranges: dict[str, np.ndarray] = {}
     for feed in bench.feeds:
         results: Mapping[str, np.ndarray] = oracle.run(feed)
@@ -157,9 +171,8 @@ def _equalised(graph: Graph, bench: _Bench, plain: Path) -> int:
             ranges[name] = np.maximum(ranges.get(name, seen), seen)
     before = bench.quality(plain)
     equalise(graph, found, ranges)
-    written, tried = bench.folder / "equalised_written.onnx", bench.folder / "equalised.onnx"
-    write(graph, written)
-    through_onnxruntime.simplified(written, tried)
+    tried = bench.folder / "equalised.onnx"
+    write(graph, tried)
     if bench.quality(tried) <= before:
         return 0
     tried.replace(plain)

@@ -169,3 +169,21 @@ def test_samples_make_batches_and_lose_an_axis(tmp_path: Path) -> None:
         samples = read_samples(tmp_path / "s.npz", load(path))
         assert [feed["x"].shape for feed in samples.feeds] == [shape] * runs
         assert samples.labels is not None and len(samples.labels) == 10
+
+
+def test_ranges_that_the_model_evens_out_first_do_no_harm(tmp_path: Path) -> None:
+    """Also a bias with two axes, as some exporters have it."""
+    sizes = np.array([1000, 1, 0.01, 30], np.float32)
+    weights = {"mean": sizes, "size": sizes, "w": small_models.floats(1, 4, 8), "b": small_models.floats(2, 1, 8)}
+    nodes = [
+        node("Sub", "x mean", "d"),
+        node("Div", "d size", "e"),
+        node("MatMul", "e w", "m"),
+        node("Add", "m b", "y"),
+    ]
+    path = save(small_models.model("even", nodes, [("x", (1, 4))], [("y", (1, 8))], weights), tmp_path)
+    np.save(tmp_path / "x.npy", small_models.floats(6, 20, 4) * sizes + sizes)
+    graph = load(path)
+    samples = read_samples(tmp_path / "x.npy", graph)
+    made = quantized(graph, samples, Recipe(), tmp_path, {})
+    assert decibels(outputs(made.float_file, made.file, samples.feeds)[0]) > 30
