@@ -2,13 +2,16 @@
 
 Prints the table of docs/memory.md in Markdown; `--write` puts it there. Bytes of the arena for target generic: the
 sum of all buffers; each planner on the same blocks; the lower bound (no planner can do with less); then with chains
-of calls run row by row.
+of calls run row by row. `--bounds FILE` compares with what a study of the models found possible: a JSON object with
+`must` (call by call) and `stretch` (by rows) for each.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mccompile.base.errors import MccError
@@ -46,20 +49,34 @@ def line(folder: Path) -> list[int]:
     return [naive, *planned, lower_bound(plain), PLANNERS["push-down"](by_rows).size]
 
 
-def table(zoo: Path) -> str:
-    head = ["model", "without sharing", *PLANNERS, "lower bound", "by rows"]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
-    found: list[list[int]] = []
+def compared(found: Mapping[str, Sequence[int]], bounds: Mapping[str, Mapping[str, int]]) -> str:
+    """How many models are at what is possible, and by how much the others are above it."""
+    lines = []
+    for word, column in (("must", 1), ("stretch", -1)):
+        ratios = {name: row[column] / bounds[name][word] for name, row in found.items() if name in bounds}
+        above = [f"{name} {ratio:.3f}" for name, ratio in ratios.items() if ratio > 1]
+        lines.append(f"{len(ratios) - len(above)} of {len(ratios)} at `{word}`; above it: {', '.join(above) or 'none'}")
+    return "\n".join(lines)
+
+
+def figures(zoo: Path) -> dict[str, list[int]]:
+    found = {}
     for folder in sorted(path.parent for path in zoo.glob("*/model.onnx")):
         try:
-            figures = line(folder)
-        except MccError:
-            continue
-        found.append(figures)
-        lines.append(f"| {folder.name} | {' | '.join(f'{figure:,}' for figure in figures)} |")
+            found[folder.name] = line(folder)
+        except MccError as error:
+            print(f"{folder.name}: {error}")
+    return found
+
+
+def table(found: Mapping[str, Sequence[int]]) -> str:
+    head = ["model", "without sharing", *PLANNERS, "lower bound", "by rows"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+    for name, row in found.items():
+        lines.append(f"| {name} | {' | '.join(f'{figure:,}' for figure in row)} |")
     bound = len(head) - 3
     means = [
-        math.exp(sum(math.log(max(row[column], 1) / max(row[bound], 1)) for row in found) / len(found))
+        math.exp(sum(math.log(max(row[column], 1) / max(row[bound], 1)) for row in found.values()) / len(found))
         for column in range(len(head) - 1)
     ]
     lines.append(f"| *geometric mean over the bound* | {' | '.join(f'{mean:.3f}' for mean in means)} |")
@@ -69,10 +86,14 @@ def table(zoo: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("zoo", type=Path, help="a folder with a folder per model")
+    parser.add_argument("--bounds", type=Path, help="what is possible, per model")
     parser.add_argument("--write", action="store_true", help="put the table into docs/memory.md")
     arguments = parser.parse_args()
-    made = table(arguments.zoo)
+    found = figures(arguments.zoo)
+    made = table(found)
     print(made)
+    if arguments.bounds:
+        print(compared(found, json.loads(arguments.bounds.read_text(encoding="utf-8"))))
     if arguments.write:
         put(DOCS, START, made, END)
 
