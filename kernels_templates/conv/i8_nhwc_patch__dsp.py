@@ -74,17 +74,20 @@ class Patch(Kernel):
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
             return No("this is no picture, or weights are computed")
         height, width = y.type.static_shape[2:]
-        flat = height == 1 or width == 1 or y.strides[2] == width * static(y.strides[3])
+        by_rows = call.rows is not None
+        flat = by_rows or height == 1 or width == 1 or y.strides[2] == width * static(y.strides[3])
         if not flat or any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
             return No("x and the result do not lie channels-last")
         taps = zip(w.type.static_shape[2:], kind.dilations, strict=True)
         spans = [(size - 1) * dilation + 1 for size, dilation in taps]
         if any(pad >= span for pad, span in zip(kind.pads, spans * 2, strict=True)):
             return No("windows lie outside of the image")
-        lanes = 4 if height * width >= 4 and static(w.shape[0]) % 2 == 0 else 1
+        points = width if by_rows else height * width
+        lanes = 4 if points >= 4 and static(w.shape[0]) % 2 == 0 else 1
         results = lanes * static(w.shape[0]) if found.rest else 0
-        again = height * width % lanes > 1  # some positions are computed twice
+        again = points % lanes > (0 if target.prefer == "flash" else 1)  # some positions are computed twice
         return Needs(
+            rows=frozenset({2}),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: -self.run(call) % 4},
@@ -150,11 +153,12 @@ class Patch(Kernel):
         kind, y, found = _kind(call), call.outs[0], _rescaling(call)
         if found.rest is None:
             return {"rest": False}
-        width = static(y.shape[3])
+        width, by_rows = static(y.shape[3]), call.rows is not None
 
         def place(view: View) -> str:
             batch, channel, row, column = (static(stride) for stride in view.strides)
-            return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", "at_row", "at_column", "o"])
+            line = f"(at_row % {view.lines})" if view.lines else "at_row"
+            return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", line, "at_column", "o"])
 
         names = self.parameter_names(call)[1]
         loads = ["found[o]"]
@@ -165,8 +169,8 @@ class Patch(Kernel):
             "rest": True,
             "rest_lines": lines,
             "rest_store": store_c(y.buffer.dtype, "y", place(y), value),
-            "rest_row": f"at / {width}" if width > 1 else "at",
-            "rest_column": f"at % {width}" if width > 1 else "0",
+            "rest_row": "row_out" if by_rows else f"at / {width}" if width > 1 else "at",
+            "rest_column": "at" if by_rows else f"at % {width}" if width > 1 else "0",
         }
 
     def family(self, call: Call) -> str:
@@ -175,7 +179,7 @@ class Patch(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = _kind(call), call.ins[0], call.outs[0], _rescaling(call)
         lanes, small = call.blocks
-        points, outs = static(y.shape[2]) * static(y.shape[3]), static(call.ins[1].shape[0])
+        points, outs, by_rows = _points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
             "type": x.buffer.dtype.name,
@@ -189,7 +193,11 @@ class Patch(Kernel):
             "flat": _is_flat(call),
             "words": static(x.shape[1]) % 4 == 0,
             "joined": self.joined(call),
-            "inside": lanes == 4 and not small,  # windows inside of the image have code of their own
+            "by_rows": by_rows,
+            "x_line": "row % x_lines" if x.lines else "row",
+            "y_line": "row_out % y_lines" if y.lines else "row_out",
+            # windows inside of the image have code of their own
+            "inside": lanes == 4 and not small and not by_rows,
             "several": x.shape[0] != 1,
             "one_more": points % 4 == 1 and not small,
             "again": lanes == 4 and (points % 4 > 1 or bool(small)),
@@ -199,7 +207,7 @@ class Patch(Kernel):
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
-        (height, width), found = y.type.static_shape[2:], _rescaling(call)
+        width, found = static(y.shape[3]), _rescaling(call)
         several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
         pixel, outs = static(y.strides[3] if width > 1 else y.strides[2]), static(w.shape[0])
         windows = {
@@ -218,7 +226,10 @@ class Patch(Kernel):
         }
         return {
             **(several if x.shape[0] != 1 else {}),
-            "points": height * width,
+            **({"x_lines": x.lines} if x.lines else {}),
+            **({"y_lines": y.lines} if y.lines else {}),
+            **({"y_row": static(y.strides[2])} if call.rows is not None else {}),
+            "points": _points(call),
             "x_pixel": static(x.strides[3]),
             "y_pixel": outs if found.rest else pixel,
             "inputs": static(x.shape[1]),
@@ -228,10 +239,16 @@ class Patch(Kernel):
         }
 
 
+def _points(call: Call) -> int:
+    """Positions that are computed in one go: all, or those of a row."""
+    height, width = call.outs[0].type.static_shape[2:]
+    return width if call.rows is not None else height * width
+
+
 def _is_flat(call: Call) -> bool:
     """Are windows single elements, in rows that follow each other without gaps?"""
     kind, (x, w) = _kind(call), call.ins[:2]
-    single = w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1)
+    single = w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1) and call.rows is None
     return single and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
 
 
