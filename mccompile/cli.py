@@ -514,14 +514,18 @@ def ops(name: str | None) -> None:
     import dataclasses
 
     from .emit.summary import table
+    from .frontend.supported import supported
     from .ops.api import registry
 
-    known = {_qualified(cls): cls for cls in registry().values()}
     if name is None:
-        rows = [[title, ", ".join(map(str, cls.versions))] for title, cls in sorted(known.items())]
+        rows = [[title, ", ".join(map(str, n)) or "written out as others"] for title, n in supported().items()]
         click.echo("\n".join(table(["operator", "versions"], rows, frozenset({0, 1}))))
         return
+    known = {_qualified(cls): cls for cls in registry().values()}
     found = known.get(name) or next((cls for title, cls in known.items() if title.lower() == name.lower()), None)
+    if found is None and name in supported():
+        click.echo(f"{name}  written out as other operators while a model is read")
+        return
     if found is None:
         raise WrongUse(Problem(f"operator {name!r} is not supported", "", "", "`mccompile ops` lists those that are"))
     click.echo(f"{_qualified(found)}  versions {', '.join(map(str, found.versions))}")

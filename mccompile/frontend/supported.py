@@ -1,0 +1,21 @@
+"""What operators can be compiled, by their names: those of `ops/`, and those that are written out as others while a
+model is read. Any operator that ONNX gives a body for is compiled through that, whether it stands here or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ops.api import registry
+from . import composed, sequences
+
+
+def supported() -> Mapping[str, tuple[int, ...]]:
+    """The versions of each operator's meaning; none where it is written out as others."""
+    names = [*composed.names(), *(("", name) for name in sequences.WRITERS)]
+    found: dict[str, tuple[int, ...]] = {_title(domain, name): () for domain, name in names}
+    found |= {_title(domain, name): cls.versions for (domain, name), cls in registry().items()}
+    return dict(sorted(found.items()))
+
+
+def _title(domain: str, name: str) -> str:
+    return f"{domain}::{name}" if domain else name
