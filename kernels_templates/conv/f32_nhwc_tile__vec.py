@@ -38,7 +38,7 @@ from mccompile.kernels.vector_tiles import (
     vector_headers,
     vector_refusal,
 )
-from mccompile.kernels.windows import Axis, axes
+from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
@@ -139,7 +139,9 @@ class ChannelsLastTile(Kernel):
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
         blocks = (size.lanes, size.points, size.vectors, cut)
-        return Needs(alias=epilogue_alias(call, kind.fixed), constant=frozenset({1}), numeric="ulp", blocks=blocks)
+        rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
+        alias = epilogue_alias(call, kind.fixed)
+        return Needs(alias=alias, constant=frozenset({1}), numeric="ulp", blocks=blocks, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
@@ -177,6 +179,8 @@ class ChannelsLastTile(Kernel):
         return vector_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
+        if call.rows is not None:
+            return super().units(call)
         *size, cut = call.blocks
         return _Layout(call).units(TileSize(*size), cut).sizes
 
@@ -194,9 +198,8 @@ class _Layout:
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
-        *self.rows, self.points = axes(
-            self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads
-        )
+        window = (kernel, kind.strides, kind.dilations, kind.pads)
+        *self.rows, self.points = axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
         self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
         self.batch = static(self.x.shape[0])
 
@@ -212,7 +215,7 @@ class _Layout:
         """The size of tiles, and how the work is cut."""
         shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
         found = [(best_tile(*shape), NOT_CUT)]
-        if self.call.workers > 1:
+        if self.call.workers > 1 and self.call.rows is None:
             found = [(best_tile(*shape), BY_POSITIONS), (best_tile(*shape, self.call.workers), BY_CHANNELS)]
 
         def effort(chosen: tuple[TileSize, int]) -> float:
@@ -269,21 +272,29 @@ class _Layout:
         several = groups.padded > size.channels
         return {
             "outer": outer,
-            "rows": [self.row(number, cut == BY_POSITIONS and number == 0) for number in range(len(self.rows))],
+            "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
             "groups": found,
             "points_outside": several and groups.padded * self.depth * 4 <= SMALL_WEIGHTS,
         }
 
-    def row(self, number: int, shared: bool) -> dict[str, str]:
+    def row(self, number: int, shared: bool) -> dict[str, Any]:
         axis = self.rows[number]
         at = f"at{number}"
         run = Range(f"p{number}", axis.out)
+        if number == 0 and (shared or self.call.rows is not None):
+            run = replace(run, begin="begin", end="end")
+        ring = ring_rows("p0", [self.y, *self.extras]) if number == 0 else []
         return {
-            "loop": (replace(run, begin="begin", end="end") if shared else run).header,
+            "loop": run.header,
+            "ring": [*(axis.ring(number, self.x.lines) if self.in_ring(number) else []), *ring],
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if axis.x or not axis.always_inside else "",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
         }
+
+    def in_ring(self, number: int) -> bool:
+        """Does x lie in a ring along this axis?"""
+        return number == 0 and self.x.lines > 0
 
     def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
         batch = "n" if self.batch != 1 else "0"
@@ -305,9 +316,9 @@ class _Layout:
             header = Range(point, first + count * tiles, str(first), step=count).header
         if units is not None:
             header = units.loop(point, first, count, tiles, count)
-        counters = [*(f"p{number}" for number in range(len(self.rows))), point]
-
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
+            rows = [ring_row(f"p{number}", view.lines if number == 0 else 0) for number in range(len(self.rows))]
+            counters = [*rows, point]
             lane = static(view.strides[1]) if view.shape[1] != 1 else 1 if name == "y" else 0
             channel = "o" if lane and view.shape[1] != 1 else "0"
             return Reference(name, self.place(view, counters, steps, channel), steps[-1], lane)
@@ -325,7 +336,8 @@ class _Layout:
                 for number, (view, name) in enumerate(zip(self.extras, names[2:], strict=True))
             ],
         )
-        at = [*(f"at{number}" for number in range(len(self.rows))), f"({self.points.origin(point)})"]
+        at = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
+        at.append(f"({self.points.origin(point)})")
         x_at = self.place(self.x, at, [axis.x for axis in every], "0")
         around = [self.tap_loop(number, axis) for number, axis in enumerate(self.rows)]
         taps = self.edge(first, count, lanes * vectors) if edge else [self.inside(count, lanes * vectors)]
@@ -347,7 +359,10 @@ class _Layout:
 
     def bases(self, channels: int) -> tuple[str, str]:
         """C of the indices in x and w where the innermost loops start."""
-        x = self.tap_index([axis.x * axis.dilation for axis in self.rows])
+        x = self.tap_index([0 if self.in_ring(n) else axis.x * axis.dilation for n, axis in enumerate(self.rows)])
+        if self.in_ring(0):
+            row = f"x_row[{'0' if self.tap_loop(0, self.rows[0]) is None else 'k0'}]"
+            x = row if x == "0" else f"{row} + {x}"
         steps = [
             channels * self.inputs * self.points.kernel * prod(axis.kernel for axis in self.rows[number + 1 :])
             for number in range(len(self.rows))

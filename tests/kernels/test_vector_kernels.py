@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from mccompile.driver import Options
 from mccompile.kernels.registry import Registry
 from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, best_tile
+from mccompile.measure.correctness import check
 from mccompile.targets import api as targets
 from tests.kernels.harness import STRICT, include_flags, trials, write_sources
+from tests.small_models import floats, model, node, save
 
 KERNELS = Registry.load()
 IDS = [id for id in KERNELS if id.endswith("__vec")]
@@ -61,3 +64,18 @@ def test_winograd_can_be_switched_off_and_is_off_where_speed_does_not_come_first
     assert not hasattr(kernel.match(call, V4), "reason")
     for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 0)))):
         assert "switched off" in str(kernel.match(call, other))
+
+
+@pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
+def test_convolutions_in_vectors_run_row_by_row_over_rings(tmp_path: Path) -> None:
+    nodes, weights, x = [], {}, "x"
+    for number, (channels, window) in enumerate([(24, 3), (40, 1), (17, 3), (4, 3)]):
+        pads = {"pads": [1, 1, 1, 1]} if window == 3 else {}
+        nodes.append(node("Conv", f"{x} w{number}", f"c{number}", **pads))
+        nodes.append(node("Relu", f"c{number}", f"r{number}"))
+        before = 3 if number == 0 else weights[f"w{number - 1}"].shape[0]
+        weights[f"w{number}"], x = floats(number, channels, before, window, window), f"r{number}"
+    path = save(model("chain", nodes, [("x", (1, 3, 24, 19))], [(x, (1, 4, 24, 19))], weights), tmp_path)
+    verdict = check(path, Options(target="native", prefer="ram"), runs=1)
+    steps = [step.function for step in verdict.package.plan.steps()]
+    assert verdict.ok and sum(f.kernel.isa == "vec" and f.call.rows == 2 for f in steps) >= 3
