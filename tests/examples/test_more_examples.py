@@ -1,0 +1,59 @@
+"""The other examples build and run here as their READMEs say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+MCCOMPILE = f"MCCOMPILE={sys.executable} -m mccompile"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+
+
+def copied(name: str, folder: Path) -> Path:
+    """An example with the one that it takes its network from, so that nothing is built in the checkout."""
+    for each in (name, "digits"):
+        shutil.copytree(EXAMPLES / each, folder / each, ignore=shutil.ignore_patterns("build"))
+    return folder / name
+
+
+def run(*command: str, folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr  # QEMU writes what the debugger hears to the latter
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is not installed")
+@pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
+def test_bare_metal_hears_every_word(core: str, tmp_path: Path) -> None:
+    said = run("make", "run", f"CORE={core}", MCCOMPILE, folder=copied("bare_metal", tmp_path))
+    assert said.count(": heard") == 4
+
+
+def test_weights_are_mapped_and_a_changed_file_is_refused(tmp_path: Path) -> None:
+    folder = copied("mmap", tmp_path)
+    run("make", MCCOMPILE, folder=folder)
+    pictures = np.load(folder.parent / "digits" / "pictures.npz")
+    for number in range(5):
+        (folder / f"{number}.f32").write_bytes((pictures["pixels"][number] / 16).astype(np.float32).tobytes())
+    blob = "build/digits/digits.mcb"
+    said = run("./build/classify", blob, *(f"{n}.f32" for n in range(5)), folder=folder)
+    assert [int(line.rpartition(" ")[2]) for line in said.splitlines()] == pictures["predictions"][:5].tolist()
+    contents = bytearray((folder / blob).read_bytes())
+    contents[-1] ^= 1
+    (folder / blob).write_bytes(contents)
+    command = ["./build/classify", blob, "0.f32"]
+    refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (1, "the blob is damaged\n")
+
+
+def test_python_tells_the_digits(tmp_path: Path) -> None:
+    said = run(sys.executable, "classify.py", folder=copied("python", tmp_path))
+    assert "of 200 pictures are told right" in said
