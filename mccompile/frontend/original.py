@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto, OptionalProto, SequenceProto, TensorProto, ValueInfoProto, load_model, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
@@ -49,6 +48,8 @@ class Original:
 
     def evaluate(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
         """Outputs by name, through onnx's reference evaluator."""
+        from onnx.reference import ReferenceEvaluator  # takes a moment to import, and compiling does without
+
         wanted = [*self.outputs, *also]
         try:
             whole = load_model(str(self.path))  # with external data
