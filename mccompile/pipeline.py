@@ -18,6 +18,7 @@ from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
 from .passes.program.absorb_products import absorb_products
 from .passes.program.bind_storage import bind_storage
+from .passes.program.byte_weights import byte_weights
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
@@ -50,6 +51,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse", fuse),
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("place_outside", place_outside, optional=False),
+    ProgramPass("byte_weights", byte_weights),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),

@@ -24,8 +24,11 @@ def encoded(array: np.ndarray) -> list[bytes]:
 
 
 class Constant:
-    def __init__(self, type: TensorType, load: Callable[[], np.ndarray]) -> None:
+    def __init__(
+        self, type: TensorType, load: Callable[[], np.ndarray], origin: tuple[Constant, Constant] | None = None
+    ) -> None:
         self.type = type
+        self.origin = origin  # integers and scales whose products these are; see `fold_dequantized`
         self._load = load
 
     @staticmethod

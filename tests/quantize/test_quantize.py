@@ -85,6 +85,9 @@ def test_weights_alone_need_no_samples(recipe: Recipe, least: float, stored: str
     kinds = [tensor.data_type for tensor in onnx.load(made.file).graph.initializer]
     assert kinds.count(onnx.TensorProto.DataType.Value(stored)) >= 2
     assert correctness.check(made.file, Options(), runs=1).ok
+    if recipe.weights_only == 8:
+        floats, bytes = (compile(path, Options()).plan.data_bytes for path in (made.float_file, made.file))
+        assert bytes < 0.3 * floats
 
 
 def uneven() -> onnx.ModelProto:

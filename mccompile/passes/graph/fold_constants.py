@@ -9,6 +9,7 @@ lower_qdq makes integer operators out of it; `fold_dequantized` folds what that 
 from __future__ import annotations
 
 from ...base.constant import Constant
+from ...base.dtypes import f32, i8
 from ...base.errors import Problem, UnsupportedModel
 from ...base.provenance import show
 from ...frontend.evaluate import evaluate, known_constant
@@ -37,12 +38,32 @@ def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> Non
             continue
         if any(value and not constant for value, constant in zip(node.outputs, folded, strict=True)):
             folded = evaluate(node, context.fold_limit) or folded
+            if isinstance(node.op, DequantizeLinear) and folded[0] is not None:
+                folded = [_with_origin(graph, node, folded[0])]
         for value, constant in zip(node.outputs, folded, strict=True):
             if value is not None and constant is not None:
                 changed.update(reader for reader, _ in value.uses)
                 _replace(graph, value, constant)
         if not any(value.uses or graph.is_output(value) for value in node.present_outputs):
             graph.remove(node)
+
+
+def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
+    """Floats that know the bytes they were, where these have no zero points."""
+    bytes, scale, zero = (*node.inputs, None)[:3]
+    if bytes is None or bytes.constant is None or scale is None or scale.constant is None or bytes.type.dtype is not i8:
+        return floats
+    if scale.type.dtype is not f32 or floats.type.dtype is not f32 or vars(node.op)["block_size"]:
+        return floats
+    if zero is not None and (zero.constant is None or zero.constant.array.any()):
+        return floats
+    if zero is not None:
+        graph.facts_used[f"every element of {zero.name} is 0"] = None
+    shape = [1] * bytes.type.rank
+    if scale.type.count != 1:
+        shape[vars(node.op)["axis"]] = -1
+    spread = Constant.of(scale.constant.array.reshape(shape))
+    return Constant(floats.type, lambda: floats.array, (bytes.constant, spread))
 
 
 def _replace(graph: Graph, value: Value, constant: Constant) -> None:
