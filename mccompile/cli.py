@@ -79,7 +79,10 @@ def commands() -> None:
 
 _MODEL_OPTIONS = [
     click.option(
-        "--target", default="generic", show_default=True, help="A target's name (`mccompile targets`) or TOML file."
+        "--target",
+        default="generic",
+        show_default=True,
+        help="A target's name (`mccompile targets`) or TOML file; or several, with commas between.",
     ),
     click.option(
         "--prefer", default="", metavar="ram|time|flash", help="What to save first; the target has a default."
@@ -275,8 +278,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, 
     Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
-    from .driver import arrange, compile_all
-    from .driver import compile as compile_model
+    from .driver import arrange, compile_jobs
     from .emit.package import write_folder
     from .emit.summary import explanation, summary
 
@@ -285,11 +287,8 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, 
     if any(model.suffix in (".toml", ".json") for model in models):
         jobs, name, arranged_for = _project(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
-    if len(jobs) == 1:
-        packages = [compile_model(*jobs[0])]
-        name, files = packages[0].plan.name, packages[0].files
-    else:
-        packages, files = compile_all(jobs, name)
+    packages, files = compile_jobs(jobs, name)
+    name = packages[0].plan.name if len(jobs) == 1 else name
     write_folder(output, arrange(files, layout, name, options) if layout else files)
     for package in packages:
         plan = package.plan

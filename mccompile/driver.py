@@ -19,6 +19,7 @@ from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN
+from .emit.guarded import Variant, guarded
 from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
 from .emit.several import several
@@ -169,6 +170,28 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
         raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
     packages = [compile(model, options) for model, options in jobs]
     return packages, several(packages, _prefix(name))
+
+
+def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:
+    """One model or several, for one target or for several with commas between."""
+    asked = {options.target for _, options in jobs}
+    if not any("," in target for target in asked):
+        if len(jobs) > 1:
+            return compile_all(jobs, name)
+        package = compile(*jobs[0])
+        return [package], package.files
+    if len(asked) > 1:
+        raise WrongUse(Problem("models have other lists of targets", "; ".join(sorted(asked)), "", "give all the same"))
+    if any(options.blob == INCBIN for _, options in jobs):
+        why = "each target has its own, and the assembler knows one name"
+        raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--target", why, "leave out --blob"))
+    packages, variants = [], []
+    for target in asked.pop().split(","):
+        made, files = compile_jobs([(model, replace(options, target=target)) for model, options in jobs], name)
+        resolved = target_api.load(target)
+        packages += made
+        variants.append(Variant(resolved.name, resolved.guard, files))
+    return packages, guarded(variants)
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:

@@ -52,6 +52,7 @@ class Target:
     cflags: tuple[str, ...]
     run: str  # command that a program's path is appended to; empty: run it as it is
     prefer: str  # "ram", "time" or "flash": what to save first
+    guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
 
     def option(self, name: str, default: int) -> int:
@@ -67,7 +68,7 @@ def load(name_or_path: str) -> Target:
     """The target of that name, or of that TOML file (anything that ends in .toml or holds a path separator)."""
     path = _find(name_or_path, Path())
     table = _read_with_inherited(path, ())
-    problems = [f"{key} is missing" for key in _READERS if key not in table and key != "options"]
+    problems = [f"{key} is missing" for key in _READERS if key not in table and key not in ("options", "guard")]
     problems = problems or _contradictions(table)
     if problems:
         raise _bad(path, problems)
@@ -214,6 +215,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "cflags": _texts,
     "run": _text,
     "prefer": _text,
+    "guard": _text,
     "options": _options,
 }
 

@@ -1,0 +1,65 @@
+"""Several targets in one folder: what differs between them stands behind conditions of the preprocessor.
+
+Invariant: on each target the compiler sees exactly the C that a folder for this target alone would hold, so the API is
+the same and each has its own blob. The first condition that holds counts; where none does, compiling stops.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..base.errors import Problem, WrongUse
+from .package import LIST, MARK
+
+
+@dataclass(frozen=True)
+class Variant:
+    target: str
+    guard: str
+    files: Mapping[str, bytes]
+
+
+def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
+    """The files of all; C files that are the same everywhere stand as they are."""
+    _refuse(variants)
+    files: dict[str, bytes] = {}
+    for path in dict.fromkeys(path for variant in variants for path in variant.files if path != MARK):
+        having = [variant for variant in variants if path in variant.files]
+        if all(variant.files[path] == having[0].files[path] for variant in having):
+            files[path] = having[0].files[path]
+        elif path.endswith((".c", ".h")):
+            files[path] = _behind_conditions(path, having)
+        else:
+            stem, dot, end = path.rpartition(".")
+            files |= {f"{stem}-{variant.target}{dot}{end}": variant.files[path] for variant in having}
+    reports = [json.loads(variant.files[MARK]) for variant in variants]
+    contents = reports[0] | {"targets": reports, LIST: sorted([*files, MARK])}
+    return {**files, MARK: (json.dumps(contents, indent=1, ensure_ascii=False) + "\n").encode()}
+
+
+def _behind_conditions(path: str, variants: Sequence[Variant]) -> bytes:
+    parts = []
+    for number, variant in enumerate(variants):
+        word = "elif" if number else "if"
+        parts.append(f"#{word} {variant.guard} /* {variant.target} */\n{variant.files[path].decode()}")
+    names = ", ".join(variant.target for variant in variants)
+    parts.append(f'#else\n#error "{path} is made for {names}, and this compiler makes code for none of them"\n#endif\n')
+    return "\n".join(parts).encode()
+
+
+def _refuse(variants: Sequence[Variant]) -> None:
+    seen: dict[str, str] = {}
+    for variant in variants:
+        where = f"--target {','.join(each.target for each in variants)}"
+        fix = "give one of them a guard in a TOML file of your own that inherits it"
+        if not variant.guard:
+            raise WrongUse(Problem(f"nothing says when code is for {variant.target}", where, "it has no guard", fix))
+        if variant.guard in seen:
+            why = f"{variant.guard} holds for both"
+            raise WrongUse(Problem(f"{seen[variant.guard]} and {variant.target} cannot be told apart", where, why, fix))
+        if "1" in seen:
+            why = f"{seen['1']} comes first, and its code is for every machine"
+            raise WrongUse(Problem(f"code for {variant.target} would never be used", where, why, "name that one last"))
+        seen[variant.guard] = variant.target
