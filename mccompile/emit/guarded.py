@@ -1,7 +1,8 @@
 """Several targets in one folder: what differs between them stands behind conditions of the preprocessor.
 
 Invariant: on each target the compiler sees exactly the C that a folder for this target alone would hold, so the API is
-the same and each has its own blob. The first condition that holds counts; where none does, compiling stops.
+the same and each has its own blob. The first condition that holds counts; where none does, compiling stops
+(unless all are the same).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from embedded.models import path_of
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile, compile_jobs
 from mccompile.emit.package import write_folder
@@ -16,12 +17,13 @@ from tests import small_models
 from tests.small_models import save
 
 HOST = {"x86-64-v3": ["-mavx2", "-mfma"], "generic": ["-mno-avx2"]}
+ARM = "cortex-m4,cortex-m55"  # whose kernels for integers differ
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
 def folder_for(targets: str, folder: Path, **options: object) -> Path:
-    path = save(small_models.conv(), folder)
-    _, files = compile_jobs([(path, Options(target=targets, **options))], "conv")
+    path = path_of("separable_int8", folder) if targets == ARM else save(small_models.conv(), folder)
+    _, files = compile_jobs([(path, Options(target=targets, **options))], "model")
     write_folder(folder / "out", files)
     return folder / "out"
 
@@ -53,9 +55,9 @@ def test_the_program_runs_on_both(target: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is not installed")
 @pytest.mark.parametrize(("core", "compiles"), [("cortex-m4", True), ("cortex-m55", True), ("cortex-m0", False)])
 def test_a_core_that_is_not_among_them_is_an_error(core: str, compiles: bool, tmp_path: Path) -> None:
-    folder = folder_for("cortex-m4,cortex-m55", tmp_path)
+    folder = folder_for(ARM, tmp_path)
     said = ""
-    for source in ("conv.c", "conv_kernels.c", "conv_weights.c"):
+    for source in (f"separable_int8{part}.c" for part in ("", "_kernels", "_weights")):
         flags = ["-mfloat-abi=soft"] if core == "cortex-m0" else ["-mfloat-abi=softfp", "-mfpu=auto"]
         command = ["arm-none-eabi-gcc", "-std=c99", "-mthumb", f"-mcpu={core}", *flags, f"-I{folder}/runtime"]
         command += ["-c", str(folder / source), "-o", str(tmp_path / "a.o")]
