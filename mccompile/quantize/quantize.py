@@ -11,8 +11,9 @@ comes in has been loaded by `frontend.load`, so what cannot be compiled never ge
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -134,12 +135,16 @@ class _Bench:
     recipe: Recipe
     feeds: Sequence[Feed]
     folder: Path
+    ranges: dict[bytes, Any] = field(default_factory=dict)  # of the float files that were tried, by their contents
 
     def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
         if self.recipe.dynamic:
             through_onnxruntime.dynamic(plain, result, left)
-        else:
-            through_onnxruntime.static(plain, result, self.feeds, self.recipe.method, self.recipe.symmetric, left)
+            return
+        contents = plain.read_bytes()
+        if contents not in self.ranges:
+            self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, self.recipe.method)
+        through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left)
 
     def quality(self, plain: Path, left: Collection[str] = ()) -> float:
         """Decibels between outputs of the float file and of what it becomes."""

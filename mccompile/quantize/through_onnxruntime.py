@@ -12,6 +12,8 @@ from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..check.oracle import session_errors
@@ -24,6 +26,7 @@ _OPERATORS = (
     *("GlobalAveragePool", "LeakyRelu", "MatMul", "MaxPool", "Mul", "Pad", "Relu", "Reshape", "Resize", "Sigmoid"),
     *("Slice", "Softmax", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
+_ENTROPY_BINS = 512
 _DYNAMIC_OPERATORS = ("Conv", "Gemm", "MatMul")
 
 
@@ -39,32 +42,48 @@ def simplified(model: Path, result: Path) -> None:
         onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
 
 
-def static(
-    model: Path, result: Path, feeds: Sequence[Feed], method: str, symmetric: bool, left: Collection[str]
-) -> None:
-    """Integers with scales from what the samples make of each tensor; nodes in `left` stay floats."""
+def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
+    """What the samples make of each tensor, as onnxruntime writes it down."""
     from onnxruntime import quantization
 
     methods = quantization.CalibrationMethod
     chosen = {"minmax": methods.MinMax, "percentile": methods.Percentile, "entropy": methods.Entropy}[method]
+    # with as many bins as it starts out with, entropy has nothing to choose among
+    finer = {"num_bins": _ENTROPY_BINS} if method == "entropy" else {}
+    with _refusals(), TemporaryDirectory(prefix="mccompile-") as scratch:
+        augmented = str(Path(scratch, "augmented.onnx"))
+        calibrator = quantization.create_calibrator(
+            model, list(_OPERATORS), augmented, chosen, extra_options={"symmetric": False, **finer}
+        )
+        calibrator.collect_data(_Reader(feeds))
+        return calibrator.compute_data()
+
+
+def static(model: Path, result: Path, ranges: Any, symmetric: bool, left: Collection[str]) -> None:
+    """Integers with scales from ranges; nodes in `left` stay floats."""
+    from onnxruntime import quantization
+    from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
+
+    byte = quantization.QuantType.QInt8
     with _refusals():
-        quantization.quantize_static(
-            model,
-            result,
-            _Reader(feeds),
-            quant_format=quantization.QuantFormat.QDQ,
-            op_types_to_quantize=list(_OPERATORS),
+        quantizer = quantization.QDQQuantizer(
+            load_model_with_shape_infer(model),
             per_channel=True,
-            activation_type=quantization.QuantType.QInt8,
-            weight_type=quantization.QuantType.QInt8,
+            reduce_range=False,
+            weight_qType=byte,
+            activation_qType=byte,
+            tensors_range=ranges,
+            nodes_to_quantize=[],
             nodes_to_exclude=sorted(left),
-            calibrate_method=chosen,
+            op_types_to_quantize=list(_OPERATORS),
             extra_options={
                 "ActivationSymmetric": symmetric,
                 "WeightSymmetric": True,
                 "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1},
             },
         )
+        quantizer.quantize_model()
+        quantizer.model.save_model_to_file(str(result), False)
 
 
 def dynamic(model: Path, result: Path, left: Collection[str]) -> None:

@@ -190,3 +190,17 @@ def test_ranges_that_the_model_evens_out_first_do_no_harm(tmp_path: Path) -> Non
     samples = read_samples(tmp_path / "x.npy", graph)
     made = quantized(graph, samples, Recipe(), tmp_path, {})
     assert decibels(outputs(made.float_file, made.file, samples.feeds)[0]) > 30
+
+
+def test_each_method_finds_other_ranges(tmp_path: Path) -> None:
+    """Three samples in a thousand lie far outside."""
+    samples = small_models.floats(6, 1000, 70)
+    samples[:3] *= 50
+    np.save(tmp_path / "x.npy", samples)
+    path, scales = dense(tmp_path), []
+    for method in through_onnxruntime.METHODS:
+        graph = load(path)
+        made = quantized(graph, read_samples(tmp_path / "x.npy", graph), Recipe(method, samples=1000), tmp_path, {})
+        arrays = {entry.name: onnx.numpy_helper.to_array(entry) for entry in onnx.load(made.file).graph.initializer}
+        scales.append(float(arrays["x_scale"]))
+    assert scales[0] > scales[1] > 1.1 * scales[2]
