@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "mcc.h"
 #include "mcc_quant.h"
 
 #if defined(__GNUC__) && defined(__ARM_FEATURE_MVE) && !defined(MCC_HELIUM_PORTABLE)
