@@ -27,6 +27,7 @@ from ..kernels.registry import Registry
 from ..passes.api import GRAPH, Context, GraphPass, PassManager
 from ..passes.graph.eliminate_dead import eliminate_dead
 from ..passes.graph.fold_constants import fold_constants
+from ..passes.graph.fuse_batchnorm import fuse_batchnorm
 from ..passes.graph.fuse_pad import fuse_pad
 from ..passes.graph.share_common import share_common
 from ..passes.graph.simplify_algebra import simplify_algebra
@@ -97,6 +98,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     PassManager(context).run(GRAPH, graph, _PASSES)
     plain, result = folder / "float.onnx", folder / "quantized.onnx"
     if recipe.weights_only:
+        fuse_batchnorm(graph, context)  # or compiling would do it, and weights would be bytes no more
+        GRAPH.verify(graph, "fuse_batchnorm")
         write(graph, plain)
         if not quantize_weights(graph, recipe.weights_only):
             raise UnsupportedModel(Problem("the model is not quantized", graph.name, "it has no weights to quantize"))

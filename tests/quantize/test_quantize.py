@@ -204,3 +204,8 @@ def test_each_method_finds_other_ranges(tmp_path: Path) -> None:
         arrays = {entry.name: onnx.numpy_helper.to_array(entry) for entry in onnx.load(made.file).graph.initializer}
         scales.append(float(arrays["x_scale"]))
     assert scales[0] > scales[1] > 1.1 * scales[2]
+
+
+def test_weights_behind_batch_normalizations_stay_bytes(tmp_path: Path) -> None:
+    made = quantized(load(DIGITS / "digits.onnx"), None, Recipe(weights_only=8), tmp_path, {})
+    assert compile(made.file).plan.data_bytes < compile(DIGITS / "digits.onnx").plan.data_bytes / 3
