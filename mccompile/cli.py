@@ -127,6 +127,16 @@ _MODEL_OPTIONS = [
     ),
     click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
     click.option(
+        "--mem",
+        multiple=True,
+        metavar="NAME=SIZE[,fast]",
+        help="A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
+        "read and written most.",
+    ),
+    click.option(
+        "--weights-section", default="", metavar="NAME", help="Section of the linker for the weights, such as .qspi."
+    ),
+    click.option(
         "--blob",
         type=click.Choice(["array", "incbin", "external"]),
         default="array",
@@ -228,6 +238,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 planner=values.pop("planner"),
                 rows=values.pop("rows"),
                 budget=dict(option_texts.budget(text) for text in values.pop("budget")),
+                mem=option_texts.pools(values.pop("mem")),
+                weights_section=values.pop("weights_section"),
                 winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
                 threads=values.pop("threads"),
                 weights_dtype=values.pop("weights_dtype") or "",

@@ -18,7 +18,7 @@ from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier
 from .emit.alike_functions import share_alike
-from .emit.blob import CARRIERS, EXTERNAL, INCBIN
+from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.guarded import Variant, guarded
 from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
@@ -44,7 +44,7 @@ from .program.ir import Program
 from .quantize.quantize import Recipe, quantized
 from .quantize.samples import read_samples
 from .targets import api as target_api
-from .targets.api import Target
+from .targets.api import Pool, Target
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Options:
     planner: str = "push-down"
     rows: str = "auto"  # "off": calls never run row by row
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
+    mem: tuple[Pool, ...] = ()  # memories for tensors; empty: what the target says
+    weights_section: str = ""  # of the linker, for the weights; empty: where constants go
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     threads: int = 1  # workers that may share a step
     weights_dtype: str = ""  # "f16" or "bf16": how weights of convolutions and matrix products are stored
@@ -169,6 +171,12 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
     if any(options.single_file for _, options in jobs):
         raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
     packages = [compile(model, options) for model, options in jobs]
+    for made in packages:
+        if made.plan.has_pools:
+            why = "several models in one folder share one arena"
+            raise WrongUse(
+                Problem("pools are for one model", made.plan.name, why, "compile each alone, or without --mem")
+            )
     return packages, several(packages, _prefix(name))
 
 
@@ -212,14 +220,17 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.run(PROGRAM, program, program_passes)
     program.name = name
     prefix, planner = _prefix(name), PLANNERS[options.planner]
-    plan = plan_memory(program, context.registry, context.target, prefix, planner, options.keep_inputs)
+    target, pools = context.target, options.mem or context.target.separate_pools
+    plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     plan = replace(plan, sliced=options.slices)
     if context.target.prefer == "flash":
         plan = share_alike(plan)
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
-    made = package(plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface)
+    made = package(
+        plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface, options.weights_section
+    )
     made = replace(made, explanations=tuple(context.explanations))
     return single_file(made) if options.single_file else made
 
@@ -365,6 +376,7 @@ def pass_manager(options: Options) -> PassManager:
         raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
     if options.blob not in CARRIERS:
         raise WrongUse(Problem(f"the blob cannot be {options.blob!r}", "", f"it can be {', '.join(CARRIERS)}"))
+    check_section(options.weights_section, options.blob)
     if options.rows not in ("off", "auto"):
         raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
     if options.threads < 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from .passes.api import ALL
+from .targets.api import POOL_NAME, Pool, fastest_first
 
 
 def _dim(text: str) -> tuple[str, tuple[int, int]]:
@@ -60,11 +61,33 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
+    if what in ("ram", "flash"):
+        return what, _bytes(size, text)
+    raise ValueError(f"{text!r} is not ram=SIZE or flash=SIZE")
+
+
+def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
+    """Memories for tensors, the fastest first: those named `fast`, then the others, as they were given."""
+    found = []
+    for text in texts:
+        what, comma, speed = text.partition(",")
+        name, equals, size = what.partition("=")
+        if not POOL_NAME.fullmatch(name) or (comma and speed != "fast"):
+            raise ValueError(f"{text!r} is not NAME=SIZE or NAME=SIZE,fast with a NAME of small letters, digits and _")
+        found.append(Pool(name, _bytes(size, text) if equals else None, 0 if comma else 1))
+    names = [pool.name for pool in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"pool {name!r} is there twice")
+    return fastest_first(found)
+
+
+def _bytes(size: str, text: str) -> int:
     unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
     digits = size[:-1] if unit > 1 else size
-    if what in ("ram", "flash") and digits.isdecimal():
-        return what, int(digits) * unit
-    raise ValueError(f"{text!r} is not ram=SIZE or flash=SIZE")
+    if not digits.isdecimal():
+        raise ValueError(f"{text!r} has no SIZE such as 65536, 64K or 1M")
+    return int(digits) * unit
 
 
 def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:

@@ -15,7 +15,7 @@ from mccompile.emit.package import Package, package
 from mccompile.expr.ir import literal
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.map import Map
-from mccompile.plan.ir import ARENA, Address, Argument, Branch, Function, Halt, Item, Life, Plan, Repeat, Step
+from mccompile.plan.ir import Address, Argument, Branch, Function, Halt, Item, Life, Plan, Repeat, Step
 from mccompile.program.ir import Buffer, Call
 
 KERNEL = "map/any_strided_loops__c"
@@ -41,7 +41,10 @@ class _Poisoner:
         for item in items:
             self.time += 1
             if not isinstance(item, Halt):
-                yield from map(self.fill, dead_ranges(self.plan.lives, self.time, self.plan.arena_bytes))
+                for arena in self.plan.arenas:
+                    lives = [life for life in self.plan.lives if life.base == arena.base]
+                    for span in dead_ranges(lives, self.time, arena.bytes):
+                        yield self.fill(arena.base, span)
             match item:
                 case Branch():
                     yield replace(item, then=tuple(self.items(item.then)), otherwise=tuple(self.items(item.otherwise)))
@@ -50,7 +53,7 @@ class _Poisoner:
                 case _:
                     yield item
 
-    def fill(self, span: tuple[int, int]) -> Step:
+    def fill(self, base: str, span: tuple[int, int]) -> Step:
         low, high = span
         type = TensorType(u8, (high - low,))
         if high - low not in self.functions:
@@ -58,7 +61,7 @@ class _Poisoner:
             call = Call(Map(literal(self.pattern, u8)), (), (target,), ("poison",), KERNEL)
             name = f"{self.plan.prefix}_poison_{high - low}"
             self.functions[high - low] = Function(name, self.kernel, call, frozenset())
-        argument = Argument("y", Address(ARENA, low), type, low, high, True)
+        argument = Argument("y", Address(base, low), type, low, high, True)
         return Step("map", self.functions[high - low], (argument,), 0, ("poison",))
 
 

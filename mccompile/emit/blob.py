@@ -7,12 +7,14 @@ of the same architecture has a blob that runs on the same firmware.
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 import zlib
 
 import numpy as np
 
 from ..base.constant import Constant
+from ..base.errors import Problem, WrongUse
 from ..plan.ir import Entry, Plan
 
 HEADER_BYTES, ENTRY_BYTES, SECTION = 64, 24, 64
@@ -86,7 +88,7 @@ ARRAY, INCBIN, EXTERNAL = "array", "incbin", "external"
 CARRIERS = (ARRAY, INCBIN, EXTERNAL)  # how a program gets the blob
 
 
-def incbin_source(prefix: str, bytes: int, alignment: int) -> str:
+def incbin_source(prefix: str, bytes: int, alignment: int, section: str = "") -> str:
     """The blob's file brought in by the assembler: compiles at once, however large it is. For compilers like gcc and
     linkers of ELF files; the folder of the blob must be on the include path."""
     return f"""/* {prefix}_weights.c: brings {prefix}.mcb, which must be on the include path, into the program. */
@@ -98,7 +100,7 @@ def incbin_source(prefix: str, bytes: int, alignment: int) -> str:
 
 const size_t {prefix}_weights_bytes = {bytes}u;
 
-__asm__(".section .rodata.{prefix}_weights,\\"a\\"\\n"
+__asm__(".section {section or f".rodata.{prefix}_weights"},\\"a\\"\\n"
         ".balign {alignment}\\n"
         ".global {prefix}_weights\\n"
         "{prefix}_weights:\\n"
@@ -108,8 +110,34 @@ __asm__(".section .rodata.{prefix}_weights,\\"a\\"\\n"
 """
 
 
-def weights_source(prefix: str, contents: bytes, alignment: int) -> str:
+def check_section(section: str, carrier: str) -> None:
+    """Refuses a name that no linker knows, and a section for weights that the program brings itself."""
+    if section and not re.fullmatch(r"[A-Za-z_.][\w.]*", section, re.ASCII):
+        why = "sections are named with letters, digits, _ and ."
+        raise WrongUse(Problem(f"the weights cannot be in section {section!r}", "--weights-section", why))
+    if section and carrier == EXTERNAL:
+        why, fix = "with --blob external the program brings the weights", "leave one of the two out"
+        raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
+
+
+def _section_macro(name: str, section: str) -> list[str]:
+    return [
+        f"/* The weights are in section {section}; for a compiler that says it otherwise, define this macro. */",
+        f"#ifndef {name}",
+        "#if defined(__GNUC__) || defined(__TINYC__)",
+        f'#define {name} __attribute__((section("{section}")))',
+        "#else",
+        f'#error "define {name} as what puts an array in section {section}"',
+        "#endif",
+        "#endif",
+        "",
+    ]
+
+
+def weights_source(prefix: str, contents: bytes, alignment: int, section: str = "") -> str:
     """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
+    macro = f"{prefix.upper()}_WEIGHTS_SECTION"
+    placed = f"{macro} " if section else ""
     words = np.frombuffer(contents, "<u8")
     rows = [
         "    " + " ".join(f"0x{word:016X}u," for word in words[start : start + 5]) for start in range(0, len(words), 5)
@@ -120,7 +148,8 @@ def weights_source(prefix: str, contents: bytes, alignment: int) -> str:
             f'#include "{prefix}.h"',
             "",
             f"const size_t {prefix}_weights_bytes = {len(contents)}u;",
-            f"MCC_ALIGNED({alignment}) const uint64_t {prefix}_weights[{len(words)}] = {{",
+            *(_section_macro(macro, section) if section else []),
+            f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{len(words)}] = {{",
             *rows,
             "};",
             "",

@@ -67,6 +67,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         "sources": [place for path, place in places.items() if path.endswith(".c") and not _is_program(path)],
         "headers": [f"{prefix}.h" for prefix in prefixes],
         "programs": programs,
+        "pools": {model["prefix"]: [f"_{pool['name']}" for pool in model.get("pools", [])] or [""] for model in models},
         "outside": {
             model["prefix"]: [
                 {"field": f"{way}_{t['symbol']}", **t["external"]}

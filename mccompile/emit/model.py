@@ -11,10 +11,10 @@ from ..base.provenance import show
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..plan.ir import (
-    ARENA,
     BLOB,
     STREAMS,
     Address,
+    Arena,
     Argument,
     Branch,
     Halt,
@@ -28,6 +28,8 @@ from ..plan.ir import (
     Step,
     Swap,
     Tensor,
+    arena_base,
+    is_arena,
     is_outside,
     max_bytes,
     outside,
@@ -80,8 +82,9 @@ def _context(
         "inputs": [_tensor(plan.prefix, t, preserved(plan, t), "input") for t in plan.inputs],
         "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],
         "arena_bytes": plan.arena_bytes,
-        "arena_size": max(plan.arena_bytes, 1),  # C has no arrays of length 0
-        "arena_align": plan.arena_align,
+        "parameters": ", ".join(f"void *{arena.base}, size_t {arena.base}_bytes" for arena in plan.arenas),
+        "arguments": ", ".join(f"{arena.base}, sizeof {arena.base}" for arena in plan.arenas),
+        "arenas": [_arena(arena) for arena in plan.arenas],
         "weights_bytes": weights_bytes,
         "blob_align": blob_align,
         "carrier": carrier,
@@ -117,6 +120,21 @@ def _context(
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
+
+
+def _arena(arena: Arena) -> dict[str, object]:
+    """`base` names its field, parameter and array; `suffix` stands in names of macros."""
+    return {
+        "base": arena.base,
+        "suffix": _suffix(arena.base),
+        "bytes": arena.bytes,
+        "size": max(arena.bytes, 1),  # C has no arrays of length 0
+        "align": arena.align,
+    }
+
+
+def _suffix(base: str) -> str:
+    return base.removeprefix(arena_base("")).upper()
 
 
 def _outside(plan: Plan, way: str) -> list[dict[str, object]]:
@@ -184,10 +202,14 @@ def preserved(plan: Plan, tensor: Tensor) -> bool:
     low, high = _range(tensor)
     for swap in swaps(plan.items):
         for place in (swap.first, swap.second, swap.last):
-            if place.base == ARENA and low < static(place.offset) + swap.bytes and static(place.offset) < high:
+            if (
+                place.base == tensor.address.base
+                and low < static(place.offset) + swap.bytes
+                and static(place.offset) < high
+            ):
                 return False
     return not any(
-        a.written and a.address.base == ARENA and a.low < high and low < a.high
+        a.written and a.address.base == tensor.address.base and a.low < high and low < a.high
         for step in plan.steps()
         for a in step.arguments
     )
@@ -358,8 +380,7 @@ def _comment(step: Step) -> str:
     made = [a for a in step.arguments if a.written and a.role != "scratch"]
     used = [a for a in step.arguments if not a.written]
     types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
-    span = step.arena_range
-    where = f"; arena {span[0]}..{span[1]}" if span else ""
+    where = "".join(f"; {base} {low}..{high}" for base, (low, high) in step.arena_ranges.items())
     return f"/* {comment(show(step.provenance))}: {step.op} {types}{where} */"
 
 
@@ -377,8 +398,8 @@ def _argument(argument: Argument) -> str:
 
 def _pointer(address: Address, c: str, const: bool) -> str:
     offset = dim_c(address.offset)
-    if address.base == ARENA:
-        return f"A({'const ' if const else ''}{c}, {offset})"
+    if is_arena(address.base):
+        return f"A{_suffix(address.base)}({'const ' if const else ''}{c}, {offset})"
     if address.base == BLOB:
         return f"W({c}, {offset})"
     if address.base == STREAMS:

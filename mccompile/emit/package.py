@@ -59,9 +59,11 @@ def package(
     left_in_float: Mapping[str, str] | None = None,
     carrier: str = blob_format.ARRAY,
     interface: Interface | None = None,
+    section: str = "",
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
-    `carrier`: how programs get the blob. `interface`: where inputs or outputs are not only tensors."""
+    `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
+    not only tensors."""
     include = data_folder("runtime_c") / "include"
     headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
     asked = {header for function in plan.functions for header in function.kernel.headers(function.call)}
@@ -89,9 +91,9 @@ def package(
         **runtime,
     }
     if carrier == blob_format.ARRAY:
-        texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment)
+        texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
     elif carrier == blob_format.INCBIN:
-        texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment)
+        texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     listed = sorted([*files, MARK])
     text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {}, interface)

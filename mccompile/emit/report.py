@@ -9,7 +9,7 @@ from typing import Any
 from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.moves_left import Move
-from ..plan.ir import Plan, Tensor, max_bytes
+from ..plan.ir import Arena, Plan, Step, Tensor, max_bytes
 from .row_costs import costs_of_rows
 
 
@@ -23,6 +23,7 @@ def report(
     left_in_float: Mapping[str, str],
     interface: Interface | None = None,
 ) -> str:
+    pools = {arena.base: arena.pool for arena in plan.arenas}
     contents: dict[str, Any] = {
         "mccompile": version,
         "model": plan.name,
@@ -32,6 +33,7 @@ def report(
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,
         "arena_align": plan.arena_align,
+        **({"pools": [_pool(arena) for arena in plan.arenas]} if plan.has_pools else {}),
         "external_bytes": sum(t.room for t in (*plan.inputs, *plan.outputs)),
         "arena_bound_bytes": plan.arena_bound,
         "arena_naive_bytes": plan.arena_naive,
@@ -54,7 +56,7 @@ def report(
                 "kernel": step.function.kernel.id,
                 "function": step.function.name,
                 "macs": step.macs,
-                "arena_range": list(step.arena_range) if step.arena_range else None,
+                **_ranges(plan, step),
             }
             for step in plan.steps()
         ],
@@ -63,6 +65,7 @@ def report(
         "at_peak": list(plan.at_peak),
         "buffers": [
             {"name": life.name, "start": life.start, "end": life.end, "low": life.low, "high": life.high}
+            | ({"pool": pools[life.base]} if plan.has_pools else {})
             for life in plan.lives
         ],
         "facts_used": list(plan.facts_used),
@@ -70,6 +73,20 @@ def report(
         "files": list(files),
     }
     return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"
+
+
+def _pool(arena: Arena) -> dict[str, Any]:
+    limit = {} if arena.limit is None else {"limit_bytes": arena.limit}
+    sizes = {"bytes": arena.bytes, "align": arena.align, "bound_bytes": arena.bound}
+    return {"name": arena.pool, **sizes, **limit}
+
+
+def _ranges(plan: Plan, step: Step) -> dict[str, Any]:
+    """The bytes that a step touches, of the arena or of the arenas in pools."""
+    ranges = {base: list(span) for base, span in step.arena_ranges.items()}
+    if not plan.has_pools:
+        return {"arena_range": next(iter(ranges.values()), None)}
+    return {"arena_ranges": {arena.pool: ranges[arena.base] for arena in plan.arenas if arena.base in ranges}}
 
 
 def _pass(record: Record) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.provenance import show
 from ..passes.api import Explanation
-from ..plan.ir import Life, Plan
+from ..plan.ir import Arena, Life, Plan
 from .row_costs import costs_of_rows
 
 _BAR = 48  # characters for the whole arena
@@ -22,6 +22,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
     return "\n".join(
         [
             f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
+            *_pools(plan),
             *_outside(plan),
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
@@ -29,6 +30,14 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *_rows(plan),
         ]
     )
+
+
+def _pools(plan: Plan) -> list[str]:
+    return [
+        f"  {arena.pool:<7}{arena.bytes} bytes" + (f" of {arena.limit}" if arena.limit is not None else "")
+        for arena in plan.arenas
+        if arena.pool
+    ]
 
 
 def _outside(plan: Plan) -> list[str]:
@@ -46,7 +55,9 @@ def _rows(plan: Plan) -> list[str]:
         f"of weights are read {cost.read / max(cost.weights, 1):.1f} times"
         for cost in costs
     ]
-    return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * bool(costs)
+    return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * (
+        bool(costs) and not plan.has_pools
+    )
 
 
 def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:
@@ -128,7 +139,9 @@ def _tensors(plan: Plan) -> list[str]:
 def _steps(plan: Plan) -> list[str]:
     rows = []
     for number, step in enumerate(plan.steps()):
-        span = f"{step.arena_range[0]}..{step.arena_range[1]}" if step.arena_range else "-"
+        pools = {arena.base: f"{arena.pool} " if arena.pool else "" for arena in plan.arenas}
+        spans = (f"{pools[base]}{low}..{high}" for base, (low, high) in step.arena_ranges.items())
+        span = ", ".join(spans) or "-"
         made = ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch")
         weights = sum(a.high - a.low for a in step.arguments if a.address.base == "blob")
         kernel = step.function.kernel.id
@@ -140,21 +153,24 @@ def _steps(plan: Plan) -> list[str]:
 
 
 def _memory_map(plan: Plan) -> list[str]:
-    """One line per buffer, in the order in which they come to life; the bar shows its place in the arena."""
-    lives = sorted(plan.lives, key=lambda life: (life.start, life.low))
+    """One line per buffer, in the order in which they come to life; the bar shows its place in the arena. A map for
+    each pool."""
+    maps = [_map_of(plan, arena) for arena in plan.arenas]
+    return maps[0] + [line for lines in maps[1:] for line in ["", *lines]]
+
+
+def _map_of(plan: Plan, arena: Arena) -> list[str]:
+    lives = sorted((life for life in plan.lives if life.base == arena.base), key=lambda life: (life.start, life.low))
     rows = [
-        [f"{life.start}..{life.end - 1}", str(life.high - life.low), str(life.low), f"|{_bar(plan, life)}|", life.name]
+        [f"{life.start}..{life.end - 1}", str(life.high - life.low), str(life.low), f"|{_bar(arena, life)}|", life.name]
         for life in lives
     ]
-    return table(
-        ["alive", "bytes", "at", f" arena of {plan.arena_bytes} bytes".ljust(_BAR + 2), "buffer"],
-        rows,
-        frozenset({3, 4}),
-    )
+    what = f" {arena.pool or 'arena'} of {arena.bytes} bytes"
+    return table(["alive", "bytes", "at", what.ljust(_BAR + 2), "buffer"], rows, frozenset({3, 4}))
 
 
-def _bar(plan: Plan, life: Life) -> str:
-    size = max(plan.arena_bytes, 1)
+def _bar(arena: Arena, life: Life) -> str:
+    size = max(arena.bytes, 1)
     begin = min(life.low * _BAR // size, _BAR - 1)
     end = max(-(-life.high * _BAR // size), begin + 1) if life.high > life.low else begin
     return " " * begin + "#" * (end - begin) + " " * (_BAR - end)

@@ -122,7 +122,7 @@ def peak(blocks: Sequence[Block]) -> Peak:
     filled grain. Thus at any moment: bytes >= grains * grain - (largest rest of a live range).
     """
     grain = math.gcd(*(block.align for block in blocks)) if blocks else 1
-    spans = sorted((span for block in blocks for span in _spans(block, grain)), key=lambda span: span.start)
+    spans = sorted((span for block in blocks for span in spans_of(block, grain)), key=lambda span: span.start)
     ends = sorted(spans, key=lambda span: span.end)
     rests: list[tuple[int, int]] = []  # (-rest, end) of the live spans and of some that are over
     best_time, best_bytes = 0, 0
@@ -154,7 +154,7 @@ def peak(blocks: Sequence[Block]) -> Peak:
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class Span:
     """What one block holds during [start, end): its bytes, the grains whose first byte it covers, and its rest."""
 
     start: int
@@ -164,7 +164,7 @@ class _Span:
     rest: int
 
 
-def _spans(block: Block, grain: int) -> list[_Span]:
+def spans_of(block: Block, grain: int) -> list[Span]:
     cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
     spans = []
     for start, end in pairwise(cuts):
@@ -172,7 +172,7 @@ def _spans(block: Block, grain: int) -> list[_Span]:
         ranges = _merged(sorted(live))
         grains = [align_up(high, grain) // grain - align_up(low, grain) // grain for low, high in ranges]
         rests = [align_up(high, grain) - high for (_, high), count in zip(ranges, grains, strict=True) if count]
-        spans.append(_Span(start, end, sum(h - low for low, h in ranges), sum(grains), max(rests, default=0)))
+        spans.append(Span(start, end, sum(h - low for low, h in ranges), sum(grains), max(rests, default=0)))
     return spans
 
 

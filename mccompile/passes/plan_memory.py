@@ -19,10 +19,10 @@ from ..kernels.work import pieces
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
 from ..plan.ir import (
-    ARENA,
     BLOB,
     STREAMS,
     Address,
+    Arena,
     Argument,
     Branch,
     Entry,
@@ -39,6 +39,7 @@ from ..plan.ir import (
     Step,
     Swap,
     Tensor,
+    arena_base,
     outside,
 )
 from ..plan.ir import Item as PlanItem
@@ -61,25 +62,41 @@ from ..program.ir import (
     reads,
     walk,
 )
-from ..targets.api import Target
+from ..targets.api import Pool, Target
 from .function_sizes import instance, share_functions
 from .lives import blocks_of, lives_of, unshared
+from .pools import share_pools
 
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
 
 
 def plan_memory(
-    program: Program, registry: Registry, target: Target, prefix: str, planner: Planner, keep_inputs: bool = False
+    program: Program,
+    registry: Registry,
+    target: Target,
+    prefix: str,
+    planner: Planner,
+    keep_inputs: bool = False,
+    pools: Sequence[Pool] = (),
 ) -> Plan:
-    """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs."""
+    """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs. `pools` are
+    the memories there are, the fastest first; none: one arena."""
     lives = lives_of(program, keep_inputs)
     blocks, owners = blocks_of(lives, target.align)
-    placement = planner(blocks)
-    broken = verify_placement(blocks, placement)
-    if broken:
-        raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
-    offsets = {buffer: placement.offsets[index] + shift for buffer, (index, shift) in owners.items()}
+    pools = pools or (Pool("", None, 0),)
+    arenas: list[Arena] = []
+    at: dict[int, tuple[str, int]] = {}  # base and offset of every block
+    for pool, share in zip(pools, share_pools(program, blocks, owners, pools, planner), strict=True):
+        inside = [blocks[index] for index in share.members]
+        broken = verify_placement(inside, share.placement)
+        if broken:
+            raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
+        align = max([target.align, *(block.align for block in inside)])
+        arenas.append(Arena(pool.name, share.placement.size, align, lower_bound(inside), pool.bytes))
+        base = arena_base(pool.name)
+        at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
+    offsets = {buffer: (at[index][0], at[index][1] + shift) for buffer, (index, shift) in owners.items()}
     most = peak(blocks)
     blob = _Blob()
     planner_ = _Planner(registry, prefix, offsets, blob)
@@ -114,13 +131,12 @@ def plan_memory(
         functions=functions,
         entries=tuple(blob.entries),
         data_bytes=blob.size,
-        arena_bytes=placement.size,
-        arena_align=max([target.align, *(block.align for block in blocks)]),
-        arena_bound=lower_bound(blocks),
+        arenas=tuple(arenas),
         arena_naive=naive_size(unshared(program, lives, target.align)),
-        arena_by_calls=program.call_by_call or placement.size,
+        arena_by_calls=program.call_by_call or sum(arena.bytes for arena in arenas),
         lives=tuple(
-            Life(b.name, span.start, span.end, offsets[b], offsets[b] + b.max_bytes) for b, span in lives.items()
+            Life(b.name, span.start, span.end, offsets[b][1], offsets[b][1] + b.max_bytes, offsets[b][0])
+            for b, span in lives.items()
         ),
         at_peak=most.names,
         facts_used=tuple(program.facts_used),
@@ -154,7 +170,7 @@ class _Blob:
 
 
 class _Planner:
-    def __init__(self, registry: Registry, prefix: str, offsets: dict[Buffer, int], blob: _Blob) -> None:
+    def __init__(self, registry: Registry, prefix: str, offsets: dict[Buffer, tuple[str, int]], blob: _Blob) -> None:
         self.registry, self.prefix, self.offsets, self.blob = registry, prefix, offsets, blob
         self.sizes: set[Symbol] = set()
         self.not_negative: list[Dim] = []
@@ -258,7 +274,7 @@ class _Planner:
             base = base.overlap.base
         if base in self.pointers:
             return self.pointers[base], shift
-        return (self.outside[base], shift) if base.role == EXTERNAL else (ARENA, self.offsets[buffer])
+        return (self.outside[base], shift) if base.role == EXTERNAL else self.offsets[buffer]
 
     def address(self, view: View) -> Address:
         base, begin = self.place(view.buffer)

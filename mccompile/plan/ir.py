@@ -20,9 +20,18 @@ from ..program.ir import Call, Pull
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
 
+def arena_base(pool: str) -> str:
+    """The base of addresses in a pool, and its pointer's name in the model's struct; without pools of the arena."""
+    return f"{ARENA}_{pool}" if pool else ARENA
+
+
+def is_arena(base: str) -> bool:
+    return base == ARENA or base.startswith(f"{ARENA}_")
+
+
 @dataclass(frozen=True)
 class Address:
-    base: str  # ARENA, BLOB, STREAMS, the name of a pointer variable of a loop, or a field: see outside()
+    base: str  # that of an arena, BLOB, STREAMS, the name of a pointer variable of a loop, or a field: see outside()
     offset: Dim  # bytes
 
 
@@ -80,10 +89,14 @@ class Step:
     table: Table | None = None  # for a function that reads sizes
 
     @property
-    def arena_range(self) -> tuple[int, int] | None:
-        """The bytes of the arena between the first and the last that the step touches."""
-        inside = [a for a in self.arguments if a.address.base == ARENA and a.high > a.low]
-        return (min(a.low for a in inside), max(a.high for a in inside)) if inside else None
+    def arena_ranges(self) -> dict[str, tuple[int, int]]:
+        """By base, the bytes of each arena between the first and the last that the step touches."""
+        found: dict[str, tuple[int, int]] = {}
+        for a in self.arguments:
+            if is_arena(a.address.base) and a.high > a.low:
+                low, high = found.get(a.address.base, (a.low, a.high))
+                found[a.address.base] = min(low, a.low), max(high, a.high)
+        return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True)
@@ -216,6 +229,22 @@ class Life:
     end: int
     low: int
     high: int
+    base: str = ARENA
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Memory for tensors: the only one, or a pool of those that `--mem` or the target names."""
+
+    pool: str  # empty: the only one
+    bytes: int
+    align: int
+    bound: int  # the largest live set in it
+    limit: int | None = None  # the most bytes it may have
+
+    @property
+    def base(self) -> str:
+        return arena_base(self.pool)
 
 
 @dataclass(frozen=True)
@@ -229,9 +258,7 @@ class Plan:
     functions: tuple[Function, ...]
     entries: tuple[Entry, ...]
     data_bytes: int  # of the blob's data, with what may be read past the last constant
-    arena_bytes: int
-    arena_align: int
-    arena_bound: int
+    arenas: tuple[Arena, ...]
     arena_naive: int
     arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
@@ -243,6 +270,23 @@ class Plan:
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
     sliced: bool = False  # a run can be made a few items at a time
+
+    @property
+    def arena_bytes(self) -> int:
+        """Of all arenas."""
+        return sum(arena.bytes for arena in self.arenas)
+
+    @property
+    def arena_bound(self) -> int:
+        return sum(arena.bound for arena in self.arenas)
+
+    @property
+    def arena_align(self) -> int:
+        return max(arena.align for arena in self.arenas)
+
+    @property
+    def has_pools(self) -> bool:
+        return any(arena.pool for arena in self.arenas)
 
     @property
     def slices(self) -> int:

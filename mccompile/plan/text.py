@@ -7,7 +7,8 @@ from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, R
 
 
 def show(plan: Plan) -> str:
-    sizes = f"arena {plan.arena_bytes} (bound {plan.arena_bound}), blob {plan.data_bytes}"
+    arenas = ", ".join(f"{arena.base} {arena.bytes} (bound {arena.bound})" for arena in plan.arenas)
+    sizes = f"{arenas}, blob {plan.data_bytes}"
     lines = [f"plan {plan.name!r} for {plan.target}: {sizes} {{"]
     lines += [f"  input {t.name!r}: {t.type} at {_address(t.address)}" for t in plan.inputs]
     lines += [

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from ..base.dims import static
 from ..base.errors import InternalError
-from .ir import ARENA, BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
+from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
 
 
 def verify(plan: Plan) -> None:
     problems: list[str] = []
+    arenas = {arena.base: arena.bytes for arena in plan.arenas}
     for step in plan.steps():
         problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(plan, a)]
         problems += _overlaps(step)
     for swap in swaps(plan.items):
         for place in (swap.first, swap.second, swap.last):
-            if place.base == ARENA and not 0 <= static(place.offset) <= plan.arena_bytes - swap.bytes:
+            if place.base in arenas and not 0 <= static(place.offset) <= arenas[place.base] - swap.bytes:
                 problems.append(f"{swap.now} with {swap.bytes} bytes at {place.offset} leaves the arena")
         apart = abs(static(swap.first.offset) - static(swap.second.offset))
         if swap.now and swap.first.base == swap.second.base and apart < swap.bytes:
@@ -27,18 +28,22 @@ def verify(plan: Plan) -> None:
             if size is not None and not 0 <= argument.low <= argument.high <= size:
                 problems.append(f"{step.op} {step.provenance}: {argument.role} leaves {argument.address.base}")
     for tensor in (*plan.inputs, *plan.outputs, *(state.tensor for state in plan.states)):
-        limit = plan.arena_bytes if tensor.address.base == ARENA else plan.data_bytes
+        limit = arenas.get(tensor.address.base, plan.data_bytes)
         limit = tensor.room if tensor.is_outside else limit
         if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:
             problems.append(f"{tensor.name} leaves its memory")
-    if plan.arena_bytes < plan.arena_bound:
-        problems.append(f"an arena of {plan.arena_bytes} bytes is below the largest live set of {plan.arena_bound}")
+    for arena in plan.arenas:
+        if arena.bytes < arena.bound:
+            problems.append(f"an {arena.base} of {arena.bytes} bytes is below the largest live set of {arena.bound}")
+        if arena.limit is not None and arena.bytes > arena.limit:
+            problems.append(f"{arena.base} has {arena.bytes} bytes, and may have {arena.limit}")
     if problems:
         raise InternalError(f"plan {plan.name!r} is broken:\n  " + "\n  ".join(problems[:20]))
 
 
 def _argument(plan: Plan, argument: Argument) -> list[str]:
-    sizes = {ARENA: plan.arena_bytes, BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}
+    sizes = {BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}
+    sizes |= {arena.base: arena.bytes for arena in plan.arenas}
     given = {tensor.address.base for tensor in plan.inputs}
     sizes |= {tensor.address.base: tensor.room for tensor in (*plan.inputs, *plan.outputs) if tensor.is_outside}
     size = sizes.get(argument.address.base)

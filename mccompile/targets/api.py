@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,16 +26,23 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 _FOLDER = Path(__file__).resolve().parent
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
+POOL_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PREFERENCES = ("ram", "time", "flash")
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A memory that buffers may be placed in. `bytes` is None where it is not limited; speed class 0 is the fastest."""
+    """A memory that buffers may be placed in. `bytes` is None where it is not limited; speed class 0 is the fastest.
+    The name is part of names in C."""
 
     name: str
     bytes: int | None
     speed: int
+
+
+def fastest_first(pools: Iterable[Pool]) -> tuple[Pool, ...]:
+    """Those of one speed stay in the order in which they were named."""
+    return tuple(sorted(pools, key=lambda pool: pool.speed))
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Target:
     prefer: str  # "ram", "time" or "flash": what to save first
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
+
+    @property
+    def separate_pools(self) -> tuple[Pool, ...]:
+        """The pools that tensors are shared out among; none where there is one memory without a limit."""
+        return self.pools if len(self.pools) > 1 or self.pools[0].bytes is not None else ()
 
     def option(self, name: str, default: int) -> int:
         return dict(self.options).get(name, default)
@@ -185,8 +198,11 @@ def _pools(value: object) -> tuple[Pool, ...]:
         if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= {"name", "speed", "bytes"}:
             raise ValueError(expected)
         size = _count(item["bytes"]) if "bytes" in item else None
-        pools.append(Pool(_text(item["name"]), size, _count(item["speed"])))
-    return tuple(pools)
+        name = _text(item["name"])
+        if not POOL_NAME.fullmatch(name):
+            raise ValueError("a list of pools whose names are small letters, digits and _, such as dtcm")
+        pools.append(Pool(name, size, _count(item["speed"])))
+    return fastest_first(pools)
 
 
 def _options(value: object) -> dict[str, int]:

@@ -123,6 +123,7 @@ class Emulated:
             objects.append(scratch / f"{source.stem}.o")
             options = [*target.cflags, *flags, *includes, "-ffunction-sections", "-fdata-sections"]
             options += [FLAG] if compiler[0].endswith("gcc") else []
+            options.append(f"-D{report.prefix.upper()}_WEIGHTS_SECTION=")  # boards have none of a model's own
             _call([*compiler, *options, "-c", str(source), "-o", str(objects[-1])], source.name)
         linked = _Linking(compiler, [*target.cflags, *flags], objects, f"{report.prefix}_weights.o", scratch)
         if not machine:
@@ -301,6 +302,22 @@ def _placed(report: Report) -> list[str]:
     return [*lines, f"#define MCC_HOST_PLACE(m) {' | '.join(calls) or 'MCC_OK'}"]
 
 
+def _arenas(report: Report) -> list[str]:
+    """One piece of memory for all arenas, one after the other, each at a multiple of what it asks for."""
+    names = [
+        f"{report.prefix.upper()}_ARENA{f'_{arena.pool.upper()}' if arena.pool else ''}" for arena in report.arenas
+    ]
+    align, at, arguments = max(arena.align for arena in report.arenas), "0u", []
+    for name in names:
+        arguments.append(f"(a) + ({at}), {name}_BYTES")
+        at = f"{at} + ({name}_BYTES + {align - 1}u) / {align}u * {align}u" if len(names) > 1 else f"{name}_BYTES"
+    return [
+        f"#define MCC_HOST_ARENA_BYTES ({at})",
+        f"#define MCC_HOST_ARENA_ALIGN {align}u",
+        f"#define MCC_HOST_INIT(m, a, w, s) {report.prefix}_init(m, {', '.join(arguments)}, w, s)",
+    ]
+
+
 def _model_header(report: Report) -> str:
     """What board/run_model.c knows of the model."""
     lists = []
@@ -314,8 +331,7 @@ def _model_header(report: Report) -> str:
         [
             f'#include "{report.prefix}.h"',
             f"#define MCC_HOST_PREFIX {report.prefix}",
-            f"#define MCC_HOST_ARENA_BYTES {report.prefix.upper()}_ARENA_BYTES",
-            f"#define MCC_HOST_ARENA_ALIGN {report.prefix.upper()}_ARENA_ALIGN",
+            *_arenas(report),
             *lists,
             *_placed(report),
             "",

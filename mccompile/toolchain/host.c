@@ -6,6 +6,7 @@
  *     #define MCC_HOST_INPUTS(MCC_HOST_EACH) MCC_HOST_EACH(mfcc)
  *     #define MCC_HOST_OUTPUTS(MCC_HOST_EACH) MCC_HOST_EACH(scores)
  *     #define MCC_HOST_SHAPES(MCC_HOST_EACH)         (position, symbol) of each output whose sizes are not fixed
+ *     #define MCC_HOST_INIT(m, a, n, w, s) kws_init(m, (a)[0], (n)[0], w, s)      all arenas and their sizes
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
  *     #define MCC_HOST_RUN kws_run                   or a function that runs step by step
  *     #define MCC_HOST_PLACES(MCC_HOST_EACH)         (position, input_symbol, C type) of what lies outside the arena
@@ -27,7 +28,7 @@ extern "C" {
 #endif
 
 size_t mcc_host_model_bytes(void);
-int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
+int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes, const void *weights, size_t weights_bytes);
 int mcc_host_run(void *model);
 const double *mcc_host_spent(void);
 void *mcc_host_input(void *model, int index);
@@ -61,10 +62,10 @@ __attribute__((destructor)) static void end_pool(void)
 #define share_work(model) 0
 #endif
 
-int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
+int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes, const void *weights, size_t weights_bytes)
 {
     mcc_host_model *const m = (mcc_host_model *)model;
-    const int status = (int)MCC_HOST_NAME(_init)(m, arena, arena_bytes, weights, weights_bytes);
+    const int status = (int)MCC_HOST_INIT(m, arenas, arena_bytes, weights, weights_bytes);
     return status != 0 ? status : share_work(m);
 }
 

@@ -38,7 +38,8 @@ _WEIGHTS_ALIGN = 64  # the most that a blob may ask for
 
 _CDEF = """
 size_t mcc_host_model_bytes(void);
-int mcc_host_init(void *model, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
+int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes,
+                  const void *weights, size_t weights_bytes);
 int mcc_host_run(void *model);
 const double *mcc_host_spent(void);
 void *mcc_host_input(void *model, int index);
@@ -76,12 +77,18 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Arena:
+    bytes: int
+    align: int
+    pool: str = ""  # its name, where a model has several
+
+
+@dataclass(frozen=True)
 class Report:
     """What report.json says that running needs."""
 
     prefix: str
-    arena_bytes: int
-    arena_align: int
+    arenas: tuple[Arena, ...]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
@@ -100,7 +107,7 @@ class Model:
         self._weights_file = np.frombuffer(weights, np.uint8)
         self._weights = _Guarded(len(weights), _WEIGHTS_ALIGN)
         self._weights.bytes[:] = self._weights_file
-        self._arena = _Guarded(report.arena_bytes, report.arena_align)
+        self._arenas = [_Guarded(arena.bytes, arena.align) for arena in report.arenas]
         self._struct = _Guarded(library.functions.mcc_host_model_bytes(), 16)
         outside = (tensor for tensor in (*report.inputs, *report.outputs) if tensor.room)
         self._outside = {tensor.symbol: _Guarded(tensor.room, tensor.align) for tensor in outside}
@@ -233,12 +240,13 @@ class Model:
         return tuple(int(size) for size in found)
 
     def _init(self, poison: int) -> None:
-        self._arena.bytes[:] = poison
+        for arena in self._arenas:
+            arena.bytes[:] = poison
         self._struct.bytes[:] = poison
         status = self._library.functions.mcc_host_init(
             self._pointer(self._struct),
-            self._pointer(self._arena),
-            self._arena.bytes.size,
+            [self._pointer(arena) for arena in self._arenas],
+            [arena.bytes.size for arena in self._arenas],
             self._pointer(self._weights),
             self._weights.bytes.size,
         )
@@ -274,7 +282,7 @@ class Model:
                 fix="please report it",
             )
             for what, memory in (
-                ("arena", self._arena),
+                *(("arena", arena) for arena in self._arenas),
                 ("model struct", self._struct),
                 ("weights", self._weights),
                 *self._outside.items(),
@@ -437,8 +445,7 @@ def read_report(folder: Path) -> Report:
         content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
         return Report(
             prefix=str(content["prefix"]),
-            arena_bytes=int(content["arena_bytes"]),
-            arena_align=int(content["arena_align"]),
+            arenas=_arenas(content),
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
             state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
@@ -457,6 +464,12 @@ def read_report(folder: Path) -> Report:
         raise _bad_folder(folder, f"report.json has no {error}") from error
     except (ValueError, TypeError) as error:
         raise _bad_folder(folder, f"report.json: {error}") from error
+
+
+def _arenas(content: Mapping[str, Any]) -> tuple[Arena, ...]:
+    if "pools" not in content:
+        return (Arena(int(content["arena_bytes"]), int(content["arena_align"])),)
+    return tuple(Arena(int(pool["bytes"]), int(pool["align"]), str(pool["name"])) for pool in content["pools"])
 
 
 def _tensor(entry: Mapping[str, Any]) -> Tensor:
@@ -498,6 +511,7 @@ def _host_model_header(report: Report) -> str:
     sizes = ", ".join(f"(mcc_index)(n)[{n}]" for n in range(len(report.given)))
     resize = f"{report.prefix}_resize(m, {sizes})" if sizes else "MCC_OK"
     name = report.prefix
+    arenas = ", ".join(f"(a)[{n}], (n)[{n}]" for n in range(len(report.arenas)))
     state = f"((to) ? {name}_save_state(m, to) : {name}_load_state(m, from))" if report.state_bytes else "MCC_OK"
     return (
         f'#include "{report.prefix}.h"\n'
@@ -507,6 +521,7 @@ def _host_model_header(report: Report) -> str:
         f"#define MCC_HOST_OUTPUTS(MCC_HOST_EACH) {outputs}\n"
         f"#define MCC_HOST_SHAPES(MCC_HOST_EACH) {shapes}\n"
         f"#define MCC_HOST_PLACES(MCC_HOST_EACH) {' '.join(places)}\n"
+        f"#define MCC_HOST_INIT(m, a, n, w, s) {name}_init(m, {arenas}, w, s)\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")

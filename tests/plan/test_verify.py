@@ -61,7 +61,7 @@ def output_outside(plan: Plan) -> Plan:
 
 
 def below_the_bound(plan: Plan) -> Plan:
-    return replace(plan, arena_bound=plan.arena_bytes + 1)
+    return replace(plan, arenas=(replace(plan.arenas[0], bound=plan.arena_bytes + 1),))
 
 
 @pytest.mark.parametrize(

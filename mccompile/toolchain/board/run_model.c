@@ -118,7 +118,7 @@ int main(void)
 
     board_paint_stack();
     board_count_begin();
-    status = NAME(_init)(&model, arena, MCC_HOST_ARENA_BYTES, NAME(_weights), NAME(_weights_bytes));
+    status = MCC_HOST_INIT(&model, arena, NAME(_weights), NAME(_weights_bytes));
     board_count_end();
     head[3] = (uint32_t)board_stack_used();
     if (status == MCC_OK) status = (mcc_status)(MCC_HOST_PLACE(&model));
@@ -135,6 +135,6 @@ int main(void)
             return ended(results, STAGE_GUARD, 0u);
         if (!write_outputs(results, &model)) return 97;
     }
-    status = NAME(_init)(&model, arena, MCC_HOST_ARENA_BYTES, NAME(_weights), NAME(_weights_bytes));
+    status = MCC_HOST_INIT(&model, arena, NAME(_weights), NAME(_weights_bytes));
     return ended(results, status == MCC_OK ? STAGE_DONE : STAGE_WEIGHTS, (uint32_t)status);
 }
