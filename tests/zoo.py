@@ -37,6 +37,7 @@ from mccompile.ops.api import resolve
 from mccompile.passes.api import ALL
 from mccompile.passes.constants_file import read_constants
 from mccompile.program import text as program_text
+from mccompile.targets.api import Pool
 from mccompile.toolchain.emulate import Emulated
 from mccompile.toolchain.run import Model
 from tests.passes.graph import exact_qdq
@@ -64,6 +65,7 @@ def main() -> int:
     parser.add_argument("--rows", choices=("off", "auto"), default="auto", help="run chains of calls row by row")
     parser.add_argument("--sliced", action="store_true", help="run one step at a time")
     parser.add_argument("--outside", action="store_true", help="inputs and outputs lie outside the arena")
+    parser.add_argument("--pools", action="store_true", help="tensors lie in a small memory and a large one")
     parser.add_argument(
         "--poison",
         action="store_true",
@@ -118,6 +120,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
             dump=dump,
             slices=arguments.sliced,
             external=(ALL,) if arguments.outside else (),
+            mem=(Pool("dtcm", 16 << 10, 0), Pool("sram", None, 1)) if arguments.pools else (),
         )
         start = time.perf_counter()
         graph = load(folder / "model.onnx")

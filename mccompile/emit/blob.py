@@ -121,10 +121,11 @@ def check_section(section: str, carrier: str) -> None:
 
 
 def _section_macro(name: str, section: str) -> list[str]:
+    """Compilers that would not put the array there stop: tcc knows the attribute, and ignores it for data."""
     return [
         f"/* The weights are in section {section}; for a compiler that says it otherwise, define this macro. */",
         f"#ifndef {name}",
-        "#if defined(__GNUC__) || defined(__TINYC__)",
+        "#if defined(__GNUC__) && !defined(__TINYC__)",
         f'#define {name} __attribute__((section("{section}")))',
         "#else",
         f'#error "define {name} as what puts an array in section {section}"',
