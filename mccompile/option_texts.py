@@ -61,8 +61,8 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
-    if what in ("ram", "flash"):
-        return what, _bytes(size, text)
+    if what in ("ram", "flash") and (bytes := _bytes(size)) is not None:
+        return what, bytes
     raise ValueError(f"{text!r} is not ram=SIZE or flash=SIZE")
 
 
@@ -72,9 +72,10 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     for text in texts:
         what, comma, speed = text.partition(",")
         name, equals, size = what.partition("=")
-        if not POOL_NAME.fullmatch(name) or (comma and speed != "fast"):
-            raise ValueError(f"{text!r} is not NAME=SIZE or NAME=SIZE,fast with a NAME of small letters, digits and _")
-        found.append(Pool(name, _bytes(size, text) if equals else None, 0 if comma else 1))
+        bytes = _bytes(size)
+        if not POOL_NAME.fullmatch(name) or (equals and bytes is None) or (comma and speed != "fast"):
+            raise ValueError(f"{text!r} is not NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits")
+        found.append(Pool(name, bytes, 0 if comma else 1))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:
@@ -82,12 +83,11 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     return fastest_first(found)
 
 
-def _bytes(size: str, text: str) -> int:
+def _bytes(size: str) -> int | None:
+    """65536, 64K or 1M as a number; None: it is none of these."""
     unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
     digits = size[:-1] if unit > 1 else size
-    if not digits.isdecimal():
-        raise ValueError(f"{text!r} has no SIZE such as 65536, 64K or 1M")
-    return int(digits) * unit
+    return int(digits) * unit if digits.isdecimal() else None
 
 
 def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:

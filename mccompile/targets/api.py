@@ -26,7 +26,7 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 _FOLDER = Path(__file__).resolve().parent
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
-POOL_NAME = re.compile(r"[a-z][a-z0-9_]*")
+POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
 _PREFERENCES = ("ram", "time", "flash")
 
 
@@ -200,7 +200,7 @@ def _pools(value: object) -> tuple[Pool, ...]:
         size = _count(item["bytes"]) if "bytes" in item else None
         name = _text(item["name"])
         if not POOL_NAME.fullmatch(name):
-            raise ValueError("a list of pools whose names are small letters, digits and _, such as dtcm")
+            raise ValueError("a list of pools whose names are small letters and digits, such as dtcm")
         pools.append(Pool(name, size, _count(item["speed"])))
     return fastest_first(pools)
 

@@ -154,7 +154,7 @@ def test_several_models_in_one_folder_have_no_pools(tmp_path: Path) -> None:
 def test_options_are_read_and_refused() -> None:
     read = pools(("sram=256K", "dtcm=64k,fast", "psram"))
     assert read == (Pool("dtcm", 64 << 10, 0), Pool("sram", 256 << 10, 1), Pool("psram", None, 1))
-    for text in ("DTCM=4K", "sram=lots", "sram=4K,slow", "sram="):
+    for text in ("DTCM=4K", "a_bytes=4K", "sram=lots", "sram=4K,slow", "sram="):
         with pytest.raises(ValueError, match="SIZE"):
             pools((text,))
     with pytest.raises(ValueError, match="twice"):
