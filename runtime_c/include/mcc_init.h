@@ -103,28 +103,36 @@ MCC_INLINE uint32_t mcc_crc32(uint32_t crc, const uint8_t *p, size_t count)
     return ~crc;
 }
 
-/* The same for many bytes on a machine that has 8 KB of stack to spare: eight bytes at a time, by tables made on the way. */
+/* The same for many bytes, four at a time where 512 bytes of tables do not matter: line k of them is what half a byte
+ * comes to after k more of zero. */
 MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t count)
 {
 #if UINTPTR_MAX > 0xFFFFFFFFu
-    if (count >= 65536u) {
-        uint32_t table[8][256];
-        uint32_t i, k;
-        for (i = 0; i < 256u; i++) {
-            const uint8_t byte = (uint8_t)i;
-            table[0][i] = mcc_crc32(0xFFFFFFFFu, &byte, 1) ^ 0xFFFFFFFFu;
-        }
-        for (k = 1; k < 8u; k++) {
-            for (i = 0; i < 256u; i++) table[k][i] = table[k - 1u][i] >> 8 ^ table[0][table[k - 1u][i] & 255u];
-        }
-        crc = ~crc;
-        for (; count >= 8u; count -= 8u, p += 8) {
-            const uint32_t low = crc ^ mcc_read_u32(p), high = mcc_read_u32(p + 4);
-            crc = table[7][low & 255u] ^ table[6][low >> 8 & 255u] ^ table[5][low >> 16 & 255u] ^ table[4][low >> 24] ^
-                  table[3][high & 255u] ^ table[2][high >> 8 & 255u] ^ table[1][high >> 16 & 255u] ^ table[0][high >> 24];
-        }
-        crc = ~crc;
+    static const uint32_t table[8][16] = {
+        {0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
+         0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu},
+        {0x00000000u, 0x77073096u, 0xEE0E612Cu, 0x990951BAu, 0x076DC419u, 0x706AF48Fu, 0xE963A535u, 0x9E6495A3u,
+         0x0EDB8832u, 0x79DCB8A4u, 0xE0D5E91Eu, 0x97D2D988u, 0x09B64C2Bu, 0x7EB17CBDu, 0xE7B82D07u, 0x90BF1D91u},
+        {0x00000000u, 0x4AC21251u, 0x958424A2u, 0xDF4636F3u, 0xF0794F05u, 0xBABB5D54u, 0x65FD6BA7u, 0x2F3F79F6u,
+         0x3B83984Bu, 0x71418A1Au, 0xAE07BCE9u, 0xE4C5AEB8u, 0xCBFAD74Eu, 0x8138C51Fu, 0x5E7EF3ECu, 0x14BCE1BDu},
+        {0x00000000u, 0x191B3141u, 0x32366282u, 0x2B2D53C3u, 0x646CC504u, 0x7D77F445u, 0x565AA786u, 0x4F4196C7u,
+         0xC8D98A08u, 0xD1C2BB49u, 0xFAEFE88Au, 0xE3F4D9CBu, 0xACB54F0Cu, 0xB5AE7E4Du, 0x9E832D8Eu, 0x87981CCFu},
+        {0x00000000u, 0x1C26A370u, 0x384D46E0u, 0x246BE590u, 0x709A8DC0u, 0x6CBC2EB0u, 0x48D7CB20u, 0x54F16850u,
+         0xE1351B80u, 0xFD13B8F0u, 0xD9785D60u, 0xC55EFE10u, 0x91AF9640u, 0x8D893530u, 0xA9E2D0A0u, 0xB5C473D0u},
+        {0x00000000u, 0x01C26A37u, 0x0384D46Eu, 0x0246BE59u, 0x0709A8DCu, 0x06CBC2EBu, 0x048D7CB2u, 0x054F1685u,
+         0x0E1351B8u, 0x0FD13B8Fu, 0x0D9785D6u, 0x0C55EFE1u, 0x091AF964u, 0x08D89353u, 0x0A9E2D0Au, 0x0B5C473Du},
+        {0x00000000u, 0x5019579Fu, 0xA032AF3Eu, 0xF02BF8A1u, 0x9B14583Du, 0xCB0D0FA2u, 0x3B26F703u, 0x6B3FA09Cu,
+         0xED59B63Bu, 0xBD40E1A4u, 0x4D6B1905u, 0x1D724E9Au, 0x764DEE06u, 0x2654B999u, 0xD67F4138u, 0x866616A7u},
+        {0x00000000u, 0xB8BC6765u, 0xAA09C88Bu, 0x12B5AFEEu, 0x8F629757u, 0x37DEF032u, 0x256B5FDCu, 0x9DD738B9u,
+         0xC5B428EFu, 0x7D084F8Au, 0x6FBDE064u, 0xD7018701u, 0x4AD6BFB8u, 0xF26AD8DDu, 0xE0DF7733u, 0x58631056u},
+    };
+    crc = ~crc;
+    for (; count >= 4u; count -= 4u, p += 4) {
+        const uint32_t word = crc ^ mcc_read_u32(p);
+        crc = table[7][word & 15u] ^ table[6][word >> 4 & 15u] ^ table[5][word >> 8 & 15u] ^ table[4][word >> 12 & 15u] ^
+              table[3][word >> 16 & 15u] ^ table[2][word >> 20 & 15u] ^ table[1][word >> 24 & 15u] ^ table[0][word >> 28];
     }
+    crc = ~crc;
 #endif
     return mcc_crc32(crc, p, count);
 }
