@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from mccompile.base.dims import symbol
-from mccompile.base.dtypes import bool_, f32, i32
+from mccompile.base.dtypes import f32, i32
 from mccompile.base.tensor import TensorType
 from mccompile.graph.ir import Fact, Invalid, Site, Unsupported
 from mccompile.ops.api import registry
@@ -103,10 +103,3 @@ def test_a_condition_is_bool() -> None:
 def test_a_slope_does_not_widen_x() -> None:
     with pytest.raises(Invalid, match="slope"):
         registry()["", "PRelu"]().infer(facts(TensorType(f32, (3,)), TensorType(f32, (2, 3))))
-
-
-def test_dropout_of_a_training_run_is_refused() -> None:
-    mode = Fact(TensorType(bool_, ()), np.array(True, dtype=object))
-    site = Site((Fact(TensorType(f32, (2,))), None, mode), 1)
-    with pytest.raises(Unsupported, match="training_mode"):
-        registry()["", "Dropout"]().infer(site)

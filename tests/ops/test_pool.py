@@ -12,7 +12,7 @@ import pytest
 from mccompile.base import dims
 from mccompile.base.dtypes import DType, f32, i32
 from mccompile.base.tensor import Shape, TensorType
-from mccompile.graph.ir import Fact, Invalid, Site, Unsupported
+from mccompile.graph.ir import Fact, Invalid, Site
 from mccompile.ops.pool import AveragePool, GlobalAveragePool, LpPool, MaxPool, MaxRoiPool
 
 from .bundle import One, Outcome, outcomes
@@ -115,8 +115,3 @@ def test_overhanging_window_over_a_free_size() -> None:
 def test_contradiction_is_named(op: MaxPool, given: Site) -> None:
     with pytest.raises(Invalid):
         op.infer(given)
-
-
-def test_window_that_may_not_fit_is_refused() -> None:
-    with pytest.raises(Unsupported, match="may not fit"):
-        MaxPool((3, 3)).infer(site((1, 2, 8, dims.symbol("w", 1, 9))))
