@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..base.dtypes import DType
 from ..base.provenance import show
 from ..plan.ir import Function, Step
-from .render import TEMPLATES, comment, indent_c, render
+from .render import TEMPLATES, comment, indent_c, render, render_c
 
 
 def signature(function: Function) -> str:
@@ -90,8 +90,8 @@ def kernel_files(
         "headers": sorted(h for h in headers if not h.startswith("mcc_")),
     }
     return {
-        f"{prefix}_kernels.h": render(TEMPLATES / "kernels.h.j2", context),
-        f"{prefix}_kernels.c": render(TEMPLATES / "kernels.c.j2", context),
+        f"{prefix}_kernels.h": render_c(TEMPLATES / "kernels.h.j2", context),
+        f"{prefix}_kernels.c": render_c(TEMPLATES / "kernels.c.j2", context),
     }
 
 

@@ -35,7 +35,7 @@ from ..plan.ir import (
     outside,
     swaps,
 )
-from .render import TEMPLATES, comment, render
+from .render import TEMPLATES, comment, render, render_c
 from .rows import row_region
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
@@ -63,9 +63,9 @@ def model_files(
     context["about"] = [comment(line) for line in about]
     prefix = plan.prefix
     return {
-        f"{prefix}.h": render(TEMPLATES / "model.h.j2", context),
-        f"{prefix}.c": render(TEMPLATES / "model.c.j2", context),
-        "main.c": render(TEMPLATES / "main.c.j2", context),
+        f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
+        f"{prefix}.c": render_c(TEMPLATES / "model.c.j2", context),
+        "main.c": render_c(TEMPLATES / "main.c.j2", context),
         "Makefile": render(TEMPLATES / "Makefile.j2", context),
         "CMakeLists.txt": render(TEMPLATES / "CMakeLists.txt.j2", context),
     }

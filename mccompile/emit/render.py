@@ -17,6 +17,7 @@ import jinja2
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
 from ..expr.dims_c import factor_c
+from .folding import folded
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -53,6 +54,11 @@ def _text(path: Path) -> str:
 
 def render(path: Path, context: Mapping[str, Any]) -> str:
     return _template(path).render(context).rstrip() + "\n"
+
+
+def render_c(path: Path, context: Mapping[str, Any]) -> str:
+    """A whole file of C, whose lines are as they should be but for their length."""
+    return folded(render(path, context))
 
 
 def indent_c(text: str) -> str:

@@ -17,7 +17,7 @@ from ..base.names import Names
 from ..plan.ir import Function
 from .kernels import function_text, kernel_files
 from .package import LIST, MARK, Package
-from .render import TEMPLATES, render
+from .render import TEMPLATES, render, render_c
 
 
 def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
@@ -52,7 +52,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
     context["carriers"] = [prefix for prefix in prefixes if f"{prefix}_weights.c" in files]
-    texts |= {f"{name}.h": render(TEMPLATES / "several.h.j2", _arena(packages) | context)}
+    texts |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", _arena(packages) | context)}
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
     texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}
     files |= {path: text.encode() for path, text in texts.items()}

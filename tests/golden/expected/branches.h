@@ -1,6 +1,7 @@
 /* branches.h: the network "branches" in C.
  *
- * Memory: one struct and one arena of BRANCHES_ARENA_BYTES bytes per instance, both yours, no heap. Weights: BRANCHES_WEIGHTS_BYTES bytes, read in place.
+ * Memory: one struct and one arena of BRANCHES_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
+ * BRANCHES_WEIGHTS_BYTES bytes, read in place.
  *
  *     static MCC_ALIGNED(BRANCHES_ARENA_ALIGN) uint8_t arena[BRANCHES_ARENA_BYTES];
  *     branches_model m;
@@ -47,7 +48,8 @@ typedef struct branches_model {
     uint32_t ready;
 } branches_model;
 
-/* The blob as part of the program: link branches_weights.c, or bring branches.mcb into memory in any other way, aligned to 16. */
+/* The blob as part of the program: link branches_weights.c, or bring branches.mcb into memory in any other way, aligned
+ * to 16. */
 extern const uint64_t branches_weights[];
 extern const size_t branches_weights_bytes;
 

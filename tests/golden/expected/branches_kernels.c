@@ -29,7 +29,8 @@ void branches_conv_1x1s1_4x5x3_3(float *MCC_RESTRICT y, const float *MCC_RESTRIC
             const mcc_index at0 = p0;
             const mcc_index x_at = at0;
             const mcc_index w_at = o;
-            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f;
+            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f,
+                a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f;
             for (mcc_index c = 0; c < 3; ++c) {
                 const mcc_index x_in = x_at + c * 20;
                 const mcc_index w_in = w_at + c * 3;

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0xE8365144u
+#define READY 0xFA4F1D29u
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xE8, 0x36, 0x51, 0x44, 0xE8, 0x19, 0xB2, 0xA7, 0x00, 0xFC, 0x13, 0x71, 0x33, 0xBA, 0x57, 0xE5
+        0xFA, 0x4F, 0x1D, 0x29, 0x3E, 0x5F, 0x89, 0xA1, 0x17, 0xEA, 0x94, 0x5D, 0x97, 0x37, 0x63, 0xDE
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

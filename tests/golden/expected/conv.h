@@ -1,6 +1,7 @@
 /* conv.h: the network "conv" in C.
  *
- * Memory: one struct and one arena of CONV_ARENA_BYTES bytes per instance, both yours, no heap. Weights: CONV_WEIGHTS_BYTES bytes, read in place.
+ * Memory: one struct and one arena of CONV_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
+ * CONV_WEIGHTS_BYTES bytes, read in place.
  *
  *     static MCC_ALIGNED(CONV_ARENA_ALIGN) uint8_t arena[CONV_ARENA_BYTES];
  *     conv_model m;
@@ -42,7 +43,8 @@ typedef struct conv_model {
     uint32_t ready;
 } conv_model;
 
-/* The blob as part of the program: link conv_weights.c, or bring conv.mcb into memory in any other way, aligned to 16. */
+/* The blob as part of the program: link conv_weights.c, or bring conv.mcb into memory in any other way, aligned to 16.
+ * */
 extern const uint64_t conv_weights[];
 extern const size_t conv_weights_bytes;
 

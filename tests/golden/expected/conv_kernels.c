@@ -10,7 +10,8 @@
 /* conv/any_strided_direct__c
  * y f32[1,4,6,6], x f32[1,2,6,6], w f32[4,2,3,3], e0 f32[1,4,6,6]
  * for c1/Conv + r1/Relu */
-void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w, const float *MCC_RESTRICT e0)
+void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w,
+    const float *MCC_RESTRICT e0)
 {
     for (mcc_index o = 0; o < 4; o += 4) {
         for (mcc_index p0 = 0; p0 < 6; ++p0) {
@@ -22,7 +23,8 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 6 + at1;
                     const mcc_index w_at = o;
-                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 =
+                        0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index c = 0; c < 2; ++c) {
                         for (mcc_index k0 = first0; k0 < end0; ++k0) {
                             for (mcc_index k1 = 0; k1 < 3; ++k1) {
@@ -103,7 +105,8 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
 /* conv/any_strided_direct__c
  * y f32[1,4,6,6], x f32[1,4,6,6], w f32[4,4,3,3], e0 f32[1,4,6,6]
  * for c2/Conv + sum/Add + y/Relu */
-void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w, const float *MCC_RESTRICT e0)
+void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w,
+    const float *MCC_RESTRICT e0)
 {
     for (mcc_index o = 0; o < 4; o += 4) {
         for (mcc_index p0 = 0; p0 < 6; ++p0) {
@@ -115,7 +118,8 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 24 + at1 * 4;
                     const mcc_index w_at = o;
-                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 =
+                        0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index k0 = first0; k0 < end0; ++k0) {
                         for (mcc_index k1 = 0; k1 < 3; ++k1) {
                             for (mcc_index c = 0; c < 4; ++c) {

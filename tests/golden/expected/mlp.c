@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x10B6D955u
+#define READY 0x5AF86627u
 
 mcc_status mlp_init(mlp_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x10, 0xB6, 0xD9, 0x55, 0x55, 0x5D, 0xD9, 0x2A, 0xE1, 0x51, 0x9A, 0x76, 0xB6, 0xA4, 0xFF, 0x2D
+        0x5A, 0xF8, 0x66, 0x27, 0x17, 0x0E, 0x09, 0xC8, 0xD3, 0x93, 0x09, 0x36, 0x1B, 0xCF, 0xC1, 0x4E
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -1,6 +1,7 @@
 /* mlp.h: the network "mlp" in C.
  *
- * Memory: one struct and one arena of MLP_ARENA_BYTES bytes per instance, both yours, no heap. Weights: MLP_WEIGHTS_BYTES bytes, read in place.
+ * Memory: one struct and one arena of MLP_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
+ * MLP_WEIGHTS_BYTES bytes, read in place.
  *
  *     static MCC_ALIGNED(MLP_ARENA_ALIGN) uint8_t arena[MLP_ARENA_BYTES];
  *     mlp_model m;

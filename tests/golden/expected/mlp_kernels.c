@@ -10,11 +10,13 @@
 /* gemm/any_strided__c
  * y f32[2,16], a f32[2,8], b f32[8,16], e0 f32[2,16]
  * for m1/MatMul + a1/Add + t1/Tanh */
-void mlp_gemm_2x8x16(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const float *MCC_RESTRICT b, const float *MCC_RESTRICT e0)
+void mlp_gemm_2x8x16(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const float *MCC_RESTRICT b,
+    const float *MCC_RESTRICT e0)
 {
     for (mcc_index j = 0; j < 16; j += 8) {
         { const mcc_index i = 0;
-            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
+            float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 = 0.0f,
+                a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
             for (mcc_index k = 0; k < 8; ++k) {
                 const mcc_index a_in = i * 8 + k;
                 const mcc_index b_in = j + k * 16;

@@ -1,0 +1,43 @@
+"""Lines of generated C end at column 120 at most, and folding them changes blanks only."""
+
+from __future__ import annotations
+
+from mccompile.emit.folding import WIDTH, folded
+from tests import small_models
+from tests.small_models import compiled
+
+CALL = "    f(" + ", ".join(f"argument_{i}(x, {i})" for i in range(12)) + ");\n"
+SUM = "    total = " + " + ".join(f"product_{i}[at]" for i in range(12)) + ";\n"
+
+
+def test_a_call_is_folded_between_its_arguments() -> None:
+    first, second = folded(CALL).splitlines()[:2]
+    assert first.endswith("argument_5(x, 5),")
+    assert second.startswith("        argument_6(x, 6), ")
+
+
+def test_a_sum_is_folded_before_an_operator() -> None:
+    lines = folded(SUM).splitlines()
+    assert all(line.lstrip().startswith("+ product") for line in lines[1:]), lines
+
+
+def test_directives_and_literals_stay_whole() -> None:
+    directive = "#define F(x) " + "g(x), " * 40 + "\\\n    " + "h(x), " * 40 + "\n"
+    literal = '    say("' + "a, b " * 40 + '");\n'
+    assert folded(directive) == directive
+    assert folded(literal) == literal
+
+
+def test_comments_stay_comments() -> None:
+    text = "    /* " + "word " * 50 + "*/\n    f();\n"
+    lines = folded(text).splitlines()
+    assert lines[0].startswith("    /* word") and lines[1].startswith("     * word") and lines[-2].endswith("*/")
+    assert lines[-1] == "    f();"
+
+
+def test_files_have_no_long_lines() -> None:
+    for name in ("conv", "branches"):
+        for path, contents in compiled(small_models.ALL[name]()).files.items():
+            if path.endswith((".c", ".h")) and not path.startswith("runtime/"):
+                long = [line for line in contents.decode().splitlines() if len(line) > WIDTH]
+                assert not long, (path, long)
