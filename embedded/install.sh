@@ -11,6 +11,8 @@ need riscv64-unknown-elf-gcc "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-e
 need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 need arm-linux-gnueabihf-gcc "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
 need riscv64-linux-gnu-gcc "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
+need clang-19 "clang-19"
+need ld.lld-19 "lld-19"
 need qemu-system-arm "qemu-system-arm"
 need qemu-system-riscv32 "qemu-system-misc"
 need qemu-aarch64 "qemu-user"

@@ -29,6 +29,8 @@ TARGETS = (
     "armv7a",
     "aarch64",
     "riscv64",
+    "riscv64v",
+    "riscv64v256",
 )
 # All models on cores that differ much from each other; on their relatives those that need most of a core.
 DIFFERENT = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")

@@ -33,6 +33,7 @@ from mccompile.kernels.vector_tiles import (
     stored_weights,
     vector_headers,
     vector_refusal,
+    vector_registers,
 )
 from mccompile.kernels.windows import Axis, axes
 from mccompile.kernels.work import Units, slowest
@@ -229,7 +230,7 @@ class _Layout:
         lanes = best_lanes(self.channels, target)
         rows, columns = self.rows, self.columns
         kernel = (rows.kernel, columns.kernel)
-        registers = target.option("vector_registers", 16)
+        registers = vector_registers(lanes, target)
         first, end = _middle(columns)
         high, wide = _best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers)
         cuts = (NOT_CUT,) if self.call.workers == 1 else (BY_CHANNELS, BY_ROWS)

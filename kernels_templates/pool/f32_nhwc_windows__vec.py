@@ -26,6 +26,7 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     vector_headers,
     vector_refusal,
+    vector_registers,
 )
 from mccompile.kernels.windows import Axis, axes
 from mccompile.kernels.work import Units
@@ -80,7 +81,7 @@ class ChannelsLast(Kernel):
             return No("there is nothing to compute")
         channels = static(x.shape[1])
         lanes = best_lanes(channels, target)
-        vectors = min(-(-channels // lanes), 8 if target.option("vector_registers", 16) > 16 else 4)
+        vectors = min(-(-channels // lanes), vector_registers(lanes, target) // 4)
         alias = epilogue_alias(call, kind.fixed)
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors))
 

@@ -41,6 +41,12 @@ def fetched_ahead(panel: int, total: int) -> int:
     return panel if total * FLOAT > SECOND_LEVEL else 0
 
 
+def vector_registers(lanes: int, target: Target) -> int:
+    """How many vectors of so many lanes the target's registers hold: a wider one takes several registers."""
+    in_each = target.option("register_bytes", target.vector_bytes)
+    return target.option("vector_registers", 16) // max(lanes * FLOAT // in_each, 1)
+
+
 def vector_refusal(target: Target) -> str:
     return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
 
@@ -97,13 +103,14 @@ def best_tile(
     lanes = best_lanes(channels, target)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
-    registers = target.option("vector_registers", 16)
+    registers = vector_registers(lanes, target)
+    repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
     sizes = [
         TileSize(lanes, p, v)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in range(1, most + 1)
-        if p * v + v + (lanes < 16) <= registers or p * v == 1  # AVX-512 repeats numbers as it reads them
+        if p * v + v + repeated <= registers or p * v == 1
     ]
 
     def effort(size: TileSize) -> float:

@@ -53,7 +53,7 @@ class Target:
     description: str  # one line, for `mccompile targets`
     isas: tuple[str, ...]  # kernels are looked for in this order; the last is "c"
     pointer_bytes: int
-    vector_bytes: int  # of the widest vector register; 0 without vectors
+    vector_bytes: int  # of the widest vector that one instruction works on; 0 without vectors
     align: int  # of the arena and of every buffer in it, in bytes
     pools: tuple[Pool, ...]
     compiler: str

@@ -50,7 +50,7 @@ _PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
-    "clang-19": "clang-19 lld-19 libc6-dev-riscv64-cross",
+    "clang-19": "clang-19 lld-19 gcc-riscv64-linux-gnu libc6-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32",
     "qemu-system-arm": "qemu-system-arm",
     "qemu-system-riscv32": "qemu-system-misc",
     "qemu-aarch64": "qemu-user",

@@ -14,16 +14,30 @@ from mccompile.base.errors import CheckFailed, Problem
 
 def read_map(path: Path, prefix: str) -> dict[str, dict[str, int]]:
     """Bytes that the linker kept, by where they come from and by section, from its map."""
-    text = path.read_text(encoding="utf-8").partition("Linker script and memory map")[2]
     found: dict[str, dict[str, int]] = {}
-    pattern = r"^ \.(text|rodata|srodata|data|sdata|bss|sbss)(?:\.\S*)?\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*)$"
-    for section, size, file in re.findall(pattern, text, re.MULTILINE):
+    for section, size, file in _kept(path.read_text(encoding="utf-8")):
         bytes = int(size, 16)
         if bytes:
             sections = found.setdefault(_source(file.strip(), prefix), {})
             name = section.removeprefix("s") if section.startswith("s") else section
             sections[name] = sections.get(name, 0) + bytes
     return found
+
+
+_SECTIONS = r"\.(text|rodata|srodata|data|sdata|bss|sbss)"
+_GNU = re.compile(rf"^ {_SECTIONS}(?:\.\S*)?\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*)$", re.MULTILINE)
+_LLD = re.compile(rf"^ +[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ +(\S.*):\({_SECTIONS}(?:\.\S*)?\)$", re.MULTILINE)
+_WASM = re.compile(r"^ +[-0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +(\S.*):\((?:\.(rodata|data|bss)\b)?.*\)$", re.MULTILINE)
+
+
+def _kept(text: str) -> list[tuple[str, str, str]]:
+    """Section, hexadecimal size, and file of each line that tells of one, in the map of GNU ld, or of lld for ELF or
+    WebAssembly, whose functions have names and no section."""
+    if text.lstrip().startswith("VMA"):
+        return [(section, size, file) for size, file, section in _LLD.findall(text)]
+    if text.lstrip().startswith("Addr"):
+        return [(section or "text", size, file) for size, file, section in _WASM.findall(text)]
+    return _GNU.findall(text.partition("Linker script and memory map")[2])
 
 
 def _source(file: str, prefix: str) -> str:

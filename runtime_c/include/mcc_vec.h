@@ -1,6 +1,6 @@
 /* mcc_vec.h - vectors of floats: all that kernels for machines with vector registers ask of compiler and machine.
  *
- * For N lanes among 4, 8 and 16, as far as the machine that is compiled for has registers of that width:
+ * For N lanes among 4, 8 and 16, up to MCC_VEC_LANES, what the machine that is compiled for works on at once:
  *
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
@@ -39,6 +39,20 @@
 #endif
 
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(__AVX512F__) || defined(__riscv_vector) /* RISC-V: registers in groups, whatever the length of one */
+#define MCC_VEC_LANES 16
+#elif defined(__AVX__)
+#define MCC_VEC_LANES 8
+#else
+#define MCC_VEC_LANES 4
+#endif
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_elementwise_fma) && __has_builtin(__builtin_elementwise_sqrt)
+#define MCC_VEC_ELEMENTWISE /* Clang 17 has them for vectors of any width */
+#endif
+#endif
 
 /* Macros that define functions end in a typedef that nobody needs, so that a semicolon may follow them.
  *
@@ -100,9 +114,18 @@
     MCC_VEC_INLINE void mcc_store_part_f32x##N(float *p, int n, mcc_f32x##N v) { (void)memcpy(p, &v, (size_t)n * 4); } \
     typedef float mcc_f32x##N##_part
 
+#if defined(MCC_VEC_ELEMENTWISE) && defined(__riscv_vector)
+#define MCC_VEC_FMA(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_f32x##N mcc_fma_f32x##N(mcc_f32x##N a, mcc_f32x##N b, mcc_f32x##N c)                            \
+    {                                                                                                                  \
+        return __builtin_elementwise_fma(a, b, c);                                                                     \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_fma
+#else
 #define MCC_VEC_FMA(N)                                                                                                 \
     MCC_VEC_INLINE mcc_f32x##N mcc_fma_f32x##N(mcc_f32x##N a, mcc_f32x##N b, mcc_f32x##N c) { return a * b + c; }      \
     typedef float mcc_f32x##N##_fma
+#endif
 
 #define MCC_VEC_COMPARE(N)                                                                                             \
     MCC_VEC_INLINE mcc_f32x##N mcc_max_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
@@ -123,17 +146,17 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_compare
 
-/* A number of 2^23 or more is whole; below, the conversion to an integer and back drops the fraction. */
+/* A number of 2^23 or more is whole; below, adding 2^23 and taking it away again leaves a neighbouring whole number, the
+ * one above at times. No conversion to integers: they are slow on some machines, and QEMU 7.2 ends at those of RISC-V. */
 #define MCC_VEC_ROUND(N)                                                                                               \
     MCC_VEC_INLINE mcc_f32x##N mcc_trunc_f32x##N(mcc_f32x##N x)                                                        \
     {                                                                                                                  \
-        const mcc_f32x##N size = mcc_abs_f32x##N(x);                                                                   \
-        const mcc_i32x##N small = (mcc_i32x##N)(size < mcc_set_f32x##N(8388608.0f));                                   \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), ulps = mcc_set_f32x##N(8388608.0f);                               \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        const mcc_f32x##N safe = mcc_select_f32x##N(small, size, mcc_set_f32x##N(0.0f));                               \
+        const mcc_f32x##N near = (size + ulps) - ulps;                                                                 \
         const mcc_f32x##N whole =                                                                                      \
-            __builtin_convertvector(__builtin_convertvector(safe, mcc_i32x##N), mcc_f32x##N);                          \
-        return mcc_select_f32x##N(small, (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);                                 \
+            mcc_select_f32x##N((mcc_i32x##N)(near > size), near - mcc_set_f32x##N(1.0f), near);                        \
+        return mcc_select_f32x##N((mcc_i32x##N)(size < ulps), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);            \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_floor_f32x##N(mcc_f32x##N x)                                                        \
     {                                                                                                                  \
@@ -156,6 +179,11 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_round
 
+#if defined(MCC_VEC_ELEMENTWISE)
+#define MCC_VEC_SQRT(N)                                                                                                \
+    MCC_VEC_INLINE mcc_f32x##N mcc_sqrt_f32x##N(mcc_f32x##N x) { return __builtin_elementwise_sqrt(x); }               \
+    typedef float mcc_f32x##N##_sqrt
+#else
 #define MCC_VEC_SQRT(N)                                                                                                \
     MCC_VEC_INLINE mcc_f32x##N mcc_sqrt_f32x##N(mcc_f32x##N x)                                                         \
     {                                                                                                                  \
@@ -164,6 +192,7 @@
         return x;                                                                                                      \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_sqrt
+#endif
 
 /* Over all lanes: halves are combined down to four lanes. */
 #define MCC_VEC_ACROSS(N, HALF)                                                                                        \
@@ -180,6 +209,14 @@
         return mcc_largest_f32x##HALF(mcc_max_f32x##HALF(half[0], half[1]));                                           \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_across
+
+/* All that a machine without instructions of its own here needs. */
+#define MCC_VEC_PLAIN(N)                                                                                               \
+    MCC_VEC_SET(N);                                                                                                    \
+    MCC_VEC_COMPARE(N);                                                                                                \
+    MCC_VEC_FMA(N);                                                                                                    \
+    MCC_VEC_SQRT(N);                                                                                                   \
+    MCC_VEC_ROUND(N)
 
 /* x86: `max` and `min` give their second operand where either is NaN. */
 #define MCC_VEC_X86_COMPARE(N, max_ps, min_ps)                                                                         \
@@ -270,11 +307,7 @@ MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
 #else
-MCC_VEC_SET(4);
-MCC_VEC_COMPARE(4);
-MCC_VEC_FMA(4);
-MCC_VEC_SQRT(4);
-MCC_VEC_ROUND(4);
+MCC_VEC_PLAIN(4);
 #endif
 
 MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
@@ -286,7 +319,14 @@ MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
 }
 
 /* ---- 8 lanes */
-#if defined(__AVX__)
+#if defined(__riscv_vector)
+MCC_VEC_TYPES(8);
+MCC_VEC_BF16(8);
+MCC_VEC_F16(8);
+MCC_VEC_PART(8);
+MCC_VEC_PLAIN(8);
+MCC_VEC_ACROSS(8, 4);
+#elif defined(__AVX__)
 MCC_VEC_TYPES(8);
 MCC_VEC_BF16(8);
 #if defined(__F16C__)
@@ -342,7 +382,14 @@ MCC_VEC_ACROSS(8, 4);
 #endif
 
 /* ---- 16 lanes */
-#if defined(__AVX512F__)
+#if defined(__riscv_vector)
+MCC_VEC_TYPES(16);
+MCC_VEC_BF16(16);
+MCC_VEC_F16(16);
+MCC_VEC_PART(16);
+MCC_VEC_PLAIN(16);
+MCC_VEC_ACROSS(16, 8);
+#elif defined(__AVX512F__)
 MCC_VEC_TYPES(16);
 MCC_VEC_BF16(16);
 MCC_VEC_INLINE mcc_f32x16 mcc_load_f16_f32x16(const uint16_t *p)

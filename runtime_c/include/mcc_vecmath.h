@@ -25,7 +25,8 @@
     MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
     {                                                                                                                  \
         const mcc_f32x##N number = mcc_select_f32x##N((mcc_i32x##N)(n == n), n, mcc_set_f32x##N(0.0f));                \
-        const mcc_i32x##N whole = __builtin_convertvector(number, mcc_i32x##N), half = whole >> 1;                     \
+        const mcc_i32x##N bits = (mcc_i32x##N)(number + mcc_set_f32x##N(12582912.0f)); /* n + 3 * 2^22, exactly */     \
+        const mcc_i32x##N whole = bits - mcc_set_i32x##N(0x4b400000), half = whole >> 1;                               \
         const mcc_i32x##N bias = mcc_set_i32x##N(127);                                                                 \
         return p * (mcc_f32x##N)((half + bias) << 23) * (mcc_f32x##N)((whole - half + bias) << 23);                    \
     }                                                                                                                  \
@@ -36,7 +37,7 @@ MCC_VEC_INLINE mcc_f32x4 mcc_scale_f32x4(mcc_f32x4 p, mcc_f32x4 n) { return (mcc
 MCC_VEC_INLINE mcc_f32x8 mcc_scale_f32x8(mcc_f32x8 p, mcc_f32x8 n) { return (mcc_f32x8)_mm256_scalef_ps(p, n); }
 #else
 MCC_VEC_SCALE(4);
-#if defined(__AVX__)
+#if MCC_VEC_LANES >= 8
 MCC_VEC_SCALE(8);
 #endif
 #endif
@@ -49,6 +50,8 @@ MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
     return (mcc_f32x16)_mm512_scalef_ps((__m512)p, (__m512)n);
 #endif
 }
+#elif MCC_VEC_LANES >= 16
+MCC_VEC_SCALE(16);
 #endif
 
 #define MCC_VECMATH(N)                                                                                                 \
@@ -163,10 +166,10 @@ MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
     typedef float mcc_f32x##N##_math
 
 MCC_VECMATH(4);
-#if defined(__AVX__)
+#if MCC_VEC_LANES >= 8
 MCC_VECMATH(8);
 #endif
-#if defined(__AVX512F__)
+#if MCC_VEC_LANES >= 16
 MCC_VECMATH(16);
 #endif
 

@@ -18,6 +18,7 @@ PROMISED = [
     "armv7a",
     "riscv64",
     "riscv64v",
+    "riscv64v256",
     "rv32imc",
     "wasm32",
 ]
