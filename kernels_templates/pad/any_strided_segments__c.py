@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mccompile.base.dims import Dim, bounds, static, upper
+from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.dims_c import dim_c, factor_c
@@ -64,8 +64,6 @@ class PadSegments(Kernel):
     def match(self, call: Call, target: Target) -> No | Needs:
         assert isinstance(call.kind, Pad)
         reason = supports_types(call, strings=True)
-        if call.kind.mode != "constant" and any(bounds(dim)[0] == 0 for dim in call.ins[0].shape):
-            reason = reason or "there may be no elements to pad with"
         if reason:
             return No(reason)
         pads = zip(call.kind.before, call.kind.after, strict=True)

@@ -40,6 +40,7 @@ class ArgExtreme(Operator):
             x = to.reshape(x, (1,))
         axis = normal_axis(self.axis, len(x.shape))
         type = TensorType(i64, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        to.require_elements(x.shape[axis], type.count)
         found = to.call(ArgReduce(axis, self.largest, bool(self.select_last_index)), [x], type)[0]
         to.set(0, to.reshape(found, to.type().shape))
 

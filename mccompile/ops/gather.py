@@ -94,6 +94,7 @@ class Gather(Operator):
             if view is not None:
                 to.set(0, to.reshape(view, type.shape))
                 return
+        to.require_elements(x.shape[axis], type.count)
         rank, more = len(x.shape), len(places.shape)
         aligned = to.reshape(places, (*places.shape, *(1 for _ in range(rank - 1 - axis)))).broadcast_to(type.shape)
         axes = tuple(a if a < axis else -1 if a == axis else a - 1 + more for a in range(rank))
@@ -121,6 +122,7 @@ class GatherElements(Operator):
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         axis = normal_axis(self.axis, len(x.shape))
+        to.require_elements(x.shape[axis], to.type().count)
         axes = tuple(-1 if a == axis else a for a in range(len(x.shape)))
         to.set(0, to.call(GatherKind(axes), [x, to.input(1)], to.type())[0])
 
@@ -158,6 +160,8 @@ class GatherND(Operator):
         x, places, type = to.input(0), to.input(1), to.type()
         batch = self.batch_dims
         depth = index_depth(x.type, places.type, batch)
+        for size in x.shape[batch : batch + depth]:
+            to.require_elements(size, type.count)
         later = len(places.shape) - 1 - batch - depth  # from an axis of x behind the indexed ones to that of the result
         axes = tuple(
             a if a < batch else -1 - (a - batch) if a < batch + depth else a + later for a in range(len(x.shape))

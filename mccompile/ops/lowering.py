@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..base.constant import Constant, encoded
-from ..base.dims import Dim, bounds
-from ..base.dtypes import DType, string
+from ..base.dims import Dim, bounds, maximum
+from ..base.dtypes import DType, i64, string
 from ..base.names import Names
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, broadcast
-from ..expr.ir import Expr, apply, cast, operand
+from ..expr.ir import Expr, apply, cast, literal, operand, size
 from ..graph.ir import Fact, Invalid, Node, Site, Value
 from ..kinds.api import Kind
 from ..kinds.map import Map
 from ..kinds.string_table import StringTable
-from ..program.ir import CONSTANT, Buffer, Call, Item, Program, View
+from ..program.ir import CONSTANT, Buffer, Call, If, Item, Program, Stop, View
 
 
 class Lowering:
@@ -86,9 +86,20 @@ class Lowering:
         self.results[index] = view
 
     def require(self, dim: Dim) -> None:
-        """Refuses sizes for which this would be less than 0, when they are given or found out."""
-        if bounds(dim)[0] < 0:
+        """Refuses sizes for which this would be less than 0: when they are given or found out, or, inside of a region,
+        which may never run, when a run comes there."""
+        if bounds(dim)[0] >= 0:
+            return
+        if self.body is self.program.body:
             self.program.not_negative.setdefault(dim)
+            return
+        wrong = self.map(apply("less", size(dim), literal(0, i64)), [], ())
+        why = f"{dim} must not be less than 0 here"
+        self.body.append(If(wrong, [Stop(why, self.provenance, "SIZE")], [], self.provenance))
+
+    def require_elements(self, axis: Dim, wanted: Dim) -> None:
+        """Refuses sizes for which `wanted` results, if there are any, would come from an axis without elements."""
+        self.require(maximum(axis - 1, -wanted))
 
     # -- making things
 

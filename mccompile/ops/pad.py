@@ -99,7 +99,8 @@ class Pad(Operator):
             return
         before, after = self.pads(to.site)
         for axis, dim in enumerate(to.input(0).shape):
-            to.require(dim + min(before[axis], 0) + min(after[axis], 0))
+            fill = self.mode != "constant" and max(before[axis], after[axis]) > 0  # with something of x
+            to.require(dim + min(before[axis], 0) + min(after[axis], 0) - fill)
         value = to.reshape(to.input(2), ()) if to.has(2) and self.mode == "constant" else None
         to.set(0, padded(to, to.input(0), before, after, self.mode, value))
 

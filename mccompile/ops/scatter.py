@@ -45,6 +45,7 @@ class ScatterElements(Operator):
     def lower(self, to: Lowering) -> None:
         x, places, updates = (to.input(i) for i in range(3))
         axis = normal_axis(self.axis, len(x.shape))
+        to.require_elements(x.shape[axis], updates.type.count)
         axes = tuple(-1 if a == axis else a for a in range(len(x.shape)))
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
         to.set(0, x if updates.type.count == 0 else to.call(kind, [x, updates, places], to.type())[0])
@@ -80,6 +81,8 @@ class ScatterND(Operator):
     def lower(self, to: Lowering) -> None:
         x, places, updates = (to.input(i) for i in range(3))
         depth = index_depth(x.type, places.type)
+        for size in x.shape[:depth]:
+            to.require_elements(size, updates.type.count)
         later = len(places.shape) - 1 - depth
         axes = tuple(-1 - a if a < depth else a + later for a in range(len(x.shape)))
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))

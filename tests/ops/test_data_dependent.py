@@ -231,3 +231,47 @@ def test_places_in_a_tensor_whose_size_is_given_before_a_run() -> None:
     random = np.random.default_rng(5)
     inputs = [{"x": random.integers(0, 2, (batch, 3)).astype(np.float32)} for batch in (8, 1, 5)]
     check(made, *inputs, dims={"batch": (1, 8)})
+
+
+_INTO_NOTHING = {
+    "arg_max": "y = ArgMax<axis=0>(a)",
+    "top_k": "y, i = TopK<axis=0>(a, one)",
+    "gather": "y = Gather<axis=0>(a, zero)",
+    "gather_elements": "p = Constant<value=int64[1,3] {0, 0, 0}>() y = GatherElements<axis=0>(a, p)",
+    "gather_nd": "p = Constant<value=int64[1,1] {0}>() y = GatherND(a, p)",
+    "scatter_nd": "p = Constant<value=int64[1,1] {0}>() r = Slice(x, zero, one) y = ScatterND(a, p, r)",
+    "pad_edge": 'p = Constant<value_ints=[1, 0, 0, 0]>() y = Pad<mode="edge">(a, p)',
+    "pad_reflect": 'p = Constant<value_ints=[0, 0, 1, 0]>() y = Pad<mode="reflect">(a, p)',
+}
+
+
+@pytest.mark.parametrize("name", sorted(_INTO_NOTHING))
+def test_an_element_of_an_axis_without_any_ends_the_run(name: str) -> None:
+    made = model(
+        "g (float[4,3] x, bool[4] c) => (y) { zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>()"
+        f" a = Compress<axis=0>(x, c) {_INTO_NOTHING[name]} }}"
+    )
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    check(made, {"x": x, "c": np.array([0, 1, 0, 1], bool)})
+    with pytest.raises(CheckFailed, match="a size is outside"):
+        backend.prepare(made).run({"x": x, "c": np.zeros(4, bool)})
+
+
+def test_a_branch_that_would_take_from_nothing_may_be_left_alone() -> None:
+    made = model(
+        "g (float[4] x, bool[4] c) => (float[1] y) { a = Compress<axis=0>(x, c) n = Size(a)"
+        " none = Constant<value_int=0>() some = Greater(n, none) y = If(some)"
+        " <then_branch = t () => (float[1] p) { k = Constant<value_ints=[1]>() p, i = TopK(a, k) },"
+        " else_branch = e () => (float[1] q) { q = Constant<value_floats=[-1.0]>() }> }"
+    )
+    x = np.array([1, 5, 2, 3], np.float32)
+    check(made, *({"x": x, "c": np.array(flags, bool)} for flags in ([0, 0, 0, 0], [1, 0, 1, 0])))
+
+
+def test_nothing_is_taken_from_nothing() -> None:
+    made = model(
+        "g (float[4,3] x, bool[4] c, bool[4] d) => (float[m,3] y) { a = Compress<axis=0>(x, c)"
+        " p = NonZero(d) k = Constant<value_ints=[0]>() q = Squeeze(p, k) y = Gather<axis=0>(a, q) }"
+    )
+    none = np.zeros(4, bool)
+    check(made, {"x": np.ones((4, 3), np.float32), "c": none, "d": none})
