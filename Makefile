@@ -31,6 +31,7 @@ test-embedded: $(TESTS) ## run own models on all emulated targets, compare their
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) -m pytest embedded -n $(JOBS) $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
+	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))
 
 lint: $(TESTS) ## ruff and mypy --strict
 	$(PY) -m ruff check .

@@ -1,0 +1,96 @@
+"""What vectors save: instructions of one inference with a target's vector kernels, and with portable C alone, compiled
+with the same flags. Emulators count exactly; benchmarks/instructions.json keeps it, docs/speed.md has it as a table.
+
+python -m benchmarks.instructions             measure vectors; fail where they take 2 % more than is recorded
+python -m benchmarks.instructions --update    measure both, and write both files anew
+... --zoo FOLDER                              the models of that folder too (else their rows stay as they are)
+... --target T                                that target only
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.small_networks import NETWORKS, path_of
+from mccompile.base.errors import MccError
+from mccompile.driver import Options
+from mccompile.emit.summary import table
+from mccompile.measure.cost import cost
+
+TOP = Path(__file__).resolve().parent.parent
+FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.md"
+BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update -->", "<!-- end of table -->"
+GROWTH = 1.02
+TARGETS = ("aarch64", "armv7a")
+ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
+HEAD = ("model", "target", "macs", "portable C", "vectors", "vectors per mac", "share")
+
+
+def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path]]:
+    for name in NETWORKS:
+        yield name, path_of(name, folder)
+    if zoo is not None:
+        for name in ZOO:
+            yield name, zoo / name / "model.onnx"
+
+
+def portable(target: str, folder: Path) -> str:
+    """A target that differs in having no kernels but those in portable C."""
+    path = folder / f"{target}-portable.toml"
+    path.write_text(f'inherits = "{target}"\nisas = ["c"]\n', encoding="utf-8")
+    return str(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--target", choices=TARGETS, action="append")
+    given = parser.parse_args()
+    recorded: dict[str, dict[str, int]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    grown = []
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        for name, path in models(Path(scratch), given.zoo):
+            for target in given.target or TARGETS:
+                key = f"{name} {target}"
+                try:
+                    found = cost(path, Options(target=target, prefer="time", name=name))
+                    row = {"macs": found.macs, "vectors": found.run_instructions}
+                    if given.update:
+                        plain = cost(path, Options(target=portable(target, Path(scratch)), prefer="time", name=name))
+                        row["portable"] = plain.run_instructions
+                except MccError as error:
+                    print(f"{key}: {error}", file=sys.stderr)
+                    return error.exit_code
+                before = recorded.get(key)
+                if before is None and not given.update:
+                    grown.append(f"{key} is not recorded")
+                elif before is not None and row["vectors"] > before["vectors"] * GROWTH:
+                    grown.append(f"{key}: took {before['vectors']} instructions, takes {row['vectors']}")
+                recorded[key] = (before or {}) | row
+    if given.update:
+        FIGURES.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        before_table, after = page.partition(BEGIN)[0], page.partition(END)[2]
+        text = "\n".join([BEGIN, "", "```", *shown(recorded), "```", "", END])
+        PAGE.write_text(f"{before_table}{text}{after}", encoding="utf-8")
+    print("\n".join([*shown({key: row for key, row in recorded.items() if "portable" in row}), *grown]))
+    return 1 if grown and not given.update else 0
+
+
+def shown(recorded: dict[str, dict[str, int]]) -> list[str]:
+    lines = []
+    for key, row in sorted(recorded.items()):
+        figures = [f"{row[name]:,}" for name in ("macs", "portable", "vectors")]
+        ratios = [f"{row['vectors'] / row['macs']:.3f}", f"{row['vectors'] / row['portable']:.3f}"]
+        lines.append([*key.split(), *figures, *ratios])
+    return table(HEAD, lines, frozenset({0, 1}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
