@@ -21,8 +21,8 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import Loop, index_c, magnitude, nest, size_name
-from mccompile.kernels.sums import levels
+from mccompile.kernels.loops import Loop, index_c, size_name
+from mccompile.kernels.sums import grouped, levels
 from mccompile.kinds.normalize import Normalize
 
 
@@ -96,12 +96,9 @@ class StridedLoops(Kernel):
         kind, out = call.kind, call.outs[0]
         outs, ins = self.parameter_names(call)
         views = (out, *call.ins)
-        inside = sorted(kind.axes, key=lambda axis: (-magnitude(call.ins[0].strides[axis]), axis))
-        kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
         indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
-        outer = nest([out.shape[a] for a in kept], [v.permuted(kept) for v in views], indexed)
-        inner = nest([out.shape[a] for a in inside], [v.permuted(inside) for v in views], indexed, prefix="r")
-        axes = dict(zip([*kept, *inside], [*outer.axes, *inner.axes], strict=True))
+        order, outer, inner = grouped(kind.axes, views, call.ins[0], indexed)
+        axes = dict(zip(order, [*outer.axes, *inner.axes], strict=True))
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         places = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(len(views))]
         loads = [load_c(view.buffer.dtype, ins[i], places[i + 1]) for i, view in enumerate(call.ins)]

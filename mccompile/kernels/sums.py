@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .loops import Loop
+from ..program.ir import View
+from .loops import Loop, Nest, magnitude, nest
 
 BLOCK = 128
 
@@ -27,6 +28,20 @@ class Level:
     @property
     def advance(self) -> str:
         return f"++{self.counter}" if self.step == 1 else f"{self.counter} += {self.step}"
+
+
+def grouped(
+    axes: Sequence[int], views: Sequence[View], order: View, keep_axes: bool = False
+) -> tuple[tuple[int, ...], Nest, Nest]:
+    """The loops over groups of elements that differ in `axes` only, and those inside of one, in the order in which a
+    view has them in memory; first the axes in that order."""
+    inside = sorted(axes, key=lambda axis: (-magnitude(order.strides[axis]), axis))
+    kept = [axis for axis in range(len(order.shape)) if axis not in axes]
+    outer, inner = (
+        nest([order.shape[axis] for axis in part], [view.permuted(part) for view in views], keep_axes, prefix)
+        for part, prefix in ((kept, "i"), (inside, "r"))
+    )
+    return (*kept, *inside), outer, inner
 
 
 def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:

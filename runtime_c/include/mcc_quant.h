@@ -65,4 +65,31 @@ MCC_INLINE int32_t mcc_fixed_round(int64_t sum, uint8_t shift)
     return (int32_t)(shift >= 64 && rest <= 3u ? whole - (whole & 1) : whole);
 }
 
+/* sum / 2^bits to the nearest, halves to even; bits from 1 to 63, and sum + 2^(bits - 1) fits. */
+MCC_INLINE uint64_t mcc_even_shift(uint64_t sum, int bits)
+{
+    return (sum + ((UINT64_C(1) << (bits - 1)) - 1u) + (sum >> bits & 1u)) >> bits;
+}
+
+/* 1 / sqrt(number) is about 2^(moved - 60) times the result, which is 2^29 to 2^30; 0 < number < 2^62. Newton's steps
+ * in integers, so that it is the same everywhere: at most 2^-27 of it off. */
+MCC_INLINE int32_t mcc_inverse_root(uint64_t number, int *moved)
+{
+    uint32_t root;
+    uint64_t wide;
+    int step;
+    *moved = 0;
+    while (number < UINT64_C(1) << 60) {
+        number <<= 2;
+        ++*moved;
+    }
+    wide = number >> 31; /* the number in units of 2^-31: from 1/4 to 1 */
+    root = (uint32_t)(UINT64_C(2287104983) - (wide * 5u >> 3) + (wide >> 6)); /* of 2^-30: 2.13 - 1.22 x */
+    for (step = 0; step < 4; ++step) {
+        const uint64_t square = (uint64_t)root * root >> 31; /* of 2^-29 */
+        root = (uint32_t)((uint64_t)root * (UINT64_C(1610612736) - (square * wide >> 31)) >> 30);
+    }
+    return (int32_t)(root >> 1);
+}
+
 #endif /* MCC_QUANT_H */

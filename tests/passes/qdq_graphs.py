@@ -158,6 +158,17 @@ class Net:
         y = self.node("MatMul", self.floats(q), self.floats(self.input((n, c, w, 3))))
         return self.integers(y, (n, c, h, 3))
 
+    def shares(self, q: str) -> str:
+        return self.integers(self.node("Softmax", self.floats(q), axis=int(self.chance.integers(1, 4))), self.shapes[q])
+
+    def normal(self, q: str) -> str:
+        shape, x = self.shapes[q], self.floats(q)
+        if self.chance.random() < 0.5:
+            gain, bias = self.weight(shape[1:2], 0), self.bias(shape[1])
+            return self.integers(self.node("InstanceNormalization", x, gain, bias), shape)
+        gain = self.constant(self.chance.uniform(-3, 3, shape[-1]).astype(np.float32), "gain")
+        return self.integers(self.node("LayerNormalization", x, gain, self.bias(shape[-1])), shape)
+
 
 BLOCKS = (
     Net.conv,
@@ -171,6 +182,8 @@ BLOCKS = (
     Net.squash,
     Net.dense,
     Net.product,
+    Net.shares,
+    Net.normal,
 )
 
 

@@ -49,6 +49,7 @@ from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
 from .quantized import Bounds, Scheme, bytes_rescaled, dequantized, exact, rescaled, scheme
+from .quantized_normalization import normalizations, normalized, softmax
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
 SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 3
@@ -325,6 +326,17 @@ def _concat(match: Match, make: Maker) -> Value | None:
     return make.node(node.op, *(make.node(root.op, part, *root.inputs[1:]) for part in node.inputs))
 
 
+def _normalization(
+    build: Callable[[Match, Maker, Scheme, Scheme], Value | None],
+) -> Callable[[Match, Maker], Value | None]:
+    def made(match: Match, make: Maker) -> Value | None:
+        x = _source(match, "x")
+        plain = _bounds(match) == Bounds(None, None)
+        return build(match, make, x, _result(match)) if x is not None and plain else None
+
+    return made
+
+
 def _lookup(match: Match, make: Maker) -> Value | None:
     found = table(match["x"], _result(match))
     if found is None:
@@ -344,6 +356,8 @@ RULES = (
     _quantized("mul", Made("Mul", X, W, read_once=True), _mul),
     _quantized("pool", Made("AveragePool GlobalAveragePool", X, name="anchor", read_once=True), _pool),
     _quantized("requantize", X, _requantize),
+    _quantized("softmax", Made("Softmax", X, name="anchor", read_once=True), _normalization(softmax)),
+    *(_quantized("normalization", made, _normalization(normalized)) for made in normalizations(X)),
     _quantized("concat", Made("Concat", rest=True, name="anchor", read_once=True), _concat),
     Rule("lookup", Made("QuantizeLinear", Anything("x"), rest=True), _lookup, lambda match: _target(match) is not None),
 )

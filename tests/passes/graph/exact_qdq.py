@@ -1,7 +1,7 @@
 """QDQ models in exact arithmetic: every float is a rational number, and QuantizeLinear rounds it once.
 
 Written apart from the compiler: Python integers over one common denominator per tensor, straight from the ONNX file.
-What no rational number is (the result of Sigmoid) is taken from float64.
+What no rational number is (the result of Sigmoid, Softmax, a normalization) is taken from float64.
 """
 
 from __future__ import annotations
@@ -134,8 +134,19 @@ def _result(op: str, args: list[Any], attributes: Mapping[str, Any]) -> Any:
             scaled = x * Exact.of(np.array(np.float32(0.2))) + Exact.of(np.array(0.5))
             return scaled.bounded(0, 1)
         case "Softmax":
-            powers = np.exp(x.floats() - x.floats().max(-1, keepdims=True))
-            return Exact.of(powers / powers.sum(-1, keepdims=True))
+            axis = attributes.get("axis", -1)
+            powers = np.exp(x.floats() - x.floats().max(axis, keepdims=True))
+            return Exact.of(powers / powers.sum(axis, keepdims=True))
+        case "LayerNormalization" | "InstanceNormalization":
+            space = x.numerators.ndim - 2 if op == "InstanceNormalization" else 0
+            axes = tuple(range(2, 2 + space)) or tuple(
+                range(attributes.get("axis", -1) % x.numerators.ndim, x.numerators.ndim)
+            )
+            values = x.floats()
+            off = values - values.mean(axes, keepdims=True)
+            normal = off / np.sqrt((off * off).mean(axes, keepdims=True) + attributes.get("epsilon", 1e-5))
+            gain, *bias = (part.each(lambda a: a.reshape(*a.shape, *[1] * space)) for part in exact[1:])
+            return Exact.of(normal) * gain + bias[0] if bias else Exact.of(normal) * gain
     raise NotImplementedError(op)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -21,6 +22,7 @@ from mccompile.passes.graph.lower_qdq import lower_qdq
 from mccompile.passes.lower import lower
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets import api as targets
+from tests.float_sums import float_sums
 from tests.passes.graph.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
@@ -55,11 +57,12 @@ def test_random_networks_are_exact(model: ModelProto) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_generated_c_is_exact(seed: int) -> None:
-    blocks = [list(range(len(BLOCKS) - 1)), [0, 2, 1, 2, 4, 8, 3], [6, 0, 4, 9], [10, 0, 7], [1, 1, 5, 9], [2, 3, 6]]
+    blocks = [[*range(10), 11], [0, 2, 1, 2, 4, 8, 3], [6, 0, 4, 9], [10, 12, 0, 7], [1, 1, 5, 9], [2, 3, 6, 12, 11]]
     model = network(seed, blocks[seed])
     inputs, options = some_integers(model), Options(name="qdq")
-    compiled = build(compile_graph(load_proto(model), options, "qdq"), options.resolved_target())
-    found, want = compiled.run(inputs), run(model, inputs)
+    package = compile_graph(load_proto(model), options, "qdq")
+    assert not float_sums(package.files["qdq_kernels.c"].decode())
+    found, want = build(package, options.resolved_target()).run(inputs), run(model, inputs)
     for name, array in want.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
@@ -76,10 +79,10 @@ def test_one_block_is_at_most_one_step_from_floats() -> None:
             assert np.abs(floats.astype(int) - array.astype(int)).max() <= 1
 
 
-def softmax() -> ModelProto:
+def one_operator(op: str) -> ModelProto:
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
-        helper.make_node("Softmax", ["x"], ["y"], name="probabilities"),
+        helper.make_node(op, ["x"], ["y"], name="shares"),
         helper.make_node("QuantizeLinear", ["y", "s", "z"], ["r"]),
     ]
     weights = [
@@ -87,14 +90,21 @@ def softmax() -> ModelProto:
         numpy_helper.from_array(np.array(3, np.int8), "z"),
     ]
     values = [helper.make_tensor_value_info(name, TensorProto.INT8, (1, 10)) for name in ("q", "r")]
-    graph = helper.make_graph(nodes, "softmax", values[:1], values[1:], weights)
+    graph = helper.make_graph(nodes, "shares", values[:1], values[1:], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def test_what_stays_in_float_is_noted() -> None:
-    assert integers(softmax()).left_in_float == {
-        "probabilities": "Softmax has no integer form with these attributes and types"
+    assert integers(one_operator("LogSoftmax")).left_in_float == {
+        "shares": "LogSoftmax has no integer form with these attributes and types"
     }
+
+
+@pytest.mark.parametrize(("op", "is_float"), [("Softmax", False), ("LogSoftmax", True)])
+def test_c_adds_up_floats_where_the_report_says_so(op: str, is_float: bool) -> None:
+    files = compile_graph(load_proto(one_operator(op)), Options(name="qdq"), "qdq").files
+    assert bool(json.loads(files["report.json"])["float_in_quantized"]) == is_float
+    assert bool(float_sums(files["qdq_kernels.c"].decode())) == is_float
 
 
 def test_padding_stands_for_the_zero_point_and_weights_are_bytes() -> None:
