@@ -29,6 +29,7 @@ WORKERS = ("mcc_pool.h", "mcc_openmp.h")  # for models that workers share
 # headers that are there only where kernels ask for one of them: some compilers do not understand those for vectors
 APART = (
     ("mcc_vec.h", "mcc_vecmath.h"),
+    ("mcc_dot.h",),
     ("mcc_dsp.h", "mcc_dsp_depthwise.h"),
     ("mcc_helium.h", "mcc_helium_depthwise.h"),
     ("mcc_random.h",),

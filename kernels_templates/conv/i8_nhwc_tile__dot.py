@@ -1,0 +1,436 @@
+"""conv of 8-bit integers in dot products of vectors: tiles of positions x vectors of output channels.
+
+Rows of x that windows hang over, or whose channels do not lie side by side, are copied into a ring of rows with blanks
+around; others are read where they lie. So a row of a window is always a run of elements, and borders are like the
+inside. Blanks are the zero point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import Expr, apply, cast, literal, operand
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.dot import epilogue_of
+from mccompile.kernels.dot_tiles import (
+    DEPTH,
+    HEADERS,
+    DotEpilogue,
+    DotTile,
+    Place,
+    best_dot_tile,
+    dot_refusal,
+    pack_dots,
+    row_cycles,
+    shifted,
+)
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
+from mccompile.kernels.vector_tiles import Groups, TileSize
+from mccompile.kinds.conv import Conv
+
+SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Tiles of one size along the channels at all positions, or at a run of positions along all channels."""
+
+    header: str
+    inner: tuple[tuple[str, DotTile], ...]
+
+
+class ChannelsLastDots(Kernel):
+    kind = Conv
+    isa = "dot"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        pointwise = replace(plain, pads=(0,) * 4)
+        sizes = [(1, 1, 1), (2, 3, 2), (3, 7, 3), (7, 2, 7), (15, 16, 15), (16, 31, 16), (17, 5, 17), (31, 8, 31)]
+        cases = [
+            _case(f"1x1_{pixels}x{inputs}_{outs}", pointwise, (1, inputs, 1, pixels), (outs, inputs, 1, 1))
+            for pixels, inputs, outs in [*sizes, (33, 17, 33), (9, 12, 72), (5, 4, 100)]
+        ]
+        for dtype in (i8, u8):
+            cases += [
+                _case(f"3x3_{dtype}", plain, (1, 8, 5, 7), (18, 8, 3, 3), dtype),
+                _case(f"1x1_{dtype}", pointwise, (1, 12, 5, 5), (10, 12, 1, 1), dtype),
+            ]
+        strided, wide = replace(plain, strides=(2, 2)), Conv((2, 2), (1, 1), (3, 3, 3, 3), 1, i32, x_zero=True)
+        cases += [
+            replace(_case("planar", strided, (1, 3, 9, 17), (8, 3, 3, 3), u8), permute={}),
+            replace(_case("planar_1x1", pointwise, (1, 5, 3, 3), (9, 5, 1, 1)), permute={}),
+            replace(_case("planar_result", plain, (1, 5, 6, 7), (9, 5, 3, 3)), permute_outs={}),
+            _case("first_layer", wide, (1, 3, 16, 21), (24, 3, 7, 7), u8),
+            _case("two_pictures", strided, (2, 4, 5, 3), (4, 4, 3, 3)),
+            _case("one_channel", replace(strided, pads=(4, 1, 5, 1)), (1, 1, 12, 10), (8, 1, 10, 4), u8),
+            _case("no_zero_point", replace(plain, x_zero=False), (1, 6, 4, 4), (5, 6, 3, 3)),
+            _case("inside", replace(plain, pads=(0,) * 4), (1, 6, 5, 6), (9, 6, 3, 2)),
+            _case("1x1_strided", replace(pointwise, strides=(2, 2)), (1, 8, 7, 6), (4, 8, 1, 1)),
+            _case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
+            _case("dilated_inside", replace(plain, dilations=(1, 3), pads=(0,) * 4), (1, 5, 4, 9), (4, 5, 3, 3)),
+            _case("windows_outside", replace(plain, pads=(5, 5, 5, 5)), (1, 2, 3, 3), (3, 2, 3, 3)),
+            _case("stride_over", replace(plain, strides=(4, 5), pads=(1, 0, 0, 2)), (1, 3, 11, 12), (5, 3, 2, 2)),
+            _case("1d", Conv((2,), (1,), (2, 1), 1, i32, x_zero=True), (2, 3, 17), (20, 3, 4)),
+            _case("long_sum", pointwise, (1, 1100, 1, 3), (18, 1100, 1, 1)),
+        ]
+        cases += [_rest(f"residual_{dtype}", plain, (1, 8, 5, 5), (18, 8, 3, 3), dtype) for dtype in (i8, u8)]
+        return [*cases, _floats(pointwise), _long(pointwise, 0), _long(pointwise, 64), _sum(pointwise)]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        reason = dot_refusal(target) or static_views(call)
+        if reason:
+            return No(reason)
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
+            return No("operands are not of 8 bits, weights have zero points, or there are groups")
+        if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
+            return No("this is no picture, or weights are computed")
+        if min(kind.pads) < 0:
+            return No("pads are negative")
+        layout = _Layout(call)
+        size = layout.best(target)
+        return Needs(
+            rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
+            constant=frozenset(range(1, kind.fixed)) | layout.epilogue.constants,
+            align={1: 4},
+            slack={0: -layout.run % DEPTH if layout.in_place else 0},
+            alias=epilogue_alias(call, kind.fixed),
+            scratch=0 if layout.in_place else layout.ring_bytes,
+            blocks=(size.lanes, size.points, size.vectors, shifted(x.buffer.dtype, target)),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        layout = _Layout(call)
+        size = layout.best(target)
+        rows = 1 if layout.flat else layout.y_space[0]
+        cycles = row_cycles(size, layout.points, layout.channels, layout.steps) * rows * layout.batch
+        if not layout.epilogue.in_vectors:
+            cycles += 4 * static(call.outs[0].type.count)
+        padding = Groups(size, layout.channels).padded * (layout.steps + 1) * DEPTH - static(call.ins[1].type.count)
+        return Cost(cycles / 3e9, code=size.points * size.vectors * 40, blob=padding)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        layout, kind = _Layout(call), _kind(call)
+        *size, shift = call.blocks
+        w = viewed(call.ins[1], constants[1])
+        channels = w.shape[0]
+        runs = w.reshape(*w.shape[:2], -1, w.shape[-1]).transpose(0, 2, 3, 1).reshape(channels, -1, layout.run)
+        rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % DEPTH)]).reshape(channels, -1)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
+        begins = layout.epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
+        return {1: pack_dots(rows, begins, TileSize(*size)), **layout.epilogue.pack(constants, size[0])}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        layout = _Layout(call)
+        lanes, _, vectors, shift = call.blocks
+        bias = "" if layout.epilogue.bias is None else "_bias"
+        return {1: f"dots_{vectors}x{lanes}_{layout.run}_{shift}{bias}", **layout.epilogue.packing(lanes)}
+
+    def label(self, call: Call) -> str:
+        kind, (x, w) = _kind(call), call.ins[:2]
+        window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        return f"conv_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return HEADERS
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = _kind(call)
+        return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+
+    def units(self, call: Call) -> Sequence[int]:
+        return (1,) * _Layout(call).y_space[0]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Layout(call).context(TileSize(*call.blocks[:3]), self.parameter_names(call)[1])
+
+
+class _Layout:
+    """Loops and C of indices for one call. Counters: n batch, p0 row, p1 position in it (or in the picture, where rows
+    follow each other without gaps), o first channel of a tile, k0 and k1 taps, c along a run of elements."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.kind = call, _kind(call)
+        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
+        self.batch, self.inputs = static(self.x.shape[0]), static(self.x.shape[1])
+        self.channels = static(self.w.shape[0])
+        one, none = (1,) * (2 - len(self.kind.strides)), (0,) * (2 - len(self.kind.strides))
+        rank = len(self.kind.strides)
+        self.kernel = (*one, *(static(size) for size in self.w.shape[2:]))
+        self.strides, self.dilations = (*one, *self.kind.strides), (*one, *self.kind.dilations)
+        self.before, self.after = (*none, *self.kind.pads[:rank]), (*none, *self.kind.pads[rank:])
+        self.x_space, self.y_space = self.sizes(self.x), self.sizes(self.y)
+
+    def sizes(self, view: View) -> tuple[int, int]:
+        """Height and width."""
+        height, width = (1, *view.shape[2:])[-2:]
+        return static(height), static(width)
+
+    def steps_of(self, view: View) -> tuple[int, int]:
+        """From row to row, and from position to position."""
+        row, column = (0, *view.strides[2:])[-2:]
+        return static(row), static(column)
+
+    @cached_property
+    def in_place(self) -> bool:
+        return not any(self.kind.pads) and (self.x.strides[1] == 1 or self.inputs == 1)
+
+    @property
+    def pixel(self) -> int:
+        """From position to position in a row that is read."""
+        return self.steps_of(self.x)[1] if self.in_place else self.inputs
+
+    @property
+    def joined(self) -> bool:
+        """Do the taps of a row of a window follow each other without gaps?"""
+        return self.kernel[1] == 1 or (self.dilations[1] == 1 and self.pixel == self.inputs)
+
+    @property
+    def run(self) -> int:
+        """Elements that follow each other in a window."""
+        return self.inputs * (self.kernel[1] if self.joined else 1)
+
+    @property
+    def steps(self) -> int:
+        return self.kernel[0] * (1 if self.joined else self.kernel[1]) * -(-self.run // DEPTH)
+
+    @property
+    def span(self) -> int:
+        """Rows from the first to the last of a window."""
+        return (self.kernel[0] - 1) * self.dilations[0] + 1
+
+    @property
+    def line(self) -> int:
+        """Bytes of a row in the ring."""
+        line = (self.x_space[1] + self.before[1] + self.after[1]) * self.inputs
+        return line + -line % DEPTH
+
+    @property
+    def ring_bytes(self) -> int:
+        """One row more is blank; the last run may be read to the end of its last step."""
+        return (self.span + 1) * self.line + DEPTH
+
+    @cached_property
+    def flat(self) -> bool:
+        """Are windows single elements, in rows that follow each other without gaps?"""
+        single = self.in_place and self.kernel == (1, 1) and self.strides == (1, 1)
+        moving = [self.x, self.y, *filter(self.epilogue.moves, self.call.ins[self.kind.fixed :])]
+        joined = all(self.steps_of(v)[0] == self.y_space[1] * self.steps_of(v)[1] for v in moving)
+        return single and self.call.rows is None and self.call.workers == 1 and (joined or self.y_space[0] == 1)
+
+    @property
+    def points(self) -> int:
+        height, width = self.y_space
+        return height * width if self.flat else width
+
+    def best(self, target: Target) -> TileSize:
+        return best_dot_tile(self.points, self.channels, self.steps, target)
+
+    def context(self, size: TileSize, names: list[str]) -> dict[str, Any]:
+        groups = Groups(size, self.channels)
+        parts = self.parts(size)
+        tiles = {
+            (run, part): self.tile(run, size, part, names) for run in parts for part in groups.parts()
+        }
+        channels = list(zip(groups.headers("o"), groups.parts(), strict=True))
+        if groups.padded > size.channels and groups.padded * self.steps * DEPTH <= SMALL_WEIGHTS:
+            nests = [
+                Nest(_header(run), tuple((header, tiles[run, part]) for header, part in channels)) for run in parts
+            ]
+        else:
+            nests = [
+                Nest(header, tuple((_header(run), tiles[run, part]) for run in parts)) for header, part in channels
+            ]
+        used = {"x", "w"} if self.in_place else {"x", "w", "x_zero"}
+        lines = " ".join(line for tile in tiles.values() for line in (*tile.hoisted, *tile.stores))
+        return {
+            "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
+            "shared": self.call.rows is not None or self.call.workers > 1,
+            "nests": nests,
+            "flat": self.flat,
+            "ring": not self.in_place,
+            "unused": [name for name in names if name not in used and not re.search(rf"\b{name}\b", lines)],
+            **self.ring(),
+        }
+
+    def parts(self, size: TileSize) -> list[tuple[int, int, int]]:
+        """Runs of tiles along the positions: first position, points of a tile, end."""
+        whole = self.points // size.points * size.points
+        found = [(0, size.points, whole)] if whole else []
+        return [*found, (whole, self.points - whole, self.points)] if whole < self.points else found
+
+    def ring(self) -> dict[str, Any]:
+        (row, column), (_, width) = self.steps_of(self.x), self.x_space
+        at = "next % " + str(self.x.lines) if self.x.lines else "next"
+        batch = "n" if self.batch != 1 else "0"
+        return {
+            "type": self.x.buffer.dtype.storage_c,
+            "zero": "x_zero[0]" if self.kind.x_zero else "0",
+            "height": self.x_space[0],
+            "rows_out": self.y_space[0],
+            "span": self.span,
+            "line": self.line,
+            "ring_bytes": self.ring_bytes,
+            "kernel_rows": self.kernel[0],
+            "dilation": self.dilations[0],
+            "top": index_c([self.strides[0]], ["p0"], -self.before[0]),
+            "first": self.before[1] * self.inputs,
+            "together": column == self.inputs and (self.x.strides[1] == 1 or self.inputs == 1),
+            "count": width * self.inputs,
+            "width": width,
+            "inputs": self.inputs,
+            "x_row": index_c([static(self.x.strides[0]), row], [batch, f"({at})"]),
+            "x_at": index_c([static(self.x.strides[1]), column], ["c", "i"]),
+        }
+
+    def tile(
+        self, run: tuple[int, int, int], size: TileSize, part: tuple[int, int, int, int], names: list[str]
+    ) -> DotTile:
+        _, points, _ = run
+        _, _, vectors, last = part
+        batch = "n" if self.batch != 1 else "0"
+
+        def place(view: View, name: str) -> Place:
+            row, column = self.steps_of(view)
+            strides = [static(view.strides[0]), row, column, static(view.strides[1])]
+            line = f"(p0 % {view.lines})" if view.lines else "p0"
+            index = index_c(strides, [batch, "0" if self.flat else line, "p1", "o"])
+            return Place(name, view, index, column, static(view.strides[1]))
+
+        extras = [place(v, n) for v, n in zip(self.call.ins[self.kind.fixed :], names[self.kind.fixed :], strict=True)]
+        hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(self.y, "y"), extras)
+        return DotTile(
+            size.lanes,
+            points,
+            vectors,
+            index_c([1, (self.steps + 1) * DEPTH], ["w", "o"]),
+            self.loops(),
+            self.x_at(),
+            self.strides[1] * self.pixel,
+            self.x.buffer.dtype,
+            hoisted,
+            stores,
+        )
+
+    def loops(self) -> tuple[Range, ...]:
+        (rows, columns), found = self.kernel, []
+        if rows > 1:
+            found.append(Range("k0", rows))
+        if not self.joined:
+            found.append(Range("k1", columns))
+        return (*found, Range("c", self.run, step=DEPTH))
+
+    def x_at(self) -> str:
+        """C of the pointer to the run of elements that belongs to point 0."""
+        tap = "0" if self.joined else "k1"
+        along = index_c([self.strides[1] * self.pixel, self.dilations[1] * self.pixel], ["p1", tap])
+        row = "k0" if self.kernel[0] > 1 else "0"
+        if not self.in_place:
+            return index_c([1, 1], [f"lines[{row}]", along])
+        line = index_c([self.strides[0], self.dilations[0]], ["0" if self.flat else "p0", row])
+        line = f"({line}) % {self.x.lines}" if self.x.lines else line
+        batch = "n" if self.batch != 1 else "0"
+        return index_c([1, static(self.x.strides[0]), self.steps_of(self.x)[0], 1], ["x", batch, f"({line})", along])
+
+
+def _header(run: tuple[int, int, int]) -> str:
+    first, points, end = run
+    if end - first == points:
+        return f"{{ const mcc_index p1 = {first};"
+    return Range("p1", end, str(first), step=points).header
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _case(
+    name: str,
+    kind: Conv,
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    dtype: DType = i8,
+    epilogue: Expr | None = None,
+    tables: Sequence[tuple[DType, int, int]] = ((i32, -3000, 3000), (i32, 1 << 27, 1 << 29), (i32, -400, 400)),
+) -> Case:
+    """`tables`: types and bounds of what the epilogue takes per channel."""
+    out = kind.out_shape(x, w)
+    kind = replace(kind, epilogue=epilogue or epilogue_of(dtype, 4, (1, 2, 3)))
+    chance, full, ones = np.random.default_rng(w[0]), [static(size) for size in out], (1,) * (len(x) - 2)
+    fixed, count = kind.fixed, len(tables)
+    per_channel = [
+        np.broadcast_to(chance.integers(low, high, (1, w[0], *ones)).astype(of.numpy), full)
+        for of, low, high in tables
+    ]
+    last = (0, *range(2, len(x)), 1)
+    return Case(
+        name,
+        kind,
+        (
+            TensorType(dtype, x),
+            TensorType(i8, w),
+            *(TensorType(dtype, ()),) * kind.x_zero,
+            *(TensorType(of, out) for of, *_ in tables),
+        ),
+        (TensorType(kind.epilogue.dtype if kind.epilogue else i32, out),),
+        permute={0: last},
+        permute_outs={0: last},
+        constant=frozenset(range(1, fixed + count)),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127), **({2: (dtype.low, dtype.high)} if kind.x_zero else {})},
+        values={fixed + i: array for i, array in enumerate(per_channel)},
+        repeated=dict.fromkeys(range(fixed, fixed + count), (0, *range(2, len(x)))),
+    )
+
+
+def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType) -> Case:
+    """With another picture, in 64 bits, within bounds."""
+    terms = (cast(epilogue_of(dtype, 4, (1, 2, 3)), i32), cast(operand(4, dtype), i32))
+    factors = (literal(70000, i32), literal(-30000, i32))
+    products = [apply("long_product", *both) for both in zip(terms, factors, strict=True)]
+    total = cast(apply("shift_right", apply("add", *products), literal(16, i64)), i32)
+    bounded = apply("min", apply("max", total, literal(3, i32)), literal(100, i32))
+    case = _case(name, kind, x, w, dtype, cast(bounded, dtype))
+    last = len(case.ins)
+    return replace(
+        case,
+        ins=(*case.ins, case.outs[0]),
+        permute={**case.permute, last: (0, 2, 3, 1)},
+        ranges={**case.ranges, last: (dtype.low, dtype.high)},
+    )
+
+
+def _floats(kind: Conv) -> Case:
+    """What vectors do not store."""
+    rest = apply("mul", cast(epilogue_of(i8, 4, (1, 2, 3)), f32), literal(0.25, f32))
+    return _case("floats", kind, (1, 5, 3, 3), (19, 5, 1, 1), i8, rest)
+
+
+def _long(kind: Conv, halves: int) -> Case:
+    """Rounded in 64 bits, with or without true halves."""
+    product = apply("fixed_product", operand(0, i32), operand(1, i64))
+    rounded = apply("fixed_round", apply("add", product, operand(2, i64)), operand(3, u8))
+    tables = ((i64, 1 << 54, 1 << 56), (i64, -(1 << 36), 1 << 36), (u8, 30 + halves, 36 + halves))
+    epilogue = cast(apply("saturate_u8", rounded), u8)
+    return _case(f"long_{halves}", kind, (1, 9, 3, 5), (21, 9, 1, 1), u8, epilogue, tables)
+
+
+def _sum(kind: Conv) -> Case:
+    return replace(
+        _case("sum", kind, (1, 5, 3, 3), (6, 5, 1, 1), tables=()),
+        kind=kind,
+        outs=(TensorType(i32, (1, 6, 3, 3)),),
+    )

@@ -1,0 +1,126 @@
+"""Prints an expression over integers as C over vectors of sums (mcc_dot.h): what is made of dot products.
+
+Lanes are i32, bytes among them, and i64 on the way. `integer_refusal` says why something else cannot be printed.
+Invariant: every lane gets the bits that scalar C would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..base.dtypes import DType, i8, i32, i64, u8
+from .ir import Apply, Cast, Expr, Literal, Operand, walk
+from .scalar_c import literal_c
+
+_LANES = (i8, u8, i32)
+_OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_product", "saturate_i8", "saturate_u8"})
+_OF_I64 = frozenset({"add"})
+
+
+def integer_refusal(expr: Expr) -> str:
+    """Why vectors of sums cannot compute the expression and store it as bytes, or nothing."""
+    if expr.dtype not in (i8, u8):
+        return f"vectors of sums are not stored as {expr.dtype}"
+    return next(filter(None, map(_refusal, walk(expr))), "")
+
+
+def _refusal(node: Expr) -> str:
+    match node:
+        case Operand() | Literal() if node.dtype in (*_LANES, i64):
+            return ""
+        case Cast() if node.dtype in (i8, u8) and node.argument.dtype in _LANES:
+            low, high = _reach(node.argument)
+            fits = node.dtype.low <= low and high <= node.dtype.high
+            return "" if fits else f"numbers that {node.dtype} cannot hold are not wrapped in vectors"
+        case Cast() if node.dtype is i32 and node.argument.dtype in (*_LANES, i64):
+            return ""
+        case Apply(function="shift_right") if node.dtype in (i32, i64):
+            return "" if isinstance(node.arguments[1], Literal) else "shifts by computed numbers have no vector form"
+        case Apply(function="long_product" | "fixed_product" | "fixed_round"):
+            return ""
+        case Apply() if node.dtype is i32 and node.function in _OF_I32:
+            return ""
+        case Apply() if node.dtype is i64 and node.function in _OF_I64:
+            return ""
+    return f"{node} has no vector form"
+
+
+def _reach(node: Expr) -> tuple[float, float]:
+    """The lowest and the highest value, as far as it can be told."""
+    match node:
+        case Literal():
+            return float(node.value), float(node.value)
+        case Cast() if node.argument.dtype in (i8, u8):
+            return _reach(node.argument)
+        case Apply(function="saturate_i8"):
+            return i8.low, i8.high
+        case Apply(function="saturate_u8"):
+            return u8.low, u8.high
+        case Apply(function="max" | "min"):
+            choose = max if node.function == "max" else min
+            (a, b), (c, d) = (_reach(argument) for argument in node.arguments)
+            return choose(a, c), choose(b, d)
+    return node.dtype.low, node.dtype.high
+
+
+def to_integer_statements(
+    expr: Expr, operands: Sequence[str], lanes: int, store: str, local: str = "t"
+) -> list[str]:
+    """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
+    operands are given as C of vectors."""
+    printer = _Printer(expr, operands, lanes, local)
+    value, how = expr, f"{expr.dtype}_i32x{lanes}"
+    if isinstance(expr, Cast):
+        value = expr.argument
+        if isinstance(value, Apply) and value.function == f"saturate_{expr.dtype}":
+            value, how = value.arguments[0], f"saturated_{how}"
+    text = printer.text(value)
+    return [*printer.lines, store.format(how, text)]
+
+
+class _Printer:
+    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
+        self.operands, self.local = operands, local
+        self.i32, self.i64 = f"i32x{lanes}", f"i64x{lanes}"
+        self.uses: dict[Expr, int] = {}
+        self.names: dict[Expr, str] = {}
+        self.lines: list[str] = []
+        self.count(expr)
+
+    def count(self, node: Expr) -> None:
+        self.uses[node] = self.uses.get(node, 0) + 1
+        if self.uses[node] == 1:
+            for argument in node.args:
+                self.count(argument)
+
+    def of(self, dtype: DType) -> str:
+        return self.i64 if dtype is i64 else self.i32
+
+    def text(self, node: Expr) -> str:
+        if node in self.names:
+            return self.names[node]
+        text = self.printed(node)
+        if self.uses[node] == 1 or isinstance(node, Literal) or text.isidentifier():
+            return text
+        name = self.names[node] = f"{self.local}{len(self.names)}"
+        self.lines.append(f"const mcc_{self.of(node.dtype)} {name} = {text};")
+        return name
+
+    def printed(self, node: Expr) -> str:
+        match node:
+            case Operand():
+                return self.operands[node.index]
+            case Literal():
+                wide = i64 if node.dtype is i64 else i32
+                return f"mcc_set_{self.of(node.dtype)}({literal_c(node.value, wide)})"
+            case Cast():
+                inner = self.text(node.argument)
+                return f"mcc_narrow_{self.i64}({inner})" if node.argument.dtype is i64 else inner
+            case Apply(function="shift_right"):
+                bits = node.arguments[1]
+                assert isinstance(bits, Literal)
+                return f"mcc_shift_right_{self.of(node.dtype)}({self.text(node.arguments[0])}, {int(bits.value)})"
+            case Apply():
+                of = self.of(node.arguments[0].dtype)
+                return f"mcc_{node.function}_{of}({', '.join(map(self.text, node.arguments))})"
+        raise TypeError(f"not for vectors of sums: {node}")

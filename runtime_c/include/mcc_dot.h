@@ -1,0 +1,355 @@
+/* mcc_dot.h - vectors of sums of products of 8-bit integers, and what is made of the sums.
+ *
+ * For N lanes, one for each output channel:
+ *
+ *     mcc_dot_i32xN(sum, x, w)             sum + x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3, four bytes in each lane
+ *     mcc_dot_set_u8_i32xN(p)              the four elements at p in every lane, as mcc_dot takes them; mcc_dot_set_i8
+ *     mcc_dot_form_u8_i32xN(v)             the same of elements that lie in v; mcc_dot_form_i8
+ *
+ * Machines multiply bytes without a sign by bytes with one, or bytes with signs. `MCC_DOT_SIGNED` says which: elements
+ * of the other type are shifted by 128 as they are loaded, which the compiler takes out of the sums where they begin
+ * (the target's option `dot_signed` tells it; see kernels/dot_tiles.py). Nothing saturates.
+ *
+ * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
+ * mcc_min, mcc_high_product, mcc_shift_right _i32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds);
+ * and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
+ *
+ * To add a machine: a section for its number of lanes below, which defines what is listed there and ends in
+ * MCC_DOT_REST(N, N / 2); then `dot` among the `isas` of the target, and its options `dot_lanes` and `dot_signed`.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_DOT_H
+#define MCC_DOT_H
+
+#include "mcc_int.h"
+#include "mcc_vec.h"
+
+#if defined(__SSE2__)
+#define MCC_DOT_SIGNED 0
+#else
+#define MCC_DOT_SIGNED 1
+#endif
+
+/* In terms of C operators: loads, 32-bit arithmetic that wraps, and 64-bit numbers in two halves. */
+#define MCC_DOT_TYPES(N)                                                                                               \
+    typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
+    typedef uint16_t mcc_dot_u16x##N __attribute__((vector_size(N * 4)));                                              \
+    typedef int16_t mcc_dot_i16x##N __attribute__((vector_size(N * 4)));                                               \
+    typedef int64_t mcc_half_i64x##N __attribute__((vector_size(N * 4)));                                              \
+    typedef uint64_t mcc_half_u64x##N __attribute__((vector_size(N * 4)));                                             \
+    typedef int32_t mcc_i32x##N##_anywhere __attribute__((vector_size(N * 4), aligned(1), may_alias));                 \
+    typedef struct mcc_i64x##N {                                                                                       \
+        mcc_half_i64x##N even, odd;                                                                                    \
+    } mcc_i64x##N;                                                                                                     \
+    MCC_VEC_INLINE mcc_i32x##N mcc_load_i32x##N(const void *p) { return *(const mcc_i32x##N##_anywhere *)p; }          \
+    MCC_VEC_INLINE mcc_i32x##N mcc_add_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                           \
+    {                                                                                                                  \
+        return (mcc_i32x##N)((mcc_u32x##N)a + (mcc_u32x##N)b);                                                         \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_sub_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                           \
+    {                                                                                                                  \
+        return (mcc_i32x##N)((mcc_u32x##N)a - (mcc_u32x##N)b);                                                         \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_mul_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                           \
+    {                                                                                                                  \
+        return (mcc_i32x##N)((mcc_u32x##N)a * (mcc_u32x##N)b);                                                         \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_shift_right_i32x##N(mcc_i32x##N v, int bits) { return v >> bits; }                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_set_i32x##N(const void *p)                                                      \
+    {                                                                                                                  \
+        int32_t four;                                                                                                  \
+        (void)memcpy(&four, p, sizeof four);                                                                           \
+        return mcc_set_i32x##N(four);                                                                                  \
+    }                                                                                                                  \
+    typedef float mcc_dot_types_##N
+
+/* What does not need a vector register of the whole width. */
+#define MCC_DOT_PART(N, OF, C)                                                                                         \
+    MCC_VEC_INLINE mcc_i32x##N mcc_load_part_##OF##_i32x##N(const C *p, int n)                                         \
+    {                                                                                                                  \
+        C all[N] = {0};                                                                                                \
+        (void)memcpy(all, p, (size_t)n);                                                                               \
+        return mcc_load_##OF##_i32x##N(all);                                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_##OF##_i32x##N(C *p, int n, mcc_i32x##N v)                                      \
+    {                                                                                                                  \
+        C all[N];                                                                                                      \
+        mcc_store_##OF##_i32x##N(all, v);                                                                              \
+        (void)memcpy(p, all, (size_t)n);                                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_saturated_##OF##_i32x##N(C *p, int n, mcc_i32x##N v)                            \
+    {                                                                                                                  \
+        C all[N];                                                                                                      \
+        mcc_store_saturated_##OF##_i32x##N(all, v);                                                                    \
+        (void)memcpy(p, all, (size_t)n);                                                                               \
+    }                                                                                                                  \
+    typedef float mcc_dot_part_##OF##_##N
+
+#define MCC_DOT_REST(N, H)                                                                                             \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_set_u8_i32x##N(const void *p)                                                   \
+    {                                                                                                                  \
+        return mcc_dot_form_u8_i32x##N(mcc_dot_set_i32x##N(p));                                                        \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_set_i8_i32x##N(const void *p)                                                   \
+    {                                                                                                                  \
+        return mcc_dot_form_i8_i32x##N(mcc_dot_set_i32x##N(p));                                                        \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_saturate_u8_i32x##N(mcc_i32x##N v)                                                  \
+    {                                                                                                                  \
+        return mcc_min_i32x##N(mcc_max_i32x##N(v, mcc_set_i32x##N(0)), mcc_set_i32x##N(255));                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_saturate_i8_i32x##N(mcc_i32x##N v)                                                  \
+    {                                                                                                                  \
+        return mcc_min_i32x##N(mcc_max_i32x##N(v, mcc_set_i32x##N(-128)), mcc_set_i32x##N(127));                       \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_half_i64x##N mcc_high_half_i64x##N(mcc_i32x##N v)                                               \
+    {                                                                                                                  \
+        return (mcc_half_i64x##N)((mcc_half_u64x##N)v >> 32);                                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_long_product_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                  \
+    {                                                                                                                  \
+        mcc_i64x##N found;                                                                                             \
+        found.even = mcc_even_products_i32x##N(a, b);                                                                  \
+        found.odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                                   \
+                                              (mcc_i32x##N)mcc_high_half_i64x##N(b));                                  \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_high_product_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                  \
+    {                                                                                                                  \
+        const mcc_i64x##N both = mcc_long_product_i32x##N(a, b);                                                       \
+        return mcc_odd_lanes_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N((mcc_i32x##N)both.even),                       \
+                                     (mcc_i32x##N)both.odd);                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_set_i64x##N(int64_t value)                                                          \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0};                                                                             \
+        mcc_i64x##N found;                                                                                             \
+        found.even = found.odd = zero + value;                                                                         \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_load_i64x##N(const int64_t *p)                                                      \
+    {                                                                                                                  \
+        mcc_i64x##N found;                                                                                             \
+        (void)memcpy(&found.even, p, sizeof found.even);                                                               \
+        (void)memcpy(&found.odd, p + H, sizeof found.odd);                                                             \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_add_i64x##N(mcc_i64x##N a, mcc_i64x##N b)                                           \
+    {                                                                                                                  \
+        a.even = (mcc_half_i64x##N)((mcc_half_u64x##N)a.even + (mcc_half_u64x##N)b.even);                              \
+        a.odd = (mcc_half_i64x##N)((mcc_half_u64x##N)a.odd + (mcc_half_u64x##N)b.odd);                                 \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_shift_right_i64x##N(mcc_i64x##N v, int bits)                                        \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0};                                                                             \
+        v.even = mcc_shifted_i64x##N(v.even, zero + bits);                                                             \
+        v.odd = mcc_shifted_i64x##N(v.odd, zero + bits);                                                               \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_narrow_i64x##N(mcc_i64x##N v)                                                       \
+    {                                                                                                                  \
+        return mcc_odd_lanes_i32x##N((mcc_i32x##N)v.even, (mcc_i32x##N)((mcc_half_u64x##N)v.odd << 32));               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_half_i64x##N mcc_product_of_half_i64x##N(mcc_half_i64x##N term, mcc_half_i64x##N multiplier)    \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0}, half = zero + 32, mask = zero + INT64_C(4294967295);                        \
+        const mcc_half_u64x##N low = (mcc_half_u64x##N)term * (mcc_half_u64x##N)(multiplier & mask);                   \
+        const mcc_half_u64x##N high = (mcc_half_u64x##N)term * ((mcc_half_u64x##N)multiplier >> 32);                   \
+        return (mcc_half_i64x##N)(high + (mcc_half_u64x##N)mcc_shifted_i64x##N((mcc_half_i64x##N)low, half));          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i64x##N mcc_fixed_product_i32x##N(mcc_i32x##N term, mcc_i64x##N multiplier)                     \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0}, half = zero + 32;                                                           \
+        const mcc_half_i64x##N up = (mcc_half_i64x##N)((mcc_half_u64x##N)term << 32);                                  \
+        mcc_i64x##N found;                                                                                             \
+        found.even = mcc_product_of_half_i64x##N(mcc_shifted_i64x##N(up, half), multiplier.even);                      \
+        found.odd = mcc_product_of_half_i64x##N(mcc_shifted_i64x##N((mcc_half_i64x##N)term, half), multiplier.odd);    \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_half_i64x##N mcc_round_half_i64x##N(mcc_half_i64x##N sum, mcc_half_i64x##N shift)               \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0}, one = zero + 1, bits = shift & 63;                                          \
+        const mcc_half_i64x##N whole = mcc_shifted_i64x##N(sum, bits);                                                 \
+        const mcc_half_i64x##N rest = sum & (mcc_half_i64x##N)(((mcc_half_u64x##N)one << (mcc_half_u64x##N)bits) - 1u); \
+        const mcc_half_i64x##N half = (mcc_half_i64x##N)(shift >= 64) & (mcc_half_i64x##N)(rest <= 3);                 \
+        return whole - (whole & one & half);                                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_fixed_round_i64x##N(mcc_i64x##N sum, mcc_i32x##N shift)                             \
+    {                                                                                                                  \
+        const mcc_half_i64x##N zero = {0}, mask = zero + INT64_C(4294967295);                                          \
+        sum.even = mcc_round_half_i64x##N(sum.even, (mcc_half_i64x##N)shift & mask);                                   \
+        sum.odd = mcc_round_half_i64x##N(sum.odd, mcc_high_half_i64x##N(shift));                                       \
+        return mcc_narrow_i64x##N(sum);                                                                                \
+    }                                                                                                                  \
+    typedef float mcc_dot_rest_##N
+
+/* A section for N lanes: MCC_DOT_TYPES(N), then, as functions,
+ *
+ *     mcc_dot_i32xN(sum, x, w)  mcc_dot_form_u8_i32xN(v)  mcc_dot_form_i8_i32xN(v)
+ *     mcc_load_u8_i32xN(p)  mcc_load_i8_i32xN(p)                widened
+ *     mcc_store_u8_i32xN(p, v)  mcc_store_i8_i32xN(p, v)        the low bytes
+ *     mcc_store_saturated_u8_i32xN(p, v)  mcc_store_saturated_i8_i32xN(p, v)
+ *     their four forms with `part` (MCC_DOT_PART defines those)
+ *     mcc_max_i32xN(a, b)  mcc_min_i32xN(a, b)
+ *     mcc_even_products_i32xN(a, b)                             of lanes 0, 2, 4 ... as 64-bit numbers
+ *     mcc_odd_lanes_i32xN(a, b)                                 lanes 1, 3, 5 ... of b, the others of a
+ *     mcc_shifted_i64xN(half, bits)                             64-bit numbers, arithmetically, each by bits of its own
+ */
+
+/* ---- 8 lanes */
+#if defined(__AVX2__)
+MCC_DOT_TYPES(8);
+MCC_VEC_INLINE mcc_i32x8 mcc_dot_form_u8_i32x8(mcc_i32x8 v) { return v; }
+MCC_VEC_INLINE mcc_i32x8 mcc_dot_form_i8_i32x8(mcc_i32x8 v) { return v ^ (mcc_i32x8)_mm256_set1_epi8(-128); }
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+MCC_VEC_INLINE mcc_i32x8 mcc_dot_i32x8(mcc_i32x8 sum, mcc_i32x8 x, mcc_i32x8 w)
+{
+    return (mcc_i32x8)_mm256_dpbusd_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
+}
+#elif defined(__AVXVNNI__)
+MCC_VEC_INLINE mcc_i32x8 mcc_dot_i32x8(mcc_i32x8 sum, mcc_i32x8 x, mcc_i32x8 w)
+{
+    return (mcc_i32x8)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
+}
+#else
+/* Widened: two products of bytes do not always fit the 16 bits in which vpmaddubsw saturates them. */
+MCC_VEC_INLINE mcc_i32x8 mcc_dot_i32x8(mcc_i32x8 sum, mcc_i32x8 x, mcc_i32x8 w)
+{
+    const mcc_dot_i16x8 w02 = (mcc_dot_i16x8)((mcc_dot_u16x8)w << 8) >> 8, w13 = (mcc_dot_i16x8)w >> 8;
+    const mcc_dot_u16x8 x02 = (mcc_dot_u16x8)x & 255, x13 = (mcc_dot_u16x8)x >> 8;
+    sum = mcc_add_i32x8(sum, (mcc_i32x8)_mm256_madd_epi16((__m256i)x02, (__m256i)w02));
+    return mcc_add_i32x8(sum, (mcc_i32x8)_mm256_madd_epi16((__m256i)x13, (__m256i)w13));
+}
+#endif
+MCC_VEC_INLINE mcc_i32x8 mcc_load_u8_i32x8(const uint8_t *p)
+{
+    return (mcc_i32x8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+MCC_VEC_INLINE mcc_i32x8 mcc_load_i8_i32x8(const int8_t *p)
+{
+    return (mcc_i32x8)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+/* The first four bytes of both halves. */
+MCC_VEC_INLINE void mcc_dot_store_fours(void *p, __m256i v)
+{
+    const __m128i both = _mm_unpacklo_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *)p, both);
+}
+MCC_VEC_INLINE void mcc_store_u8_i32x8(uint8_t *p, mcc_i32x8 v)
+{
+    const __m256i low = (__m256i)(v & 255), words = _mm256_packus_epi32(low, low);
+    mcc_dot_store_fours(p, _mm256_packus_epi16(words, words));
+}
+MCC_VEC_INLINE void mcc_store_i8_i32x8(int8_t *p, mcc_i32x8 v) { mcc_store_u8_i32x8((uint8_t *)p, v); }
+MCC_VEC_INLINE void mcc_store_saturated_u8_i32x8(uint8_t *p, mcc_i32x8 v)
+{
+    const __m256i words = _mm256_packs_epi32((__m256i)v, (__m256i)v);
+    mcc_dot_store_fours(p, _mm256_packus_epi16(words, words));
+}
+MCC_VEC_INLINE void mcc_store_saturated_i8_i32x8(int8_t *p, mcc_i32x8 v)
+{
+    const __m256i words = _mm256_packs_epi32((__m256i)v, (__m256i)v);
+    mcc_dot_store_fours(p, _mm256_packs_epi16(words, words));
+}
+MCC_DOT_PART(8, u8, uint8_t);
+MCC_DOT_PART(8, i8, int8_t);
+MCC_VEC_INLINE mcc_i32x8 mcc_max_i32x8(mcc_i32x8 a, mcc_i32x8 b)
+{
+    return (mcc_i32x8)_mm256_max_epi32((__m256i)a, (__m256i)b);
+}
+MCC_VEC_INLINE mcc_i32x8 mcc_min_i32x8(mcc_i32x8 a, mcc_i32x8 b)
+{
+    return (mcc_i32x8)_mm256_min_epi32((__m256i)a, (__m256i)b);
+}
+MCC_VEC_INLINE mcc_half_i64x8 mcc_even_products_i32x8(mcc_i32x8 a, mcc_i32x8 b)
+{
+    return (mcc_half_i64x8)_mm256_mul_epi32((__m256i)a, (__m256i)b);
+}
+MCC_VEC_INLINE mcc_i32x8 mcc_odd_lanes_i32x8(mcc_i32x8 a, mcc_i32x8 b)
+{
+    return (mcc_i32x8)_mm256_blend_epi32((__m256i)a, (__m256i)b, 0xaa);
+}
+/* There is but a logical shift: a number from 0 up is shifted, and as much too much is taken off afterwards. */
+MCC_VEC_INLINE mcc_half_i64x8 mcc_shifted_i64x8(mcc_half_i64x8 half, mcc_half_i64x8 bits)
+{
+    const __m256i top = _mm256_set1_epi64x(INT64_MIN);
+    const __m256i moved = _mm256_srlv_epi64(_mm256_xor_si256((__m256i)half, top), (__m256i)bits);
+    return (mcc_half_i64x8)_mm256_sub_epi64(moved, _mm256_srlv_epi64(top, (__m256i)bits));
+}
+MCC_DOT_REST(8, 4);
+#endif
+
+/* ---- 16 lanes; forms with a mask, all of it set, because gcc's own headers warn of themselves in the plain ones */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define MCC_DOT_ALL ((__mmask16)-1)
+MCC_DOT_TYPES(16);
+MCC_VEC_INLINE mcc_i32x16 mcc_dot_form_u8_i32x16(mcc_i32x16 v) { return v; }
+MCC_VEC_INLINE mcc_i32x16 mcc_dot_form_i8_i32x16(mcc_i32x16 v) { return v ^ (mcc_i32x16)_mm512_set1_epi8(-128); }
+#if defined(__AVX512VNNI__)
+MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x16 w)
+{
+    return (mcc_i32x16)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
+}
+#else
+MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x16 w)
+{
+    const mcc_dot_i16x16 w02 = (mcc_dot_i16x16)((mcc_dot_u16x16)w << 8) >> 8, w13 = (mcc_dot_i16x16)w >> 8;
+    const mcc_dot_u16x16 x02 = (mcc_dot_u16x16)x & 255, x13 = (mcc_dot_u16x16)x >> 8;
+    sum = mcc_add_i32x16(sum, (mcc_i32x16)_mm512_madd_epi16((__m512i)x02, (__m512i)w02));
+    return mcc_add_i32x16(sum, (mcc_i32x16)_mm512_madd_epi16((__m512i)x13, (__m512i)w13));
+}
+#endif
+#define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE)                                                                       \
+    MCC_VEC_INLINE mcc_i32x16 mcc_load_##OF##_i32x16(const C *p)                                                       \
+    {                                                                                                                  \
+        return (mcc_i32x16)WIDEN(MCC_DOT_ALL, _mm_loadu_si128((const __m128i *)(const void *)p));                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x16 mcc_load_part_##OF##_i32x16(const C *p, int n)                                           \
+    {                                                                                                                  \
+        return (mcc_i32x16)WIDEN(MCC_DOT_ALL, _mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1u), p));                   \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_##OF##_i32x16(C *p, mcc_i32x16 v)                                                    \
+    {                                                                                                                  \
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_maskz_cvtepi32_epi8(MCC_DOT_ALL, (__m512i)v));                   \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_##OF##_i32x16(C *p, int n, mcc_i32x16 v)                                        \
+    {                                                                                                                  \
+        const __m128i bytes = _mm512_maskz_cvtepi32_epi8(MCC_DOT_ALL, (__m512i)v);                                     \
+        _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1u), bytes);                                                   \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_saturated_##OF##_i32x16(C *p, mcc_i32x16 v)                                          \
+    {                                                                                                                  \
+        _mm_storeu_si128((__m128i *)(void *)p, SATURATE(v));                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_saturated_##OF##_i32x16(C *p, int n, mcc_i32x16 v)                              \
+    {                                                                                                                  \
+        _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1u), SATURATE(v));                                             \
+    }                                                                                                                  \
+    typedef float mcc_dot_bytes_##OF##_16
+#define MCC_DOT_SATURATE_U8(v) _mm512_maskz_cvtusepi32_epi8(MCC_DOT_ALL, (__m512i)mcc_max_i32x16(v, mcc_set_i32x16(0)))
+#define MCC_DOT_SATURATE_I8(v) _mm512_maskz_cvtsepi32_epi8(MCC_DOT_ALL, (__m512i)(v))
+MCC_VEC_INLINE mcc_i32x16 mcc_max_i32x16(mcc_i32x16 a, mcc_i32x16 b)
+{
+    return (mcc_i32x16)_mm512_maskz_max_epi32(MCC_DOT_ALL, (__m512i)a, (__m512i)b);
+}
+MCC_VEC_INLINE mcc_i32x16 mcc_min_i32x16(mcc_i32x16 a, mcc_i32x16 b)
+{
+    return (mcc_i32x16)_mm512_maskz_min_epi32(MCC_DOT_ALL, (__m512i)a, (__m512i)b);
+}
+MCC_DOT_BYTES_16(u8, uint8_t, _mm512_maskz_cvtepu8_epi32, MCC_DOT_SATURATE_U8);
+MCC_DOT_BYTES_16(i8, int8_t, _mm512_maskz_cvtepi8_epi32, MCC_DOT_SATURATE_I8);
+MCC_VEC_INLINE mcc_half_i64x16 mcc_even_products_i32x16(mcc_i32x16 a, mcc_i32x16 b)
+{
+    return (mcc_half_i64x16)_mm512_maskz_mul_epi32((__mmask8)-1, (__m512i)a, (__m512i)b);
+}
+MCC_VEC_INLINE mcc_i32x16 mcc_odd_lanes_i32x16(mcc_i32x16 a, mcc_i32x16 b)
+{
+    return (mcc_i32x16)_mm512_mask_blend_epi32((__mmask16)0xaaaa, (__m512i)a, (__m512i)b);
+}
+MCC_VEC_INLINE mcc_half_i64x16 mcc_shifted_i64x16(mcc_half_i64x16 half, mcc_half_i64x16 bits) { return half >> bits; }
+MCC_DOT_REST(16, 8);
+#endif
+
+#endif /* MCC_DOT_H */
