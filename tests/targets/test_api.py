@@ -70,7 +70,11 @@ def test_own_file_inherits_what_it_does_not_say_and_merges_options(tmp_path: Pat
 @pytest.mark.parametrize(
     ("machine", "flags", "isas"),
     [
-        ("x86_64", "avx512f avx512bw avx512cd avx512dq avx512vl avx2 fma bmi1 bmi2 f16c movbe", "avx512 avx2 dot vec c"),
+        (
+            "x86_64",
+            "avx512f avx512bw avx512cd avx512dq avx512vl avx2 fma bmi1 bmi2 f16c movbe",
+            "avx512 avx2 dot vec c",
+        ),
         ("x86_64", "avx2 fma bmi1 bmi2 f16c movbe sse2", "avx2 dot vec c"),
         ("x86_64", "sse2", "c"),
         ("aarch64", "fp asimd crc32", "neon vec c"),
