@@ -16,7 +16,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import DType, bf16, f16, f32, f64
+from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
@@ -127,6 +127,12 @@ class Gather(Kernel):
             _case("epilogue", replace(twice, epilogue=relu), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
             _case("f64", replace(twice, accumulator=f64), (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=f64),
         ]
+        zero, bytes = replace(twice, accumulator=i32, x_zero=True, pads=(1, 0)), {0: (0.0, 255.0), 1: (-128.0, 127.0)}
+        for x, w in ((u8, i8), (i8, u8)):
+            shaped = _case("", zero, (1, 3, 4, 5), (3, 4, 3, 3), (7, 11))
+            ins = (replace(shaped.ins[0], dtype=x), replace(shaped.ins[1], dtype=w), TensorType(x, ()))
+            out = (replace(shaped.outs[0], dtype=i32),)
+            cases.append(replace(shaped, name=f"integers_{x}", ins=ins, outs=out, ranges={**bytes, 2: (-100.0, 100.0)}))
         for dtype in (f16, bf16):
             kind = replace(twice, epilogue=cast(operand(0, f32), dtype))
             cases.append(_case(dtype.name, kind, (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=dtype))
@@ -151,6 +157,10 @@ class Gather(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: f"inputs_taps_{self.printer(call).row}_channels"} if is_constant(call.ins[1]) else {}
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        ins = ["x", "w", *["x_zero"] * _kind(call).x_zero]
+        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def printer(self, call: Call) -> _Printer:
         return _Printer(call, self.parameter_names(call)[1])
@@ -233,6 +243,7 @@ class _Printer:
             "wide": self.body(tile, clamped=False) if tile.points > 1 else None,
             "single": self.body(Tile(1, tile.lanes), clamped=True),
             "sum_type": kind.accumulator.compute_c,
+            "zero": self.zero,
             "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
             "w_at": self.w_at,
             "x_in": index_c(
@@ -244,6 +255,11 @@ class _Printer:
                 ["w_at", self.channel_counter, *(f"k{i}" for i in numbers)],
             ),
         }
+
+    @property
+    def zero(self) -> str:
+        """C for the zero point of x, if there is one."""
+        return term_c(self.x.buffer.dtype, "x_zero", "0", self.kind.accumulator) if self.kind.x_zero else ""
 
     @property
     def channel_counter(self) -> str:
@@ -267,7 +283,7 @@ class _Printer:
         around, inside = cut_sum(self.sum_loops(clamped), total)
         x_dtype, w_dtype = self.x.buffer.dtype, self.w.buffer.dtype
         loads = [
-            (f"x{point}", term_c(x_dtype, "x", _moved("x_in", point * self.point_axis.x), total))
+            (f"x{point}", term_c(x_dtype, "x", _moved("x_in", point * self.point_axis.x), total, self.zero and "zero"))
             for point in range(tile.points)
         ]
         loads += [

@@ -1,6 +1,7 @@
 """conv_transpose: the transposed convolution, as sums gathered for each result.
 
-Operands x[N,C,...], w[C,O/group,...], then those of the epilogue. Result position o is the sum over all taps t and
+Operands x[N,C,...], w[C,O/group,...], then the zero point of x if it has one (a scalar, subtracted from every x), then
+those of the epilogue. Result position o is the sum over all taps t and
 inputs i with i * stride + t * dilation - pad = o; positions that no tap reaches are zero.
 """
 
@@ -28,11 +29,18 @@ class ConvTranspose(WithEpilogue):
     group: int
     accumulator: DType
     epilogue: Expr | None = None
+    x_zero: bool = False  # is there a zero point of x among the operands?
+
+    @property
+    def fixed(self) -> int:
+        return 2 + self.x_zero
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if len(ins) < 2 or len(outs) != 1:
-            return "a transposed convolution has operands x and w and one result"
+        if len(ins) < self.fixed or len(outs) != 1:
+            return f"a transposed convolution like this has at least {self.fixed} operands and one result"
         x, w = ins[:2]
+        if self.x_zero and ins[2] != TensorType(x.dtype, ()):
+            return f"the zero point of x {x} is {ins[2]}"
         if x.rank != w.rank or x.rank != 2 + len(self.strides) or len(self.pads) != len(self.strides):
             return f"x {x}, w {w} and {len(self.strides)} strides do not fit together"
         if x.shape[1] != w.shape[0] or (isinstance(w.shape[0], int) and w.shape[0] % self.group):
@@ -48,7 +56,8 @@ class ConvTranspose(WithEpilogue):
             first = low + self.pads[axis] - (w[axis + 2] - 1) * dilation
             last = (high - 1 + self.pads[axis]) // stride
             space.append((maximum((first + (stride - 1)) // stride, 0), minimum(last + 1, x[axis + 2])))
-        return ((box[0], (0, x[1]), *space), whole(w), *(box for _ in ins[2:]))
+        zero = [()] * self.x_zero
+        return ((box[0], (0, x[1]), *space), whole(w), *zero, *(box for _ in ins[self.fixed :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return ins[0].count * product(ins[1].shape[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..base.dims import Dim, upper
@@ -96,11 +96,11 @@ class ConvInteger(_Convolution):
 
 
 @dataclass(frozen=True)
-class ConvTranspose(Operator):
-    name = "ConvTranspose"
-    versions = (1, 11, 22)
-    fusion = ANCHOR
-    channels_last = True
+class _Transposed(Operator):
+    """What transposed convolutions share: everything but element types and the operands after the weights."""
+
+    fusion: ClassVar[str] = ANCHOR
+    channels_last: ClassVar[bool] = True
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] | None = None
     group: int = 1
@@ -126,9 +126,7 @@ class ConvTranspose(Operator):
             for stride, size, extra, k, dilation in zip(strides, x[2:], more, kernel, dilations, strict=True)
         ]
         pads, space = self.cut(x[2:], reached, strides)
-        dtype = site.type(0).dtype
-        epilogue = with_bias(dtype, site.has(2))
-        return ConvTransposeKind(strides, dilations, pads, space, self.group, sum_type(dtype), epilogue)
+        return ConvTransposeKind(strides, dilations, pads, space, self.group, sum_type(site.type(0).dtype))
 
     def cut(self, size: Shape, reached: Sequence[Dim], strides: Sequence[int]) -> tuple[tuple[int, ...], Shape]:
         """How many positions are cut off before each axis, and the size of what is left."""
@@ -159,16 +157,47 @@ class ConvTranspose(Operator):
                 raise Invalid(f"pads {pads} cut everything off")
         return pads[:rank], left
 
+    def result(self, site: Site, dtype: DType) -> list[Fact]:
+        return [Fact(TensorType(dtype, (site.shape(0)[0], site.shape(1)[1] * self.group, *self.kind(site).space)))]
+
+
+@dataclass(frozen=True)
+class ConvTranspose(_Transposed):
+    name = "ConvTranspose"
+    versions = (1, 11, 22)
+
+    def kind(self, site: Site) -> ConvTransposeKind:
+        return replace(super().kind(site), epilogue=with_bias(site.type(0).dtype, site.has(2)))
+
     def infer(self, site: Site) -> list[Fact]:
-        kind = self.kind(site)
-        channels = site.shape(1)[1] * self.group
-        check_floats(site, channels)
-        return [Fact(TensorType(site.type(0).dtype, (site.shape(0)[0], channels, *kind.space)))]
+        found = self.result(site, site.type(0).dtype)
+        check_floats(site, site.shape(1)[1] * self.group)
+        return found
 
     def lower(self, to: Lowering) -> None:
         type = to.type()
         bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
         to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
+
+
+@dataclass(frozen=True)
+class ConvTransposeInteger(_Transposed):
+    """Of 8-bit integers, as i32. Operands x, w and the zero point of x; lower_qdq makes it."""
+
+    name = "ConvTransposeInteger"
+    domain = "mccompile"
+
+    def kind(self, site: Site) -> ConvTransposeKind:
+        return replace(super().kind(site), accumulator=i32, x_zero=True)
+
+    def infer(self, site: Site) -> list[Fact]:
+        x, w, zero = (site.type(i) for i in range(3))
+        if x.dtype not in (i8, u8) or w.dtype not in (i8, u8) or zero != TensorType(x.dtype, ()):
+            raise Invalid(f"x {x}, w {w} and the zero point {zero} are not of 8-bit integers")
+        return self.result(site, i32)
+
+    def lower(self, to: Lowering) -> None:
+        to.set(0, to.call(self.kind(to.site), [to.input(i) for i in range(3)], to.type())[0])
 
 
 def check_operands(site: Site, kernel_shape: tuple[int, ...] | None, group: int) -> None:

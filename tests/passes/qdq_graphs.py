@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 Numbers = np.random.Generator
+ZERO = 7  # zero point of weights that have one
 
 
 @dataclass
@@ -77,12 +78,15 @@ class Net:
         self.shapes[name], self.schemes[name] = shape, self.scheme()
         return name
 
-    def weight(self, shape: tuple[int, ...], axis: int) -> str:
+    def weight(self, shape: tuple[int, ...], axis: int, narrow: bool = False) -> str:
+        """`narrow`: eight bits hold them without their zero points too."""
         dtype = self.dtype()
-        info = np.iinfo(dtype)
-        q = self.constant(self.chance.integers(info.min, info.max + 1, shape).astype(dtype), "w")
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        if narrow:
+            low, high = max(low, ZERO - 128), min(high, ZERO + 127)
+        q = self.constant(self.chance.integers(low, high + 1, shape).astype(dtype), "w")
         count = shape[axis] if self.chance.random() < 0.5 else 0
-        zeros = np.zeros(count or (), dtype) if self.chance.random() < 0.6 else np.full(count or (), 7, dtype)
+        zeros = np.zeros(count or (), dtype) if self.chance.random() < 0.6 else np.full(count or (), ZERO, dtype)
         scale = self.constant(self.scales(count), "w_scale")
         return self.node("DequantizeLinear", q, scale, self.constant(zeros, "w_zero"), axis=axis)
 
@@ -107,6 +111,20 @@ class Net:
         y = self.node("Conv", *ins, group=group, pads=[pad] * 4, strides=[step] * 2)
         space = tuple((n + 2 * pad - size) // step + 1 for n in (h, w))
         return self.integers(self.activation(y), (n, out, *space))
+
+    def conv_transpose(self, q: str) -> str:
+        n, c, h, w = self.shapes[q]
+        group = c if self.chance.random() < 0.4 else 1
+        each, size, step = (int(self.chance.integers(1, 4)) for _ in range(3))
+        pad = int(self.chance.integers(0, size))
+        space = tuple((n - 1) * step + size - pad for n in (h, w))
+        if min(space) < 1 or max(space) > 12:
+            return self.turn(q)
+        ins = [self.floats(q), self.weight((c, each, size, size), 1, narrow=True)]
+        if self.chance.random() < 0.7:
+            ins.append(self.bias(each * group))
+        y = self.node("ConvTranspose", *ins, group=group, strides=[step] * 2, pads=[pad, 0, 0, pad])
+        return self.integers(self.activation(y), (n, each * group, *space))
 
     def add(self, q: str) -> str:
         other = self.input(self.shapes[q])
@@ -184,6 +202,7 @@ BLOCKS = (
     Net.product,
     Net.shares,
     Net.normal,
+    Net.conv_transpose,
 )
 
 

@@ -37,7 +37,7 @@ from ...graph.pattern import (
     rewrite,
 )
 from ...ops.concat import Concat
-from ...ops.conv import Conv, ConvInteger
+from ...ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
 from ...ops.fixed_point import BYTE_UNIT, Lookup, ProductInteger, SumPool
 from ...ops.matmul import Gemm, MatMulInteger
 from ...ops.pool import AveragePool
@@ -50,10 +50,10 @@ from .lookup_table import table
 from .move_integers import MOVES, move_integers
 from .quantized import Bounds, Scheme, bytes_rescaled, dequantized, exact, rescaled, scheme
 from .quantized_normalization import normalizations, normalized, softmax
+from .quantized_weights import Weights
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
 SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 3
-Ranges = list[tuple[int, int]]
 
 
 def lower_qdq(graph: Graph, context: Context) -> None:
@@ -141,42 +141,8 @@ def _bias(match: Match, channels: int) -> list[Fraction] | None:
     return numbers if len(numbers) == channels and shape[-1] == channels else None
 
 
-class _Weights:
-    """Constant weights as a matrix [channels, everything else] of integers, their zero points subtracted."""
-
-    def __init__(self, match: Match, axis: int) -> None:
-        value, found = match["w"], scheme(match.node("w"))
-        self.usable = value.constant is not None and found is not None and found.dtype.bits <= 8
-        if not self.usable or value.constant is None or found is None:
-            return
-        self.usable = found.axis in (None, axis)
-        array = value.constant.array
-        self.array = array.astype(np.int8 if found.dtype.kind == "int" else np.uint8)
-        self.channels = array.shape[axis]
-        self.scales = found.scales * self.channels if found.axis is None else found.scales
-        self.zeros = np.array(found.zeros * self.channels if found.axis is None else found.zeros, np.int64)
-        rows = np.moveaxis(array, axis, 0).astype(np.int64).reshape(self.channels, -1)
-        self.rows = rows - self.zeros[:, None] if self.usable else rows
-
-    def sums(self) -> list[int]:
-        return [int(number) for number in self.rows.sum(1)]
-
-    def ranges(self, low: int, high: int) -> Ranges:
-        """Of sums of products with numbers from low to high, where some may be left out if that includes 0."""
-        above, below = np.maximum(self.rows, 0).sum(1), np.minimum(self.rows, 0).sum(1)
-        least, most = above * low + below * high, above * high + below * low
-        return [(int(a), int(b)) for a, b in zip(least, most, strict=True)]
-
-    def zero_operand(self, match: Match, make: Maker) -> Value | None:
-        if self.zeros.any():
-            return make.constant(self.zeros.astype(self.array.dtype), f"{match['w'].name}/zero")
-        if match.get("w_zero") is not None:
-            make.used(f"every element of {match['w_zero'].name} is 0")
-        return None
-
-
 def _products(
-    match: Match, make: Maker, total: Value, x: Scheme, w: _Weights, folded: bool, shape: tuple[int, ...]
+    match: Match, make: Maker, total: Value, x: Scheme, w: Weights, folded: bool, shape: tuple[int, ...]
 ) -> Value | None:
     """Sums of products with weights, rescaled. `folded`: the zero point of x has not been subtracted."""
     y, bias = _result(match), _bias(match, w.channels)
@@ -194,7 +160,7 @@ def _products(
 
 
 def _conv(match: Match, make: Maker) -> Value | None:
-    x, w, node = _source(match, "x"), _Weights(match, 0), match.node("anchor")
+    x, w, node = _source(match, "x"), Weights(match, 0), match.node("anchor")
     op = node.op
     assert isinstance(op, Conv)
     if x is None or not w.usable:
@@ -207,13 +173,28 @@ def _conv(match: Match, make: Maker) -> Value | None:
     return _products(match, make, total, x, w, not padded, (w.channels, *[1] * (node.output.type.rank - 2)))
 
 
+def _conv_transpose(match: Match, make: Maker) -> Value | None:
+    op, rank = match.node("anchor").op, match["w"].type.rank
+    assert isinstance(op, ConvTranspose)
+    x, w = _source(match, "x"), Weights(match, 1, op.group)
+    array = w.without_zeros(match, make) if w.usable else None
+    if x is None or array is None:
+        return None
+    weights, zero = make.constant(array, match["w"].name), _zero(make, match["x"], x)
+    integer = ConvTransposeInteger(
+        op.auto_pad, op.dilations, op.group, op.kernel_shape, op.output_padding, op.output_shape, op.pads, op.strides
+    )
+    total = make.node(integer, match["x"], weights, zero)
+    return _products(match, make, total, x, w, False, (w.channels, *[1] * (rank - 2)))
+
+
 def _matrix(match: Match, make: Maker) -> Value | None:
     """Gemm or MatMul with constant weights, and maybe a bias."""
     op = match.node("anchor").op
     turned = isinstance(op, Gemm) and bool(op.transB)
     if match["w"].type.rank != 2 or (isinstance(op, Gemm) and (op.alpha, op.beta, op.transA) != (1, 1, 0)):
         return None
-    x, w = _source(match, "x"), _Weights(match, 0 if turned else 1)
+    x, w = _source(match, "x"), Weights(match, 0 if turned else 1)
     if x is None or not w.usable or match["x"].type.rank < 1:
         return None
     weights = make.constant(np.ascontiguousarray(w.array.T) if turned else w.array, match["w"].name)
@@ -348,6 +329,9 @@ def _lookup(match: Match, make: Maker) -> Value | None:
 _PLAIN = Made("MatMul", X, W, name="anchor", read_once=True)
 RULES = (
     _quantized("conv", Made("Conv", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv),
+    _quantized(
+        "conv_transpose", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv_transpose
+    ),
     _quantized("gemm", Made("Gemm", X, W, Maybe(BIAS), name="anchor", read_once=True), _matrix),
     _quantized("matmul", _PLAIN, _matrix),
     _quantized("matmul_computed", _PLAIN, _matmul),

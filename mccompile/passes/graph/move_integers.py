@@ -2,8 +2,8 @@
 for: Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
 
 Only where all elements have one scale and one zero point; several operands must have the same, which is recorded.
-The other way round, QuantizeLinear(Transpose(x)) becomes Transpose(QuantizeLinear(x)) where elements stay as many, so
-that what makes x meets its quantization.
+The other way round, QuantizeLinear(Transpose(x)) becomes Transpose(QuantizeLinear(x)) where elements stay as many, or
+where an operator over quantized tensors makes x, so that it meets its quantization.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ MOVES = (
 
 
 _SAME_ELEMENTS = (DepthToSpace, Flatten, Reshape, SpaceToDepth, Squeeze, Transpose, Unsqueeze)
+_SOME_ELEMENTS = (Gather, Slice)
 
 
 def move_integers(graph: Graph) -> None:
@@ -92,7 +93,12 @@ def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     """What makes a value that nobody else reads, where it only moves elements."""
     if value is None or value.producer is None or len(value.uses) > 1 or graph.is_output(value):
         return None
-    return value.producer if isinstance(value.producer.op, _SAME_ELEMENTS) else None
+    move = value.producer
+    if isinstance(move.op, _SAME_ELEMENTS):
+        return move
+    source = move.inputs[0].producer if move.inputs[0] is not None else None
+    quantized = source is not None and any(dequantized(operand) is not None for operand in source.inputs)
+    return move if quantized and isinstance(move.op, _SOME_ELEMENTS) else None
 
 
 def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -> None:

@@ -16,6 +16,8 @@ def oracle(kind: ConvTranspose, x: np.ndarray, w: np.ndarray, *extras: np.ndarra
     space = [static(size) for size in kind.space]
     y = np.zeros((x.shape[0], outputs * kind.group, *space), np.float64)
     x_wide, w_wide = x.astype(np.float64), w.astype(np.float64)
+    if kind.x_zero:
+        x_wide -= float(extras[0])
     for place in np.ndindex(*x.shape[2:]):
         for tap in itertools.product(*(range(size) for size in w.shape[2:])):
             steps = zip(place, kind.strides, tap, kind.dilations, kind.pads, strict=True)
@@ -28,4 +30,5 @@ def oracle(kind: ConvTranspose, x: np.ndarray, w: np.ndarray, *extras: np.ndarra
                 target = (slice(None), slice(group * outputs, (group + 1) * outputs), *at)
                 y[target] += x_wide[(slice(None), part, *place)] @ weights
     element = y.astype(kind.accumulator.numpy)
-    return element if kind.epilogue is None else evaluate(kind.epilogue, [element, *extras], element.shape)
+    operands = [element, *extras[kind.x_zero :]]
+    return element if kind.epilogue is None else evaluate(kind.epilogue, operands, element.shape)

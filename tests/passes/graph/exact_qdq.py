@@ -101,6 +101,8 @@ def _result(op: str, args: list[Any], attributes: Mapping[str, Any]) -> Any:
     match op:
         case "Conv":
             return _conv(x, exact[1], exact[2] if len(exact) > 2 else None, attributes)
+        case "ConvTranspose":
+            return _conv_transpose(x, exact[1], exact[2] if len(exact) > 2 else None, attributes)
         case "Gemm" | "MatMul":
             b = exact[1].each(lambda a: a.T) if attributes.get("transB") else exact[1]
             return x.matmul(b) + exact[2] if len(exact) > 2 else x.matmul(b)
@@ -198,6 +200,25 @@ def _conv(x: Exact, w: Exact, bias: Exact | None, attributes: Mapping[str, Any])
             products = np.tensordot(factors, part, axes=([1], [1]))
             total[:, g * each : (g + 1) * each] += np.moveaxis(products, 0, 1)
     made = Exact(total, x.denominator * w.denominator)
+    return made if bias is None else made + bias.each(lambda v: v.reshape(-1, *[1] * space))
+
+
+def _conv_transpose(x: Exact, w: Exact, bias: Exact | None, attributes: Mapping[str, Any]) -> Exact:
+    a, b = x.numerators, w.numerators
+    group, space = attributes.get("group", 1), a.ndim - 2
+    strides, pads = attributes.get("strides", [1] * space), attributes.get("pads", [0] * 2 * space)
+    each, inputs = b.shape[1], b.shape[0] // group
+    full = [(n - 1) * s + k for n, s, k in zip(a.shape[2:], strides, b.shape[2:], strict=True)]
+    total = np.zeros((a.shape[0], each * group, *full), object)
+    for tap in np.ndindex(*b.shape[2:]):
+        window = tuple(slice(t, t + (n - 1) * s + 1, s) for t, n, s in zip(tap, a.shape[2:], strides, strict=True))
+        for g in range(group):
+            part = slice(g * inputs, (g + 1) * inputs)
+            products = np.tensordot(b[(part, slice(None), *tap)], a[:, part], axes=([0], [1]))
+            total[(slice(None), slice(g * each, (g + 1) * each), *window)] += np.moveaxis(products, 0, 1)
+    ends = zip(pads[:space], full, pads[space:], strict=True)
+    kept = total[(slice(None), slice(None), *(slice(before, n - after) for before, n, after in ends))]
+    made = Exact(kept, x.denominator * w.denominator)
     return made if bias is None else made + bias.each(lambda v: v.reshape(-1, *[1] * space))
 
 

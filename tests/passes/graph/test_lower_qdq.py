@@ -57,7 +57,7 @@ def test_random_networks_are_exact(model: ModelProto) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_generated_c_is_exact(seed: int) -> None:
-    blocks = [[*range(10), 11], [0, 2, 1, 2, 4, 8, 3], [6, 0, 4, 9], [10, 12, 0, 7], [1, 1, 5, 9], [2, 3, 6, 12, 11]]
+    blocks = [[*range(10), 11], [13, 2, 1, 2, 4, 8, 3], [6, 13, 4, 9], [10, 12, 0, 7], [1, 1, 5, 9], [2, 3, 6, 12, 11]]
     model = network(seed, blocks[seed])
     inputs, options = some_integers(model), Options(name="qdq")
     package = compile_graph(load_proto(model), options, "qdq")
@@ -192,6 +192,20 @@ def test_a_convolution_between_quantizations_sums_integers() -> None:
     graph = parse(BEFORE, {name: np.asarray(number) for name, number in numbers.items()})
     lower_qdq(graph, CONTEXT)
     assert re.sub(r" = #\w+", "", show(graph)) == EXPECTED
+
+
+def test_elements_are_chosen_after_their_quantization() -> None:
+    between = BEFORE.replace(
+        "%y: i8[1,1,4,4] = QuantizeLinear(%c, %s",
+        """
+const %i: i64[] = #i
+%g: f32[1,1,4] = Gather(%c, %i) {axis=2} from "g"
+%y: i8[1,1,4] = QuantizeLinear(%g, %s""",
+    )
+    numbers = {"s": np.float32(0.5), "z": np.int8(3), "w": np.array([[[[1]], [[-2]]]], np.int8), "t": np.float32(0.25)}
+    graph = parse(between, {name: np.asarray(number) for name, number in (numbers | {"i": np.int64(1)}).items()})
+    lower_qdq(graph, CONTEXT)
+    assert [node.op.name for node in graph.nodes] == ["ConvInteger", "Rescale", "Gather"]
 
 
 def test_what_only_moves_elements_does_not_come_between() -> None:
