@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..frontend.original import Original, as_array
+from ..frontend.original import Original
 
 
 class Oracle:
@@ -36,7 +36,7 @@ class Oracle:
             except session_errors():
                 self._session = None  # an element type or operator that it does not have
             else:
-                return {name: as_array(result) for name, result in zip(names, results, strict=True)}
+                return self.original.named(names, results)
         return self.original.evaluate(inputs, self.also)
 
 

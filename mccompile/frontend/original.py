@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, OptionalProto, SequenceProto, TensorProto, ValueInfoProto, load_model, numpy_helper
+from onnx import (
+    ModelProto,
+    NodeProto,
+    OptionalProto,
+    SequenceProto,
+    TensorProto,
+    ValueInfoProto,
+    load_model,
+    numpy_helper,
+)
 
 from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
@@ -36,6 +45,7 @@ class Original:
         self.outputs = [entry.name for entry in graph.output]
         made = [name for node in graph.node for name in node.output if name]
         self.inner = [name for name in made if name not in self.outputs]  # in graph order, without those of regions
+        self._labels = {node.output[0]: _labels(node) for node in graph.node if node.op_type == "ZipMap"}
 
     def serialized(self, also: Sequence[str] = ()) -> bytes:
         """The file's model with more outputs."""
@@ -54,18 +64,32 @@ class Original:
         try:
             whole = load_model(str(self.path))  # with external data
             whole.graph.output.extend(ValueInfoProto(name=name) for name in also)
-            results = ReferenceEvaluator(whole).run(wanted, dict(inputs))
+            results: list[Any] = list(ReferenceEvaluator(whole).run(wanted, dict(inputs)))
         except _EVALUATOR_ERRORS as error:
             fix = "install onnxruntime, which is used as reference if it is there"
             why = f"{type(error).__name__}: {error}"
             raise CheckFailed(
                 Problem("onnx's reference evaluator cannot run the model", str(self.path), why, fix)
             ) from error
-        return {name: as_array(result) for name, result in zip(wanted, results, strict=True)}
+        return self.named(wanted, results)
+
+    def named(self, names: Sequence[str], results: Sequence[Any]) -> dict[str, Any]:
+        """Results of an evaluator by name, as arrays; lists (sequences) and None (an absent optional value) stay. Maps
+        from labels to scores become rows of scores, which is what a compiled model gives."""
+        return {name: _as_array(result, self._labels.get(name)) for name, result in zip(names, results, strict=True)}
 
 
-def as_array(result: Any) -> Any:
-    """A result of an evaluator; lists (sequences) and None (an absent optional value) stay."""
+def _labels(node: NodeProto) -> list[Any]:
+    """What a ZipMap calls its columns."""
+    found = {attribute.name: attribute for attribute in node.attribute}
+    if "classlabels_strings" in found:
+        return [label.decode() for label in found["classlabels_strings"].strings]
+    return list(found["classlabels_int64s"].ints) if "classlabels_int64s" in found else []
+
+
+def _as_array(result: Any, labels: list[Any] | None) -> Any:
+    if labels and isinstance(result, list):
+        return np.array([[row[label] for label in labels] for row in result], np.float32).reshape(-1, len(labels))
     return result if result is None or isinstance(result, list) else np.asarray(result)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from mccompile.check import oracle
 from mccompile.check.oracle import Oracle
@@ -27,3 +29,19 @@ def test_outputs_and_inner_tensors(runtime: bool, tmp_path: Path, monkeypatch: p
     assert list(results) == ["y", "sum", "c1"]
     np.testing.assert_allclose(results["y"], reference(made, inputs)["y"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(results["y"], np.maximum(results["sum"], 0))
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2], ["b", "c", "a"]], ids=["integers", "strings"])
+def test_maps_are_rows_of_scores_in_the_order_of_the_labels(labels: list[int | str], tmp_path: Path) -> None:
+    attribute = "classlabels_strings" if isinstance(labels[0], str) else "classlabels_int64s"
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **{attribute: labels})
+    key = onnx.TensorProto.STRING if isinstance(labels[0], str) else onnx.TensorProto.INT64
+    scores = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    maps = helper.make_sequence_type_proto(helper.make_map_type_proto(key, scores))
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph([node], "g", [x], [helper.make_value_info("y", maps)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    path = tmp_path / "zip.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(Oracle(path).run({"x": given})["y"], given)

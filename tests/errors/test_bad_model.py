@@ -122,13 +122,13 @@ CASES = {
           fix    correct the model, or export it again
         """,
     ),
-    "an output of another shape than declared": (
+    "an output of another type than declared": (
         BadFile,
-        "g (float[1,4] x) => (float[1,5] y) { [n1] y = Relu(x) }",
+        "g (float[1,4] x) => (int32[1,4] y) { [n1] y = Relu(x) }",
         """
         error: an output contradicts its declaration
           where  output 'y' in net.onnx
-          why    it is declared as f32[1,5], but its node makes f32[1,4]
+          why    it is declared as i32, but its node makes f32[1,4]
           fix    export it again
         """,
     ),

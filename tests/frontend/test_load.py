@@ -258,3 +258,8 @@ def test_room_for_strings_that_nobody_makes_is_an_error() -> None:
     made = parser.parse_model(HEAD + "g (string[3] x) => (string[3] y) { y = Identity(x) }")
     with pytest.raises(MccError, match="nothing is bounded by 'strings'"):
         load_proto(made, bounds={"strings": (99,)})
+
+
+def test_what_nodes_make_counts_where_an_output_is_declared_with_another_shape() -> None:
+    graph = graph_of("g (float[1,4] x) => (float[1,5] y, float[8] z) { y = Relu(x) z = Neg(x) }")
+    assert [output.type.shape for output in graph.outputs] == [(1, 4), (1, 4)]
