@@ -28,6 +28,7 @@ from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
 from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
+from .loop_trips import exact_trips, without_condition
 from .ordering import Circle, names_read, node_name
 from .ordering import in_order as sorted_nodes
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
@@ -233,6 +234,8 @@ class NodeReader(NodeAdder):
         broken = any(self._is_broken(name, scope) for name in names_read(node))
         if not broken:
             _check_operands(sig, operands)
+            if (domain, node.op_type) == ("", "Loop"):
+                node, operands = self._counted(node, operands, scope)
         name = scope.origin(node)
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
 
@@ -259,6 +262,31 @@ class NodeReader(NodeAdder):
         """What the condition of an If is, where that follows from constants."""
         constant = constant_of(operands[0], self._computed) if isinstance(operands[0], Value) else None
         return bool(constant.array.reshape(-1)[0]) if constant is not None and constant.array.size == 1 else None
+
+    def _counted(
+        self, node: NodeProto, operands: list[Value | None], scope: Scope
+    ) -> tuple[NodeProto, list[Value | None]]:
+        """A loop that ends by its condition as one that counts, where it is known how often it runs."""
+
+        def known(value: Found | None) -> np.ndarray | None:
+            constant = constant_of(value, self._computed) if isinstance(value, Value) else None
+            return None if constant is None else constant.array
+
+        place = next((n for n, a in enumerate(node.attribute) if _is_graph(a) and not a.ref_attr_name), None)
+        if place is None or len(operands) < 2:
+            return node, operands
+        body, constants = node.attribute[place].g, [known(value) for value in operands]
+        present = [value is not None for value in operands]
+        trips = exact_trips(body, scope.opsets[""], constants, present, lambda name: known(scope.find(name)))
+        if trips is None:
+            return node, operands
+        origin = scope.origin(node)
+        self.facts_used[f"{origin} runs {trips} times"] = None
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        copy.attribute[place].g.CopyFrom(without_condition(body))
+        counted = [self.constant(np.array(value), scope, origin) for value in (np.int64(trips), np.bool_(True))]
+        return copy, [*counted, *operands[2:]]
 
     def _is_broken(self, name: str, scope: Scope) -> bool:
         return scope.find(name) in (Missing.BROKEN, None)

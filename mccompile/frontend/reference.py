@@ -6,7 +6,7 @@ model's fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from onnx import ModelProto
@@ -36,13 +36,27 @@ def run_graph(graph: Graph, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]
 
 def run_model(model: ModelProto | str, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs of a model, in order."""
+    return evaluator(model)(feeds)
+
+
+def evaluator(model: ModelProto | str) -> Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]:
+    """What gives the outputs of a model, in order, for inputs by name."""
     from onnx.reference import ReferenceEvaluator  # takes a moment to import, and many compilations fold nothing
 
     try:
-        with np.errstate(all="ignore"):
-            results = ReferenceEvaluator(model).run(None, dict(feeds))
+        ready = ReferenceEvaluator(model)
     except _FAILURES as failure:
         raise EvaluationFailed(f"{type(failure).__name__}: {failure}") from failure
+    return lambda feeds: _run(ready.run, feeds)
+
+
+def _run(run: Callable[..., object], feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    try:
+        with np.errstate(all="ignore"):
+            results = run(None, dict(feeds))
+    except _FAILURES as failure:
+        raise EvaluationFailed(f"{type(failure).__name__}: {failure}") from failure
+    assert isinstance(results, list)
     arrays = []
     for result in results:
         if not isinstance(result, np.ndarray | np.generic):
