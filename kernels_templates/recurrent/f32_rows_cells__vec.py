@@ -192,8 +192,8 @@ class _Layout:
         starts = {}
         for gate in gates:
             bias = self.of_gate(chunk, "bias_in", gate) if "bias" in self.kind.uses else ""
-            terms = [bias] if gate == late else [self.of_gate(chunk, "x_in", gate), bias]
-            starts[gate] = " + ".join(filter(None, terms)) or "zero"
+            x = "" if gate == late else self.of_gate(chunk, "x_in", gate)
+            starts[gate] = self.add(x, bias) if x and bias else x or bias or "zero"
         lines: list[str] = []
         if self.kind.cell == LSTM:
             lines = self.lstm(chunk)
@@ -208,7 +208,7 @@ class _Layout:
             lines += self.mixed(chunk, "z_on")
         else:
             lines = [*self.activated("z"), *self.activated("r"), self.keep("update", "z_on")]
-            lines.append(self.keep("kept", f"r_on * {self.load('h')}"))
+            lines.append(self.keep("kept", self.mul("r_on", self.load("h"))))
         return {"header": chunk.header, "starts": starts, "lines": lines}
 
     @property
@@ -224,6 +224,12 @@ class _Layout:
     def fma(self, a: str, b: str, c: str) -> str:
         return f"mcc_fma_f32x{self.lanes}({a}, {b}, {c})"
 
+    def add(self, a: str, b: str) -> str:
+        return f"mcc_add_f32x{self.lanes}({a}, {b})"
+
+    def mul(self, a: str, b: str) -> str:
+        return f"mcc_mul_f32x{self.lanes}({a}, {b})"
+
     def of_gate(self, chunk: Chunk, name: str, gate: str) -> str:
         """A vector of what x or bias has for a gate."""
         row = _ORDER[self.kind.cell].index(gate) * self.hidden
@@ -236,15 +242,16 @@ class _Layout:
 
     def lstm(self, chunk: Chunk) -> list[str]:
         lines = [line for gate in "ifno" for line in self.activated(gate)]
-        lines.append(f"const {self.vector} cell = {self.fma('f_on', self.load('c'), 'i_on * n_on')};")
+        lines.append(f"const {self.vector} cell = {self.fma('f_on', self.load('c'), self.mul('i_on', 'n_on'))};")
         lines.append(self.keep("c", "cell"))
         shown, value = to_vector_statements(self.kind.activations[2], ["cell"], self.lanes, local="shown_")
-        return [*lines, *shown, *self.shown(chunk, f"o_on * {value}")]
+        return [*lines, *shown, *self.shown(chunk, self.mul("o_on", value))]
 
     def mixed(self, chunk: Chunk, update: str) -> list[str]:
         """The next state of a gru."""
         one = f"mcc_set_f32x{self.lanes}(1.0f)"
-        return self.shown(chunk, f"({one} - {update}) * n_on + {update} * {self.load('h')}")
+        new = self.mul(f"mcc_sub_f32x{self.lanes}({one}, {update})", "n_on")
+        return self.shown(chunk, self.add(new, self.mul(update, self.load("h"))))
 
     def shown(self, chunk: Chunk, value: str) -> list[str]:
         state = "h_next" if "h_next" in _states(self.kind) else "h"

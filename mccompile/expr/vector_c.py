@@ -13,15 +13,15 @@ from ..base.dtypes import bool_, f32
 from .ir import Apply, Expr, Index, Literal, Operand, walk
 from .scalar_c import literal_c
 
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_COMPARISONS = {"equal": "==", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+_ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
+_COMPARISONS = frozenset({"equal", "less", "less_equal", "greater", "greater_equal"})
 _LOGIC = {"and": "&", "or": "|", "xor": "^"}
 _PLAIN = frozenset({"abs", "sqrt", "floor", "ceil", "trunc", "round_even", "select"})
 _MATH = frozenset({"exp", "expm1", "log", "log1p", "tanh", "erf"})  # of mcc_vecmath.h
 _BOUNDS = {"max": "at_least", "min": "at_most"}
-_OTHERS = frozenset({"neg", "not", "is_nan"})
+_OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
-_KNOWN = frozenset({*_OPERATORS, *_COMPARISONS, *_LOGIC, *_BOUNDS}) | _PLAIN | _MATH | _OTHERS
+_KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _OTHERS
 
 
 def refusal(expr: Expr) -> str:
@@ -105,20 +105,16 @@ class _Printer:
         if name in _BOUNDS:
             return self.bounded(node)
         args = [self.text(arg) for arg in node.arguments]
-        if name in _OPERATORS:
-            return f"({args[0]} {_OPERATORS[name]} {args[1]})"
-        if name in _COMPARISONS:
-            of_masks = node.arguments[0].dtype is bool_
-            text = f"{args[0]} {_COMPARISONS[name]} {args[1]}"
-            return f"~({args[0]} ^ {args[1]})" if of_masks else f"(mcc_{self.i32})({text})"
+        if name == "div":
+            return f"({args[0]} / {args[1]})"
+        if name == "equal" and node.arguments[0].dtype is bool_:
+            return f"~({args[0]} ^ {args[1]})"
         if name in _LOGIC:
             return f"({args[0]} {_LOGIC[name]} {args[1]})"
         if name == "not":
             return f"~{args[0]}"
-        if name == "neg":
-            return f"(-{args[0]})"
         if name == "is_nan":
-            return f"(mcc_{self.i32})({args[0]} != {args[0]})"
+            return f"~mcc_equal_{self.f32}({args[0]}, {args[0]})"
         return f"mcc_{name}_{self.f32}({', '.join(args)})"
 
     def bounded(self, node: Apply) -> str:

@@ -34,13 +34,14 @@ def transformed_weights(w: np.ndarray, m: int) -> np.ndarray:
 def input_transform(d: Sequence[str], m: int, of: str) -> list[str]:
     """C of the m + 2 transformed values of as many inputs along one axis."""
     if m == 2:
-        return [f"{d[0]} - {d[2]}", f"{d[1]} + {d[2]}", f"{d[2]} - {d[1]}", f"{d[1]} - {d[3]}"]
+        pairs = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 1, 3))
+        return [_call(name, d[a], d[b], of) for name, a, b in pairs]
     even4, odd4 = _less(d[4], 4, d[2], of), _less(d[3], 4, d[1], of)
-    even, odd = f"({d[4]} - {d[2]})", f"({d[3]} - {d[1]})"
+    even, odd = _call("sub", d[4], d[2], of), _call("sub", d[3], d[1], of)
     return [
         _less(_plus(d[4], 4, d[0], of), 5, d[2], of),
-        f"{even4} + {odd4}",
-        f"{even4} - {odd4}",
+        _call("add", even4, odd4, of),
+        _call("sub", even4, odd4, of),
         _plus(even, 2, odd, of),
         _less(even, 2, odd, of),
         _less(_plus(d[5], 4, d[1], of), 5, d[3], of),
@@ -50,14 +51,20 @@ def input_transform(d: Sequence[str], m: int, of: str) -> list[str]:
 def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
     """C of the m results along one axis of m + 2 products."""
     if m == 2:
-        return [f"{d[0]} + {d[1]} + {d[2]}", f"{d[1]} - {d[2]} - {d[3]}"]
-    sums, differences = [f"({d[1]} + {d[2]})", f"({d[3]} + {d[4]})"], [f"({d[1]} - {d[2]})", f"({d[3]} - {d[4]})"]
+        sums, rest = _call("add", d[0], d[1], of), _call("sub", d[1], d[2], of)
+        return [_call("add", sums, d[2], of), _call("sub", rest, d[3], of)]
+    sums, sums2 = _call("add", d[1], d[2], of), _call("add", d[3], d[4], of)
+    rest, rest2 = _call("sub", d[1], d[2], of), _call("sub", d[3], d[4], of)
     return [
-        f"{d[0]} + {sums[0]} + {sums[1]}",
-        _plus(differences[0], 2, differences[1], of),
-        _plus(sums[0], 4, sums[1], of),
-        f"{_plus(differences[0], 8, differences[1], of)} + {d[5]}",
+        _call("add", _call("add", d[0], sums, of), sums2, of),
+        _plus(rest, 2, rest2, of),
+        _plus(sums, 4, sums2, of),
+        _call("add", _plus(rest, 8, rest2, of), d[5], of),
     ]
+
+
+def _call(name: str, a: str, b: str, of: str) -> str:
+    return f"mcc_{name}_{of}({a}, {b})"
 
 
 def _plus(a: str, factor: int, b: str, of: str) -> str:

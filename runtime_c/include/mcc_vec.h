@@ -8,15 +8,19 @@
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_set_f32xN(x)                x in every lane
+ *     mcc_add mcc_sub mcc_mul _f32xN(a, b)  mcc_neg_f32xN(x)
  *     mcc_fma_f32xN(a, b, c)          a * b + c: rounded once where the machine can do that, twice elsewhere
+ *     mcc_fma_at_f32x4(a, b, lane, c) the same with the element of b in that lane, a constant
  *     mcc_max_f32xN  mcc_min_f32xN    NaN if either operand is NaN
  *     mcc_at_least_f32xN(x, low)      mcc_max where `low` is known to be a number; mcc_at_most: mcc_min
+ *     mcc_less mcc_less_equal mcc_equal mcc_greater_equal mcc_greater _f32xN(a, b)   a mask
  *     mcc_select_f32xN(m, a, b)       a where the mask is set, else b
  *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
  *     mcc_sum_f32xN(v)  mcc_largest_f32xN(v)   of all lanes; the largest is NaN if any lane is
  *
- * Sums, products, comparisons and bits are C operators on these types. Nothing here depends on options that let the
- * compiler fuse or reorder; a compiler must know GCC's vector types.
+ * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
+ * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
+ * reorder; it must know GCC's vector types.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +38,7 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
-#elif defined(__aarch64__)
+#elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
 
@@ -77,6 +81,21 @@
         return (mcc_f32x##N)((mcc_i32x##N)x & mcc_set_i32x##N(0x7fffffff));                                            \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_types
+
+#define MCC_VEC_ARITHMETIC(N)                                                                                          \
+    MCC_VEC_INLINE mcc_f32x##N mcc_add_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return a + b; }                         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_sub_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return a - b; }                         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_mul_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return a * b; }                         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_neg_f32x##N(mcc_f32x##N x) { return -x; }                                           \
+    MCC_VEC_INLINE mcc_i32x##N mcc_less_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return (mcc_i32x##N)(a < b); }         \
+    MCC_VEC_INLINE mcc_i32x##N mcc_less_equal_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return (mcc_i32x##N)(a <= b); }  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_equal_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return (mcc_i32x##N)(a == b); }       \
+    MCC_VEC_INLINE mcc_i32x##N mcc_greater_equal_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                 \
+    {                                                                                                                  \
+        return (mcc_i32x##N)(a >= b);                                                                                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_greater_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return (mcc_i32x##N)(a > b); }      \
+    typedef float mcc_f32x##N##_arithmetic
 
 /* Numbers stored in 16 bits. Those of f16 come 2^112 times too small when their bits are put in place. */
 #define MCC_VEC_BF16(N)                                                                                                \
@@ -153,15 +172,16 @@
     {                                                                                                                  \
         const mcc_f32x##N size = mcc_abs_f32x##N(x), ulps = mcc_set_f32x##N(8388608.0f);                               \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        const mcc_f32x##N near = (size + ulps) - ulps;                                                                 \
-        const mcc_f32x##N whole =                                                                                      \
-            mcc_select_f32x##N((mcc_i32x##N)(near > size), near - mcc_set_f32x##N(1.0f), near);                        \
-        return mcc_select_f32x##N((mcc_i32x##N)(size < ulps), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);            \
+        const mcc_f32x##N near = mcc_sub_f32x##N(mcc_add_f32x##N(size, ulps), ulps);                                   \
+        const mcc_f32x##N less = mcc_sub_f32x##N(near, mcc_set_f32x##N(1.0f));                                         \
+        const mcc_f32x##N whole = mcc_select_f32x##N(mcc_greater_f32x##N(near, size), less, near);                     \
+        return mcc_select_f32x##N(mcc_less_f32x##N(size, ulps), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);          \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_floor_f32x##N(mcc_f32x##N x)                                                        \
     {                                                                                                                  \
         const mcc_f32x##N whole = mcc_trunc_f32x##N(x);                                                                \
-        return mcc_select_f32x##N((mcc_i32x##N)(whole > x), whole - mcc_set_f32x##N(1.0f), whole);                     \
+        const mcc_f32x##N less = mcc_sub_f32x##N(whole, mcc_set_f32x##N(1.0f));                                        \
+        return mcc_select_f32x##N(mcc_greater_f32x##N(whole, x), less, whole);                                         \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_ceil_f32x##N(mcc_f32x##N x)                                                         \
     {                                                                                                                  \
@@ -170,12 +190,14 @@
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_round_even_f32x##N(mcc_f32x##N x)                                                   \
     {                                                                                                                  \
-        const mcc_f32x##N down = mcc_floor_f32x##N(x), rest = x - down, half = mcc_set_f32x##N(0.5f);                  \
-        const mcc_f32x##N even = mcc_set_f32x##N(2.0f) * mcc_floor_f32x##N(down * half);                               \
-        const mcc_i32x##N up = (mcc_i32x##N)(rest > half) | ((mcc_i32x##N)(rest == half) & (mcc_i32x##N)(down != even)); \
-        const mcc_f32x##N whole = mcc_select_f32x##N(up, down + mcc_set_f32x##N(1.0f), down);                          \
+        const mcc_f32x##N down = mcc_floor_f32x##N(x), rest = mcc_sub_f32x##N(x, down);                                \
+        const mcc_f32x##N one = mcc_set_f32x##N(1.0f), half = mcc_set_f32x##N(0.5f);                                   \
+        const mcc_f32x##N whole_half = mcc_floor_f32x##N(mcc_mul_f32x##N(down, half));                                 \
+        const mcc_i32x##N odd = mcc_less_f32x##N(mcc_add_f32x##N(whole_half, whole_half), down);                       \
+        const mcc_i32x##N up = mcc_greater_f32x##N(rest, half) | (mcc_equal_f32x##N(rest, half) & odd);                \
+        const mcc_f32x##N whole = mcc_select_f32x##N(up, mcc_add_f32x##N(down, one), down);                            \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        return mcc_select_f32x##N((mcc_i32x##N)(rest == rest), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);           \
+        return mcc_select_f32x##N(mcc_equal_f32x##N(rest, rest), (mcc_f32x##N)((mcc_i32x##N)whole | sign), x);         \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_round
 
@@ -250,6 +272,11 @@ MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
 {
     return (mcc_f32x4)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)p));
 }
+#elif defined(__aarch64__) || (defined(__ARM_NEON) && defined(__ARM_FP16_FORMAT_IEEE) && (__ARM_FP & 2))
+MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
+{
+    return (mcc_f32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
 #else
 MCC_VEC_F16(4);
 #endif
@@ -266,6 +293,7 @@ MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
 MCC_VEC_PART(4);
 #endif
 #if defined(__SSE2__)
+MCC_VEC_ARITHMETIC(4);
 MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)_mm_set1_ps(x); }
 MCC_VEC_X86_COMPARE(4, _mm_max_ps, _mm_min_ps);
 MCC_VEC_ONE_TO_ONE(4, sqrt, _mm_sqrt_ps(x));
@@ -285,28 +313,63 @@ MCC_VEC_ONE_TO_ONE(4, round_even, _mm_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _M
 #else
 MCC_VEC_ROUND(4);
 #endif
-#elif defined(__aarch64__)
+#elif defined(__ARM_NEON)
 MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)vdupq_n_f32(x); }
-MCC_VEC_INLINE mcc_f32x4 mcc_max_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_min_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)vminq_f32((float32x4_t)a, (float32x4_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_at_least_f32x4(mcc_f32x4 x, mcc_f32x4 low) { return mcc_max_f32x4(x, low); }
-MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high) { return mcc_min_f32x4(x, high); }
+#define MCC_VEC_NEON(name, instruction)                                                                                \
+    MCC_VEC_INLINE mcc_f32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
+    {                                                                                                                  \
+        return (mcc_f32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
+    }                                                                                                                  \
+    typedef float mcc_f32x4_##name
+MCC_VEC_NEON(max, vmaxq_f32);
+MCC_VEC_NEON(min, vminq_f32);
+MCC_VEC_NEON(at_least, vmaxq_f32);
+MCC_VEC_NEON(at_most, vminq_f32);
+#if defined(__aarch64__) || defined(__ARM_FEATURE_FMA)
 MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
 {
     return (mcc_f32x4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
+#else
+MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
+{
+    return (mcc_f32x4)vmlaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+#endif
+#if defined(__aarch64__)
+MCC_VEC_ARITHMETIC(4);
+#define mcc_fma_at_f32x4(a, b, lane, c)                                                                                \
+    (mcc_f32x4)vfmaq_laneq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b), lane)
 MCC_VEC_ONE_TO_ONE(4, sqrt, vsqrtq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, floor, vrndmq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
 #else
+MCC_VEC_NEON(add, vaddq_f32);
+MCC_VEC_NEON(sub, vsubq_f32);
+MCC_VEC_NEON(mul, vmulq_f32);
+MCC_VEC_INLINE mcc_f32x4 mcc_neg_f32x4(mcc_f32x4 x) { return (mcc_f32x4)vnegq_f32((float32x4_t)x); }
+#define MCC_VEC_NEON_MASK(name, instruction)                                                                           \
+    MCC_VEC_INLINE mcc_i32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
+    {                                                                                                                  \
+        return (mcc_i32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
+    }                                                                                                                  \
+    typedef float mcc_f32x4_##name
+MCC_VEC_NEON_MASK(less, vcltq_f32);
+MCC_VEC_NEON_MASK(less_equal, vcleq_f32);
+MCC_VEC_NEON_MASK(equal, vceqq_f32);
+MCC_VEC_NEON_MASK(greater_equal, vcgeq_f32);
+MCC_VEC_NEON_MASK(greater, vcgtq_f32);
+/* Only products that are rounded apart have such a form. */
+#define mcc_fma_at_f32x4(a, b, lane, c)                                                                                \
+    (mcc_f32x4)vmlaq_lane_f32((float32x4_t)(c), (float32x4_t)(a),                                                      \
+                              (lane) < 2 ? vget_low_f32((float32x4_t)(b)) : vget_high_f32((float32x4_t)(b)), (lane) & 1)
+MCC_VEC_SQRT(4);
+MCC_VEC_ROUND(4);
+#endif
+#else
+MCC_VEC_ARITHMETIC(4);
 MCC_VEC_PLAIN(4);
 #endif
 
@@ -321,6 +384,7 @@ MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
 /* ---- 8 lanes */
 #if defined(__riscv_vector)
 MCC_VEC_TYPES(8);
+MCC_VEC_ARITHMETIC(8);
 MCC_VEC_BF16(8);
 MCC_VEC_F16(8);
 MCC_VEC_PART(8);
@@ -328,6 +392,7 @@ MCC_VEC_PLAIN(8);
 MCC_VEC_ACROSS(8, 4);
 #elif defined(__AVX__)
 MCC_VEC_TYPES(8);
+MCC_VEC_ARITHMETIC(8);
 MCC_VEC_BF16(8);
 #if defined(__F16C__)
 MCC_VEC_INLINE mcc_f32x8 mcc_load_f16_f32x8(const uint16_t *p)
@@ -384,6 +449,7 @@ MCC_VEC_ACROSS(8, 4);
 /* ---- 16 lanes */
 #if defined(__riscv_vector)
 MCC_VEC_TYPES(16);
+MCC_VEC_ARITHMETIC(16);
 MCC_VEC_BF16(16);
 MCC_VEC_F16(16);
 MCC_VEC_PART(16);
@@ -391,6 +457,7 @@ MCC_VEC_PLAIN(16);
 MCC_VEC_ACROSS(16, 8);
 #elif defined(__AVX512F__)
 MCC_VEC_TYPES(16);
+MCC_VEC_ARITHMETIC(16);
 MCC_VEC_BF16(16);
 MCC_VEC_INLINE mcc_f32x16 mcc_load_f16_f32x16(const uint16_t *p)
 {
