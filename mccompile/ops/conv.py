@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..base.dims import Dim, upper
-from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
+from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.conv import Conv as ConvKind
@@ -76,8 +76,8 @@ class ConvInteger(_Convolution):
     def infer(self, site: Site) -> list[Fact]:
         kind = self.kind(site)
         for index, name in ((0, "x"), (1, "w")):
-            if site.type(index).dtype not in (i8, u8):
-                raise Invalid(f"{name} is {site.type(index)}, not of 8-bit integers")
+            if site.type(index).dtype not in SHORT:
+                raise Invalid(f"{name} is {site.type(index)}, not of 8 or 16-bit integers")
             if site.has(index + 2) and site.type(index + 2).dtype is not site.type(index).dtype:
                 raise Invalid(f"{name} is {site.type(index)}, its zero point {site.type(index + 2)}")
         if site.has(2) and site.shape(2) not in ((), (1,)):
@@ -182,7 +182,7 @@ class ConvTranspose(_Transposed):
 
 @dataclass(frozen=True)
 class ConvTransposeInteger(_Transposed):
-    """Of 8-bit integers, as i32. Operands x, w and the zero point of x; lower_qdq makes it."""
+    """Of 8 or 16-bit integers, as i32. Operands x, w and the zero point of x; lower_qdq makes it."""
 
     name = "ConvTransposeInteger"
     domain = "mccompile"
@@ -192,8 +192,8 @@ class ConvTransposeInteger(_Transposed):
 
     def infer(self, site: Site) -> list[Fact]:
         x, w, zero = (site.type(i) for i in range(3))
-        if x.dtype not in (i8, u8) or w.dtype not in (i8, u8) or zero != TensorType(x.dtype, ()):
-            raise Invalid(f"x {x}, w {w} and the zero point {zero} are not of 8-bit integers")
+        if x.dtype not in SHORT or w.dtype not in SHORT or zero != TensorType(x.dtype, ()):
+            raise Invalid(f"x {x}, w {w} and the zero point {zero} are not of 8 or 16-bit integers")
         return self.result(site, i32)
 
     def lower(self, to: Lowering) -> None:

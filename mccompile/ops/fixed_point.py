@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dtypes import DType, i8, i32, i64, of_array, of_onnx, u8
+from ..base.dtypes import SHORT, DType, i8, i32, i64, of_array, of_onnx, u8
 from ..base.tensor import TensorType
 from ..expr.evaluate import evaluate
 from ..expr.ir import Expr, apply, cast, literal, operand
@@ -24,14 +24,12 @@ from .elementwise import Elementwise
 from .pool import check_picture
 from .window import Window
 
-BYTE_UNIT = 1 << 16  # a term of 8 bits is taken so many times, which leaves more bits to its factor
-
 
 @dataclass(frozen=True)
 class Rescale(Elementwise):
     """round(t0 * f0 + t1 * f1 + ... + constant) + zero, saturated; at least `low` and at most `high` where these are
-    given. Operands: `terms` tensors of 8-bit integers or of i32, as many multipliers, addend, shift, zero, low, high;
-    the last three have the type of the result."""
+    given. Operands: `terms` tensors of 8 or 16-bit integers or of i32, as many multipliers, addend, shift, zero, low,
+    high; the last three have the type of the result."""
 
     name = "Rescale"
     domain = "mccompile"
@@ -40,11 +38,11 @@ class Rescale(Elementwise):
     def check(self, types: Sequence[TensorType]) -> None:
         n = self.terms
         found = [type.dtype for type in types]
-        if len(found) < 2 * n + 3 or any(dtype not in (i8, u8, i32) for dtype in found[:n]):
+        if len(found) < 2 * n + 3 or any(dtype not in (*SHORT, i32) for dtype in found[:n]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
         if found[n : 2 * n + 2] != [*[i64] * (n + 1), u8]:
             raise Invalid(f"multipliers, addend and shift are {', '.join(map(str, found[n : 2 * n + 2]))}")
-        if found[-1] not in (i8, u8) or any(dtype is not found[-1] for dtype in found[2 * n + 2 :]):
+        if found[-1] not in SHORT or any(dtype is not found[-1] for dtype in found[2 * n + 2 :]):
             raise Invalid(f"zero point and bounds are {', '.join(map(str, found[2 * n + 2 :]))}")
 
     def element(self, args: Sequence[Expr]) -> Expr:
@@ -187,15 +185,20 @@ def evaluated(
 
 
 def saturated(value: Expr, low: Expr | None, high: Expr | None, target: DType) -> Expr:
-    """An i32 as 8 bits, within bounds where these are given."""
-    if low is None and high is None:
+    """An i32 as 8 or 16 bits, within bounds where these are given."""
+    if low is None and high is None and target.bits == 8:
         return cast(apply(f"saturate_{target}", value), target)
     inside = apply("max", value, _bound(low, target.low))
     return cast(apply("min", inside, _bound(high, target.high)), target)
 
 
 def _widened(term: Expr) -> Expr:
-    return term if term.dtype is i32 else apply("mul", cast(term, i32), literal(BYTE_UNIT, i32))
+    return term if term.dtype is i32 else apply("mul", cast(term, i32), literal(times_taken(term.dtype), i32))
+
+
+def times_taken(dtype: DType) -> int:
+    """How often a term of a few bits is taken, which leaves more bits to its factor: all have 24 bits then."""
+    return 1 << (24 - dtype.bits)
 
 
 def _bound(given: Expr | None, otherwise: float) -> Expr:
@@ -204,7 +207,8 @@ def _bound(given: Expr | None, otherwise: float) -> Expr:
 
 @dataclass(frozen=True)
 class ProductInteger(Elementwise):
-    """(a - its zero point) * (b - its zero point) of 8-bit integers, as i32. Operands a, b, and the zero points."""
+    """(a - its zero point) * (b - its zero point) of 8 or 16-bit integers, as i32 (where they fit). Operands a, b,
+    and the zero points."""
 
     name = "ProductInteger"
     domain = "mccompile"
@@ -212,8 +216,8 @@ class ProductInteger(Elementwise):
 
     def check(self, types: Sequence[TensorType]) -> None:
         found = [type.dtype for type in types]
-        if len(found) != 4 or any(d not in (i8, u8) for d in found) or found[:2] != found[2:]:
-            raise Invalid(f"the operands {', '.join(map(str, types))} are not two of 8 bits and their zero points")
+        if len(found) != 4 or any(d not in SHORT for d in found) or found[:2] != found[2:]:
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not two short ones and their zero points")
 
     def element(self, args: Sequence[Expr]) -> Expr:
         a, b = (apply("sub", cast(x, i32), cast(zero, i32)) for x, zero in zip(args[:2], args[2:], strict=True))
@@ -226,7 +230,7 @@ class ProductInteger(Elementwise):
 
 @dataclass(frozen=True)
 class SumPool(Operator):
-    """Sums of 8-bit integers in windows, as i32; elements outside the image count as 0."""
+    """Sums of 8 or 16-bit integers in windows, as i32; elements outside the image count as 0."""
 
     name = "SumPool"
     domain = "mccompile"
@@ -238,7 +242,7 @@ class SumPool(Operator):
     ceil_mode: int = 0
 
     def kind(self, site: Site) -> PoolKind:
-        x, ceil = check_picture(site, (i8, u8)), bool(self.ceil_mode)
+        x, ceil = check_picture(site, SHORT), bool(self.ceil_mode)
         window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, "NOTSET", ceil)
         space = window.out_space(x[2:], ceil)
         return PoolKind("sum", window.kernel, window.strides, window.dilations, window.pads, space, i32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..base.dims import Dim, product
-from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
+from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gemm import Gemm as GemmKind
@@ -40,8 +40,8 @@ class MatMulInteger(Operator):
     def infer(self, site: Site) -> list[Fact]:
         for index, name in ((0, "a"), (1, "b")):
             type = site.type(index)
-            if type.dtype not in (i8, u8):
-                raise Invalid(f"{name} is {type}, not of 8-bit integers")
+            if type.dtype not in SHORT:
+                raise Invalid(f"{name} is {type}, not of 8 or 16-bit integers")
             if site.has(index + 2):
                 if site.type(index + 2).dtype is not type.dtype:
                     raise Invalid(f"{name} is {type}, its zero point {site.type(index + 2)}")

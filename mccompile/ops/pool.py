@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
+from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i64
 from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import apply, cast, literal, operand
 from ..kinds.argmax_pool import ArgmaxPool
@@ -63,7 +63,7 @@ class MaxPool(_Pool):
     name = "MaxPool"
     versions = (1, 8, 10, 11, 12, 22)
     algorithm = "max"
-    takes = (*FLOATS, i8, u8)
+    takes = (*FLOATS, *SHORT)
     storage_order: int = 0
 
     def infer(self, site: Site) -> list[Fact]:

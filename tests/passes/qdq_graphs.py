@@ -20,6 +20,8 @@ ZERO = 7  # zero point of weights that have one
 @dataclass
 class Net:
     chance: Numbers
+    widest: int = 5  # channels
+    bits: int = 8  # of activations
     nodes: list[NodeProto] = field(default_factory=list)
     weights: list[TensorProto] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
@@ -50,7 +52,9 @@ class Net:
         return np.int8 if self.chance.random() < 0.6 else np.uint8
 
     def scheme(self, around: float = 0.02) -> tuple[str, str]:
-        dtype = self.dtype()
+        dtype = np.dtype(self.dtype())
+        if self.bits == 16:
+            dtype, around = np.dtype(f"{dtype.kind}2"), around / 256
         info = np.iinfo(dtype)
         zero = self.chance.choice([info.min, info.max, int(self.chance.integers(info.min, info.max + 1))])
         return self.constant(self.scales(0, around), "scale"), self.constant(np.array(zero, dtype), "zero")
@@ -101,7 +105,7 @@ class Net:
     def conv(self, q: str) -> str:
         n, c, h, w = self.shapes[q]
         group = c if self.chance.random() < 0.4 else 1
-        out = c if group > 1 else int(self.chance.integers(1, 6))
+        out = c if group > 1 else int(self.chance.integers(1, self.widest + 1))
         size = 1 if min(h, w) < 3 else int(self.chance.choice([1, 3]))
         pad = int(self.chance.integers(0, 2)) if size == 3 else 0
         step = int(self.chance.integers(1, 3))
@@ -163,7 +167,7 @@ class Net:
     def dense(self, q: str) -> str:
         n, c, h, w = self.shapes[q]
         flat = self.node("Reshape", self.floats(q), self.constant(np.array([n, c * h * w])))
-        out = int(self.chance.integers(1, 6))
+        out = int(self.chance.integers(1, self.widest + 1))
         if self.chance.random() < 0.5:
             y = self.node("Gemm", flat, self.weight((out, c * h * w), 0), self.bias(out), transB=1)
         else:
@@ -206,9 +210,13 @@ BLOCKS = (
 )
 
 
-def network(seed: int, blocks: list[int]) -> ModelProto:
-    net = Net(np.random.default_rng(seed))
-    q = net.input((1, int(net.chance.integers(1, 5)), 6, 5))
+# Those whose sums fit 32 bits with activations of 16.
+SHORT_BLOCKS = tuple(BLOCKS.index(b) for b in (Net.conv, Net.add, Net.pool, Net.turn, Net.join, Net.conv_transpose))
+
+
+def network(seed: int, blocks: list[int], widest: int = 5, bits: int = 8) -> ModelProto:
+    net = Net(np.random.default_rng(seed), widest, bits)
+    q = net.input((1, int(net.chance.integers(1, widest)), 6, 5))
     for block in blocks:
         q = BLOCKS[block](net, q)
     zeros = {tensor.name: numpy_helper.to_array(tensor) for tensor in net.weights}
@@ -220,12 +228,17 @@ def network(seed: int, blocks: list[int]) -> ModelProto:
     if not net.nodes or q in net.inputs:
         q = net.turn(q)
     graph = helper.make_graph(net.nodes, "qdq", [info(name) for name in net.inputs], [info(q)], net.weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21 if bits == 16 else 17)], ir_version=10)
 
 
-def networks() -> st.SearchStrategy[ModelProto]:
-    blocks = st.lists(st.integers(0, len(BLOCKS) - 1), min_size=1, max_size=4)
-    return st.builds(network, st.integers(0, 1 << 30), blocks)
+def networks(widest: int = 5, fewest: int = 1, most: int = 4) -> st.SearchStrategy[ModelProto]:
+    blocks = st.lists(st.integers(0, len(BLOCKS) - 1), min_size=fewest, max_size=most)
+    return st.builds(network, st.integers(0, 1 << 30), blocks, st.just(widest))
+
+
+def networks_of_16_bits() -> st.SearchStrategy[ModelProto]:
+    blocks = st.lists(st.sampled_from(SHORT_BLOCKS), min_size=1, max_size=4)
+    return st.builds(network, st.integers(0, 1 << 30), blocks, st.just(5), st.just(16))
 
 
 def some_integers(model: ModelProto) -> dict[str, np.ndarray]:

@@ -38,7 +38,7 @@ from ...graph.pattern import (
 )
 from ...ops.concat import Concat
 from ...ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
-from ...ops.fixed_point import BYTE_UNIT, Lookup, ProductInteger, SumPool
+from ...ops.fixed_point import Lookup, ProductInteger, SumPool, times_taken
 from ...ops.matmul import Gemm, MatMulInteger
 from ...ops.pool import AveragePool
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
@@ -96,7 +96,7 @@ def _quantized(name: str, inside: Made, build: Callable[[Match, Maker], Value | 
 
 def _target(match: Match) -> Scheme | None:
     found = scheme(match.root)
-    return found if found is not None and found.is_bytes else None
+    return found if found is not None and found.is_short else None
 
 
 def _result(match: Match) -> Scheme:
@@ -106,9 +106,9 @@ def _result(match: Match) -> Scheme:
 
 
 def _source(match: Match, name: str) -> Scheme | None:
-    """How the integers called `name` are quantized, where it is one for all and of 8 bits."""
+    """How the integers called `name` are quantized, where it is one for all and of 8 or 16 bits."""
     found = scheme(match.node(name))
-    return found if found is not None and found.is_bytes else None
+    return found if found is not None and found.is_short else None
 
 
 def _bounds(match: Match) -> Bounds:
@@ -243,12 +243,14 @@ def _bytes_rescaled(
     constant: Fraction,
     y: Scheme,
 ) -> Value | None:
-    short = bytes_rescaled(make, terms, sources, factors, constant, y, _bounds(match))
-    if short is not None:
-        return short
-    ranges = [(found.low * BYTE_UNIT, found.high * BYTE_UNIT) for found in sources]
-    units = [factor / BYTE_UNIT for factor in factors]
-    return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match), BYTE_UNIT)
+    if all(found.is_bytes for found in (*sources, y)):
+        short = bytes_rescaled(make, terms, sources, factors, constant, y, _bounds(match))
+        if short is not None:
+            return short
+    taken = [times_taken(found.dtype) for found in sources]
+    ranges = [(found.low * unit, found.high * unit) for found, unit in zip(sources, taken, strict=True)]
+    units = [factor / unit for factor, unit in zip(factors, taken, strict=True)]
+    return rescaled(make, terms, [units], [constant], [ranges], (), y, _bounds(match), min(taken))
 
 
 def _mul(match: Match, make: Maker) -> Value | None:
@@ -301,7 +303,7 @@ def _pool(match: Match, make: Maker) -> Value | None:
 def _concat(match: Match, make: Maker) -> Value | None:
     """Parts are quantized before they are joined."""
     node, root = match.node("anchor"), match.root
-    if not all(found is not None and found.is_bytes for found in map(dequantized, node.inputs)):
+    if not all(found is not None and found.is_short for found in map(dequantized, node.inputs)):
         return None
     assert isinstance(root.op, QuantizeLinear) and isinstance(node.op, Concat)
     return make.node(node.op, *(make.node(root.op, part, *root.inputs[1:]) for part in node.inputs))
@@ -312,8 +314,8 @@ def _normalization(
 ) -> Callable[[Match, Maker], Value | None]:
     def made(match: Match, make: Maker) -> Value | None:
         x = _source(match, "x")
-        plain = _bounds(match) == Bounds(None, None)
-        return build(match, make, x, _result(match)) if x is not None and plain else None
+        y, plain = _result(match), _bounds(match) == Bounds(None, None)
+        return build(match, make, x, y) if x is not None and x.is_bytes and y.is_bytes and plain else None
 
     return made
 
@@ -366,5 +368,5 @@ def _note(graph: Graph) -> None:
         elif [value for value in others if value.type.dtype.is_float]:
             why = "its operands are not all quantized"
         else:
-            why = f"{node.op.name} has no integer form with these attributes and types"
+            why = f"{node.op.name} has no integer form with these attributes and types, or its sums may not fit 32 bits"
         graph.left_in_float[show(node.provenance)] = why

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...base.dtypes import DType, f32, i8, u8
+from ...base.dtypes import SHORT, DType, f32, i8, u8
 from ...graph.ir import Node, Value
 from ...graph.pattern import Maker
 from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
@@ -33,6 +33,11 @@ class Scheme:
     def is_bytes(self) -> bool:
         """Is it one for all, and of 8 bits?"""
         return self.axis is None and self.dtype in (i8, u8)
+
+    @property
+    def is_short(self) -> bool:
+        """Is it one for all, and of 8 or 16 bits?"""
+        return self.axis is None and self.dtype in SHORT
 
     @property
     def scale(self) -> Fraction:
@@ -149,7 +154,7 @@ def rescaled(
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
     low, high = target.low - target.zero, target.high - target.zero
-    if shift is not None:
+    if shift is not None and target.is_bytes:
         bits, short = _short([f for (f,) in factors], constants, [reach for (reach,) in ranges], low, high, shift)
         if short:
             numbers = [

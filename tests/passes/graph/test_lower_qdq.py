@@ -26,7 +26,7 @@ from tests.float_sums import float_sums
 from tests.passes.graph.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
-from tests.passes.qdq_graphs import BLOCKS, network, networks, some_integers
+from tests.passes.qdq_graphs import BLOCKS, network, networks, networks_of_16_bits, some_integers
 
 CONTEXT = Context(targets.load("generic"), Registry.load(()))
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -45,6 +45,16 @@ def operators(graph: Graph) -> set[str]:
 @QUICK
 @given(networks())
 def test_random_networks_are_exact(model: ModelProto) -> None:
+    check_exact(model)
+
+
+@settings(QUICK, max_examples=20)
+@given(networks_of_16_bits())
+def test_activations_of_16_bits_are_exact(model: ModelProto) -> None:
+    check_exact(model)
+
+
+def check_exact(model: ModelProto) -> None:
     inputs = some_integers(model)
     graph = integers(model)
     assert not operators(graph) & {"QuantizeLinear", "DequantizeLinear"} and not graph.left_in_float
@@ -96,7 +106,7 @@ def one_operator(op: str) -> ModelProto:
 
 def test_what_stays_in_float_is_noted() -> None:
     assert integers(one_operator("LogSoftmax")).left_in_float == {
-        "shares": "LogSoftmax has no integer form with these attributes and types"
+        "shares": "LogSoftmax has no integer form with these attributes and types, or its sums may not fit 32 bits"
     }
 
 
@@ -221,3 +231,26 @@ def test_what_only_moves_elements_does_not_come_between() -> None:
     lower_qdq(graph, CONTEXT)
     assert [node.op.name for node in graph.nodes] == ["ConvInteger", "Rescale", "Transpose", "Flatten"]
     assert [value.name for value in graph.outputs] == ["y"] and not graph.left_in_float
+
+
+def test_a_convolution_of_bytes_needs_no_memory_but_for_its_ends() -> None:
+    """8 to 16 channels of 16x16."""
+    chance = np.random.default_rng(0)
+    numbers = {
+        "s": np.array(0.05, np.float32),
+        "z": np.array(-3, np.int8),
+        "w": chance.integers(-127, 128, (16, 8, 3, 3)).astype(np.int8),
+        "t": np.array(0.001, np.float32),
+        "o": np.array(0, np.int8),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("DequantizeLinear", ["w", "t", "o"], ["v"]),
+        helper.make_node("Conv", ["x", "v"], ["y"], pads=[1] * 4),
+        helper.make_node("QuantizeLinear", ["y", "s", "z"], ["r"]),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.INT8, (1, c, 16, 16)) for n, c in (("q", 8), ("r", 16))]
+    weights = [numpy_helper.from_array(array, name) for name, array in numbers.items()]
+    graph = helper.make_graph(nodes, "probe", ends[:1], ends[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert compile_graph(load_proto(model), Options(), "probe").plan.arena_bytes == 6144
