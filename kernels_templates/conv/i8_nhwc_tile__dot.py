@@ -35,6 +35,7 @@ from mccompile.kernels.dot_tiles import (
     shifted,
 )
 from mccompile.kernels.loops import index_c
+from mccompile.kernels.padded_rows import PaddedRows, steps
 from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
 from mccompile.kernels.vector_tiles import Groups, TileSize
 from mccompile.kinds.conv import Conv
@@ -105,17 +106,17 @@ class ChannelsLastDots(Kernel):
             rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
             constant=frozenset(range(1, kind.fixed)) | layout.epilogue.constants,
             align={1: 4},
-            slack={0: -layout.run % DEPTH if layout.in_place else 0},
+            slack={0: layout.rows.slack if layout.run % DEPTH else 0},
             alias=epilogue_alias(call, kind.fixed),
-            scratch=0 if layout.in_place else layout.ring_bytes,
+            scratch=layout.rows.ring_bytes,
             blocks=(size.lanes, size.points, size.vectors, shifted(x.buffer.dtype, target)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
         size = layout.best(target)
-        rows = 1 if layout.flat else layout.y_space[0]
-        cycles = row_cycles(size, layout.points, layout.channels, layout.steps) * rows * layout.batch
+        rows = layout.rows.batch * (1 if layout.flat else layout.rows.y_space[0])
+        cycles = row_cycles(size, layout.points, layout.channels, layout.steps) * rows
         if not layout.epilogue.in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
         padding = Groups(size, layout.channels).padded * (layout.steps + 1) * DEPTH - static(call.ins[1].type.count)
@@ -151,7 +152,7 @@ class ChannelsLastDots(Kernel):
         return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
     def units(self, call: Call) -> Sequence[int]:
-        return (1,) * _Layout(call).y_space[0]
+        return (1,) * _Layout(call).rows.y_space[0]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Layout(call).context(TileSize(*call.blocks[:3]), self.parameter_names(call)[1])
@@ -163,88 +164,47 @@ class _Layout:
 
     def __init__(self, call: Call) -> None:
         self.call, self.kind = call, _kind(call)
-        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
-        self.batch, self.inputs = static(self.x.shape[0]), static(self.x.shape[1])
-        self.channels = static(self.w.shape[0])
-        one, none = (1,) * (2 - len(self.kind.strides)), (0,) * (2 - len(self.kind.strides))
-        rank = len(self.kind.strides)
-        self.kernel = (*one, *(static(size) for size in self.w.shape[2:]))
-        self.strides, self.dilations = (*one, *self.kind.strides), (*one, *self.kind.dilations)
-        self.before, self.after = (*none, *self.kind.pads[:rank]), (*none, *self.kind.pads[rank:])
-        self.x_space, self.y_space = self.sizes(self.x), self.sizes(self.y)
-
-    def sizes(self, view: View) -> tuple[int, int]:
-        """Height and width."""
-        height, width = (1, *view.shape[2:])[-2:]
-        return static(height), static(width)
-
-    def steps_of(self, view: View) -> tuple[int, int]:
-        """From row to row, and from position to position."""
-        row, column = (0, *view.strides[2:])[-2:]
-        return static(row), static(column)
-
-    @cached_property
-    def in_place(self) -> bool:
-        return not any(self.kind.pads) and (self.x.strides[1] == 1 or self.inputs == 1)
-
-    @property
-    def pixel(self) -> int:
-        """From position to position in a row that is read."""
-        return self.steps_of(self.x)[1] if self.in_place else self.inputs
+        self.rows = PaddedRows(call, self.kind, 1, DEPTH - 1)
+        self.channels = static(call.ins[1].shape[0])
 
     @property
     def joined(self) -> bool:
         """Do the taps of a row of a window follow each other without gaps?"""
-        return self.kernel[1] == 1 or (self.dilations[1] == 1 and self.pixel == self.inputs)
+        rows = self.rows
+        return rows.kernel[1] == 1 or (rows.dilations[1] == 1 and rows.pixel == rows.channels)
 
     @property
     def run(self) -> int:
         """Elements that follow each other in a window."""
-        return self.inputs * (self.kernel[1] if self.joined else 1)
+        return self.rows.channels * (self.rows.kernel[1] if self.joined else 1)
 
     @property
     def steps(self) -> int:
-        return self.kernel[0] * (1 if self.joined else self.kernel[1]) * -(-self.run // DEPTH)
-
-    @property
-    def span(self) -> int:
-        """Rows from the first to the last of a window."""
-        return (self.kernel[0] - 1) * self.dilations[0] + 1
-
-    @property
-    def line(self) -> int:
-        """Bytes of a row in the ring."""
-        line = (self.x_space[1] + self.before[1] + self.after[1]) * self.inputs
-        return line + -line % DEPTH
-
-    @property
-    def ring_bytes(self) -> int:
-        """One row more is blank; the last run may be read to the end of its last step."""
-        return (self.span + 1) * self.line + DEPTH
+        rows, columns = self.rows.kernel
+        return rows * (1 if self.joined else columns) * -(-self.run // DEPTH)
 
     @cached_property
     def flat(self) -> bool:
         """Are windows single elements, in rows that follow each other without gaps?"""
-        single = self.in_place and self.kernel == (1, 1) and self.strides == (1, 1)
-        moving = [self.x, self.y, *filter(self.epilogue.moves, self.call.ins[self.kind.fixed :])]
-        joined = all(self.steps_of(v)[0] == self.y_space[1] * self.steps_of(v)[1] for v in moving)
-        return single and self.call.rows is None and self.call.workers == 1 and (joined or self.y_space[0] == 1)
+        rows, call = self.rows, self.call
+        if not rows.in_place or rows.kernel != (1, 1) or rows.strides != (1, 1) or call.rows is not None:
+            return False
+        moving = [rows.x, rows.y, *filter(self.epilogue.moves, call.ins[self.kind.fixed :])]
+        height, width = rows.y_space
+        return call.workers == 1 and (height == 1 or all(steps(v)[0] == width * steps(v)[1] for v in moving))
 
     @property
     def points(self) -> int:
-        height, width = self.y_space
+        height, width = self.rows.y_space
         return height * width if self.flat else width
 
     def best(self, target: Target) -> TileSize:
         return best_dot_tile(self.points, self.channels, self.steps, target)
 
     def context(self, size: TileSize, names: list[str]) -> dict[str, Any]:
-        groups = Groups(size, self.channels)
-        parts = self.parts(size)
-        tiles = {
-            (run, part): self.tile(run, size, part, names) for run in parts for part in groups.parts()
-        }
+        groups, parts = Groups(size, self.channels), self.parts(size)
+        tiles = {(run, part): self.tile(run, size, part, names) for run in parts for part in groups.parts()}
         channels = list(zip(groups.headers("o"), groups.parts(), strict=True))
         if groups.padded > size.channels and groups.padded * self.steps * DEPTH <= SMALL_WEIGHTS:
             nests = [
@@ -254,16 +214,14 @@ class _Layout:
             nests = [
                 Nest(header, tuple((_header(run), tiles[run, part]) for run in parts)) for header, part in channels
             ]
-        used = {"x", "w"} if self.in_place else {"x", "w", "x_zero"}
+        used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
         lines = " ".join(line for tile in tiles.values() for line in (*tile.hoisted, *tile.stores))
         return {
-            "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
-            "shared": self.call.rows is not None or self.call.workers > 1,
+            "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
             "nests": nests,
             "flat": self.flat,
-            "ring": not self.in_place,
+            "rows": self.rows.context(),
             "unused": [name for name in names if name not in used and not re.search(rf"\b{name}\b", lines)],
-            **self.ring(),
         }
 
     def parts(self, size: TileSize) -> list[tuple[int, int, int]]:
@@ -272,78 +230,38 @@ class _Layout:
         found = [(0, size.points, whole)] if whole else []
         return [*found, (whole, self.points - whole, self.points)] if whole < self.points else found
 
-    def ring(self) -> dict[str, Any]:
-        (row, column), (_, width) = self.steps_of(self.x), self.x_space
-        at = "next % " + str(self.x.lines) if self.x.lines else "next"
-        batch = "n" if self.batch != 1 else "0"
-        return {
-            "type": self.x.buffer.dtype.storage_c,
-            "zero": "x_zero[0]" if self.kind.x_zero else "0",
-            "height": self.x_space[0],
-            "rows_out": self.y_space[0],
-            "span": self.span,
-            "line": self.line,
-            "ring_bytes": self.ring_bytes,
-            "kernel_rows": self.kernel[0],
-            "dilation": self.dilations[0],
-            "top": index_c([self.strides[0]], ["p0"], -self.before[0]),
-            "first": self.before[1] * self.inputs,
-            "together": column == self.inputs and (self.x.strides[1] == 1 or self.inputs == 1),
-            "count": width * self.inputs,
-            "width": width,
-            "inputs": self.inputs,
-            "x_row": index_c([static(self.x.strides[0]), row], [batch, f"({at})"]),
-            "x_at": index_c([static(self.x.strides[1]), column], ["c", "i"]),
-        }
-
     def tile(
         self, run: tuple[int, int, int], size: TileSize, part: tuple[int, int, int, int], names: list[str]
     ) -> DotTile:
         _, points, _ = run
         _, _, vectors, last = part
-        batch = "n" if self.batch != 1 else "0"
+        rows, batch = self.rows, "n" if self.rows.batch != 1 else "0"
 
         def place(view: View, name: str) -> Place:
-            row, column = self.steps_of(view)
+            row, column = steps(view)
             strides = [static(view.strides[0]), row, column, static(view.strides[1])]
             line = f"(p0 % {view.lines})" if view.lines else "p0"
             index = index_c(strides, [batch, "0" if self.flat else line, "p1", "o"])
             return Place(name, view, index, column, static(view.strides[1]))
 
         extras = [place(v, n) for v, n in zip(self.call.ins[self.kind.fixed :], names[self.kind.fixed :], strict=True)]
-        hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(self.y, "y"), extras)
+        hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
+        loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
+        loops += [] if self.joined else [Range("k1", rows.kernel[1])]
+        line = rows.picture if self.flat else "lines[k0]" if rows.kernel[0] > 1 else "lines[0]"
+        between = [rows.strides[1] * rows.pixel, rows.dilations[1] * rows.pixel]
         return DotTile(
             size.lanes,
             points,
             vectors,
             index_c([1, (self.steps + 1) * DEPTH], ["w", "o"]),
-            self.loops(),
-            self.x_at(),
-            self.strides[1] * self.pixel,
-            self.x.buffer.dtype,
+            (*loops, Range("c", self.run, step=DEPTH)),
+            index_c([1, *between], [line, "p1", "0" if self.joined else "k1"]),
+            between[0],
+            rows.x.buffer.dtype,
             hoisted,
             stores,
         )
-
-    def loops(self) -> tuple[Range, ...]:
-        (rows, columns), found = self.kernel, []
-        if rows > 1:
-            found.append(Range("k0", rows))
-        if not self.joined:
-            found.append(Range("k1", columns))
-        return (*found, Range("c", self.run, step=DEPTH))
-
-    def x_at(self) -> str:
-        """C of the pointer to the run of elements that belongs to point 0."""
-        tap = "0" if self.joined else "k1"
-        along = index_c([self.strides[1] * self.pixel, self.dilations[1] * self.pixel], ["p1", tap])
-        row = "k0" if self.kernel[0] > 1 else "0"
-        if not self.in_place:
-            return index_c([1, 1], [f"lines[{row}]", along])
-        line = index_c([self.strides[0], self.dilations[0]], ["0" if self.flat else "p0", row])
-        line = f"({line}) % {self.x.lines}" if self.x.lines else line
-        batch = "n" if self.batch != 1 else "0"
-        return index_c([1, static(self.x.strides[0]), self.steps_of(self.x)[0], 1], ["x", batch, f"({line})", along])
 
 
 def _header(run: tuple[int, int, int]) -> str:

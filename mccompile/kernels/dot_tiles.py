@@ -184,16 +184,17 @@ class DotEpilogue:
     def constants(self) -> frozenset[int]:
         return frozenset(self.tables) | (frozenset() if self.bias is None else {self.bias})
 
+    def rows(self, constants: Mapping[int, Constant]) -> dict[int, np.ndarray]:
+        """The numbers of each table."""
+        return {
+            index: np.moveaxis(viewed(view, constants[index]), self.axis, -1).reshape(-1, self.channels)[0]
+            for index, view in self.tables.items()
+        }
+
     def pack(self, constants: Mapping[int, Constant], lanes: int) -> dict[int, np.ndarray]:
-        """Tables with numbers for whole vectors; those of 64 bits in the order of mcc_load_i64."""
-        found = {}
-        for index, view in self.tables.items():
-            row = np.moveaxis(viewed(view, constants[index]), self.axis, -1).reshape(-1, self.channels)[0]
-            row = np.pad(row, (0, -self.channels % lanes))
-            if view.buffer.dtype is i64:
-                row = row.reshape(-1, lanes // 2, 2).transpose(0, 2, 1).reshape(-1)
-            found[index] = np.ascontiguousarray(row)
-        return found
+        """Tables with numbers for whole vectors."""
+        rows = self.rows(constants).items()
+        return {index: halves(np.pad(row, (0, -self.channels % lanes)), lanes) for index, row in rows}
 
     def packing(self, lanes: int) -> dict[int, str]:
         return dict.fromkeys(self.tables, f"table_of_{lanes}")
@@ -219,17 +220,7 @@ class DotEpilogue:
         self, lanes: int, points: int, vectors: int, last: int, y: Place, extras: Sequence[Place]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         assert self.expr is not None
-        used, hoisted, stores = operands_used(self.expr), [], []
-        kept = [place for number, place in enumerate(extras, 1) if number in used and not self.moves(place.view)]
-        for place in kept:
-            kind = f"{'i64' if place.view.buffer.dtype is i64 else 'i32'}x{lanes}"
-            if self.stays(place.view):
-                value = f"mcc_set_{kind}({place.pointer}[{place.index}])"
-                hoisted.append(f"const mcc_{kind} {place.pointer}_0 = {value};")
-                continue
-            for vector in range(vectors):
-                value = _load(place, lanes, 0, vector)
-                hoisted.append(f"const mcc_{kind} {place.pointer}_{vector} = {value};")
+        hoisted, stores = self.hoisted(lanes, vectors, extras), []
         for point in range(points):
             for vector in range(vectors):
                 part = last if vector == vectors - 1 else lanes
@@ -244,7 +235,35 @@ class DotEpilogue:
                 store = f"mcc_store_{{0}}({at}, {{1}});" if whole else f"mcc_store_part_{{0}}({at}, {part}, {{1}});"
                 lines = to_integer_statements(self.expr, loads, lanes, store)
                 stores += ["{", *lines, "}"] if len(lines) > 1 else lines
-        return tuple(hoisted), tuple(stores)
+        return hoisted, tuple(stores)
+
+    def hoisted(self, lanes: int, vectors: int, extras: Sequence[Place]) -> tuple[str, ...]:
+        """Statements that load what is the same at all points, as `<pointer>_<vector>`."""
+        used, found = operands_used(self.expr) if self.expr is not None else set(), []
+        for place in (place for number, place in enumerate(extras, 1) if number in used):
+            kind = f"{'i64' if place.view.buffer.dtype is i64 else 'i32'}x{lanes}"
+            if self.stays(place.view):
+                value = f"mcc_set_{kind}({place.pointer}[{place.index}])"
+                found.append(f"const mcc_{kind} {place.pointer}_0 = {value};")
+            elif self.is_table(place.view):
+                for vector in range(vectors):
+                    found.append(f"const mcc_{kind} {place.pointer}_{vector} = {_load(place, lanes, 0, vector)};")
+        return tuple(found)
+
+    def four(self, sums: str, lanes: int, y: Place, part: int, extras: Sequence[Place]) -> list[str]:
+        """Statements that store the results of four accumulators `<sums>_<vector>` in the order of mcc_dot_zip, of
+        which `part` channels count. No operand changes from point to point."""
+        assert self.expr is not None
+        lines, of = [f"mcc_dot_four_i32x{lanes} four;"], self.expr.dtype
+        for vector in range(4):
+            loads = [f"{sums}_{vector}"]
+            loads += [f"{place.pointer}_{0 if self.stays(place.view) else vector}" for place in extras]
+            store = f"four.v{vector} = {{1}};"
+            lines += to_integer_statements(self.expr, loads, lanes, store, local=f"t{vector}_")
+        at = f"{y.pointer} + {y.at(0, 0)}"
+        whole = part == 4 * lanes
+        store = f"mcc_store_four_{of}_i32x{lanes}({at}, four);"
+        return ["{", *lines, store if whole else f"mcc_store_four_part_{of}_i32x{lanes}({at}, {part}, four);", "}"]
 
     def moves(self, view: View) -> bool:
         """Does it change from point to point?"""
@@ -282,6 +301,19 @@ def _load(place: Place, lanes: int, point: int, vector: int, part: int = 0) -> s
     if 0 < part < lanes:
         return f"mcc_load_part_{dtype}_i32x{lanes}({at}, {part})"
     return f"mcc_load_{dtype}_i32x{lanes}({at})"
+
+
+def halves(row: np.ndarray, lanes: int) -> np.ndarray:
+    """Numbers of 64 bits in the order of mcc_load_i64; others as they are."""
+    if row.dtype.itemsize == 8:
+        row = row.reshape(-1, lanes // 2, 2).transpose(0, 2, 1).reshape(-1)
+    return np.ascontiguousarray(row)
+
+
+def zipped(values: np.ndarray, lanes: int) -> np.ndarray:
+    """Values of 4 * lanes channels, along the first axis, in the order of mcc_dot_zip."""
+    rest = values.shape[1:]
+    return values.reshape(lanes // 4, 4, 4, *rest).swapaxes(0, 1).reshape(4 * lanes, *rest)
 
 
 def pack_dots(rows: np.ndarray, begins: np.ndarray, size: TileSize) -> np.ndarray:

@@ -14,6 +14,13 @@
  * mcc_min, mcc_high_product, mcc_shift_right _i32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds);
  * and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
  *
+ * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
+ * bytes of one channel. That is quick in the order in which machines do it: channel 16 * l + 4 * j + i comes into lane
+ * 4 * l + i of vector j, for tables and weights as for the sums.
+ *
+ *     mcc_dot_zip_u8_i32xN(a, b, c, d)     pointers to rows -> mcc_dot_four_i32xN, in the form of mcc_dot; also i8
+ *     mcc_store_four_u8_i32xN(p, f)        4 * N sums in the order of memory, with bounds; mcc_store_four_part, i8
+ *
  * To add a machine: a section for its number of lanes below, which defines what is listed there and ends in
  * MCC_DOT_REST(N, N / 2); then `dot` among the `isas` of the target, and its options `dot_lanes` and `dot_signed`.
  *
@@ -62,6 +69,9 @@
         (void)memcpy(&four, p, sizeof four);                                                                           \
         return mcc_set_i32x##N(four);                                                                                  \
     }                                                                                                                  \
+    typedef struct mcc_dot_four_i32x##N {                                                                              \
+        mcc_i32x##N v0, v1, v2, v3;                                                                                    \
+    } mcc_dot_four_i32x##N;                                                                                            \
     typedef float mcc_dot_types_##N
 
 /* What does not need a vector register of the whole width. */
@@ -82,6 +92,12 @@
     {                                                                                                                  \
         C all[N];                                                                                                      \
         mcc_store_saturated_##OF##_i32x##N(all, v);                                                                    \
+        (void)memcpy(p, all, (size_t)n);                                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_four_part_##OF##_i32x##N(C *p, int n, mcc_dot_four_i32x##N f)                        \
+    {                                                                                                                  \
+        C all[4 * N];                                                                                                  \
+        mcc_store_four_##OF##_i32x##N(all, f);                                                                         \
         (void)memcpy(p, all, (size_t)n);                                                                               \
     }                                                                                                                  \
     typedef float mcc_dot_part_##OF##_##N
@@ -183,6 +199,26 @@
         sum.odd = mcc_round_half_i64x##N(sum.odd, mcc_high_half_i64x##N(shift));                                       \
         return mcc_narrow_i64x##N(sum);                                                                                \
     }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_dot_zip_u8_i32x##N(const void *a, const void *b, const void *c,            \
+                                                               const void *d)                                          \
+    {                                                                                                                  \
+        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(a, b, c, d);                                                      \
+        f.v0 = mcc_dot_form_u8_i32x##N(f.v0);                                                                          \
+        f.v1 = mcc_dot_form_u8_i32x##N(f.v1);                                                                          \
+        f.v2 = mcc_dot_form_u8_i32x##N(f.v2);                                                                          \
+        f.v3 = mcc_dot_form_u8_i32x##N(f.v3);                                                                          \
+        return f;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_dot_zip_i8_i32x##N(const void *a, const void *b, const void *c,            \
+                                                               const void *d)                                          \
+    {                                                                                                                  \
+        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(a, b, c, d);                                                      \
+        f.v0 = mcc_dot_form_i8_i32x##N(f.v0);                                                                          \
+        f.v1 = mcc_dot_form_i8_i32x##N(f.v1);                                                                          \
+        f.v2 = mcc_dot_form_i8_i32x##N(f.v2);                                                                          \
+        f.v3 = mcc_dot_form_i8_i32x##N(f.v3);                                                                          \
+        return f;                                                                                                      \
+    }                                                                                                                  \
     typedef float mcc_dot_rest_##N
 
 /* A section for N lanes: MCC_DOT_TYPES(N), then, as functions,
@@ -196,6 +232,8 @@
  *     mcc_even_products_i32xN(a, b)                             of lanes 0, 2, 4 ... as 64-bit numbers
  *     mcc_odd_lanes_i32xN(a, b)                                 lanes 1, 3, 5 ... of b, the others of a
  *     mcc_shifted_i64xN(half, bits)                             64-bit numbers, arithmetically, each by bits of its own
+ *     mcc_dot_zip_i32xN(a, b, c, d)                             the rows as they are
+ *     mcc_store_four_u8_i32xN(p, f)  mcc_store_four_i8_i32xN(p, f), and with `part` (MCC_DOT_PART)
  */
 
 /* ---- 8 lanes */
@@ -253,6 +291,31 @@ MCC_VEC_INLINE void mcc_store_saturated_i8_i32x8(int8_t *p, mcc_i32x8 v)
     const __m256i words = _mm256_packs_epi32((__m256i)v, (__m256i)v);
     mcc_dot_store_fours(p, _mm256_packs_epi16(words, words));
 }
+MCC_VEC_INLINE mcc_dot_four_i32x8 mcc_dot_zip_i32x8(const void *a, const void *b, const void *c, const void *d)
+{
+    const __m256i ra = _mm256_loadu_si256((const __m256i *)a), rb = _mm256_loadu_si256((const __m256i *)b);
+    const __m256i rc = _mm256_loadu_si256((const __m256i *)c), rd = _mm256_loadu_si256((const __m256i *)d);
+    const __m256i ab0 = _mm256_unpacklo_epi8(ra, rb), ab1 = _mm256_unpackhi_epi8(ra, rb);
+    const __m256i cd0 = _mm256_unpacklo_epi8(rc, rd), cd1 = _mm256_unpackhi_epi8(rc, rd);
+    mcc_dot_four_i32x8 f;
+    f.v0 = (mcc_i32x8)_mm256_unpacklo_epi16(ab0, cd0);
+    f.v1 = (mcc_i32x8)_mm256_unpackhi_epi16(ab0, cd0);
+    f.v2 = (mcc_i32x8)_mm256_unpacklo_epi16(ab1, cd1);
+    f.v3 = (mcc_i32x8)_mm256_unpackhi_epi16(ab1, cd1);
+    return f;
+}
+MCC_VEC_INLINE void mcc_store_four_u8_i32x8(uint8_t *p, mcc_dot_four_i32x8 f)
+{
+    const __m256i low = _mm256_packs_epi32((__m256i)f.v0, (__m256i)f.v1);
+    const __m256i high = _mm256_packs_epi32((__m256i)f.v2, (__m256i)f.v3);
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_packus_epi16(low, high));
+}
+MCC_VEC_INLINE void mcc_store_four_i8_i32x8(int8_t *p, mcc_dot_four_i32x8 f)
+{
+    const __m256i low = _mm256_packs_epi32((__m256i)f.v0, (__m256i)f.v1);
+    const __m256i high = _mm256_packs_epi32((__m256i)f.v2, (__m256i)f.v3);
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_packs_epi16(low, high));
+}
 MCC_DOT_PART(8, u8, uint8_t);
 MCC_DOT_PART(8, i8, int8_t);
 MCC_VEC_INLINE mcc_i32x8 mcc_max_i32x8(mcc_i32x8 a, mcc_i32x8 b)
@@ -284,6 +347,8 @@ MCC_DOT_REST(8, 4);
 /* ---- 16 lanes; forms with a mask, all of it set, because gcc's own headers warn of themselves in the plain ones */
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define MCC_DOT_ALL ((__mmask16)-1)
+#define MCC_DOT_WORDS ((__mmask32)-1)
+#define MCC_DOT_BYTES ((__mmask64)-1)
 MCC_DOT_TYPES(16);
 MCC_VEC_INLINE mcc_i32x16 mcc_dot_form_u8_i32x16(mcc_i32x16 v) { return v; }
 MCC_VEC_INLINE mcc_i32x16 mcc_dot_form_i8_i32x16(mcc_i32x16 v) { return v ^ (mcc_i32x16)_mm512_set1_epi8(-128); }
@@ -301,7 +366,7 @@ MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x1
     return mcc_add_i32x16(sum, (mcc_i32x16)_mm512_madd_epi16((__m512i)x13, (__m512i)w13));
 }
 #endif
-#define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE)                                                                       \
+#define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE, PACK)                                                                      \
     MCC_VEC_INLINE mcc_i32x16 mcc_load_##OF##_i32x16(const C *p)                                                       \
     {                                                                                                                  \
         return (mcc_i32x16)WIDEN(MCC_DOT_ALL, _mm_loadu_si128((const __m128i *)(const void *)p));                      \
@@ -327,9 +392,39 @@ MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x1
     {                                                                                                                  \
         _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1u), SATURATE(v));                                             \
     }                                                                                                                  \
+    MCC_VEC_INLINE __m512i mcc_dot_bytes_of_four_##OF(mcc_dot_four_i32x16 f)                                           \
+    {                                                                                                                  \
+        const __m512i low = _mm512_maskz_packs_epi32(MCC_DOT_WORDS, (__m512i)f.v0, (__m512i)f.v1);                     \
+        const __m512i high = _mm512_maskz_packs_epi32(MCC_DOT_WORDS, (__m512i)f.v2, (__m512i)f.v3);                    \
+        return PACK(MCC_DOT_BYTES, low, high);                                                                         \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_four_##OF##_i32x16(C *p, mcc_dot_four_i32x16 f)                                      \
+    {                                                                                                                  \
+        const __m512i all = mcc_dot_bytes_of_four_##OF(f);                                                             \
+        (void)memcpy(p, &all, sizeof all);                                                                             \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_four_part_##OF##_i32x16(C *p, int n, mcc_dot_four_i32x16 f)                          \
+    {                                                                                                                  \
+        _mm512_mask_storeu_epi8(p, (__mmask64)((UINT64_C(1) << n) - 1u), mcc_dot_bytes_of_four_##OF(f));               \
+    }                                                                                                                  \
     typedef float mcc_dot_bytes_##OF##_16
 #define MCC_DOT_SATURATE_U8(v) _mm512_maskz_cvtusepi32_epi8(MCC_DOT_ALL, (__m512i)mcc_max_i32x16(v, mcc_set_i32x16(0)))
 #define MCC_DOT_SATURATE_I8(v) _mm512_maskz_cvtsepi32_epi8(MCC_DOT_ALL, (__m512i)(v))
+MCC_VEC_INLINE mcc_dot_four_i32x16 mcc_dot_zip_i32x16(const void *a, const void *b, const void *c, const void *d)
+{
+    const __m512i ra = (__m512i)mcc_load_i32x16(a), rb = (__m512i)mcc_load_i32x16(b);
+    const __m512i rc = (__m512i)mcc_load_i32x16(c), rd = (__m512i)mcc_load_i32x16(d);
+    const __m512i ab0 = _mm512_maskz_unpacklo_epi8(MCC_DOT_BYTES, ra, rb);
+    const __m512i ab1 = _mm512_maskz_unpackhi_epi8(MCC_DOT_BYTES, ra, rb);
+    const __m512i cd0 = _mm512_maskz_unpacklo_epi8(MCC_DOT_BYTES, rc, rd);
+    const __m512i cd1 = _mm512_maskz_unpackhi_epi8(MCC_DOT_BYTES, rc, rd);
+    mcc_dot_four_i32x16 f;
+    f.v0 = (mcc_i32x16)_mm512_maskz_unpacklo_epi16(MCC_DOT_WORDS, ab0, cd0);
+    f.v1 = (mcc_i32x16)_mm512_maskz_unpackhi_epi16(MCC_DOT_WORDS, ab0, cd0);
+    f.v2 = (mcc_i32x16)_mm512_maskz_unpacklo_epi16(MCC_DOT_WORDS, ab1, cd1);
+    f.v3 = (mcc_i32x16)_mm512_maskz_unpackhi_epi16(MCC_DOT_WORDS, ab1, cd1);
+    return f;
+}
 MCC_VEC_INLINE mcc_i32x16 mcc_max_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 {
     return (mcc_i32x16)_mm512_maskz_max_epi32(MCC_DOT_ALL, (__m512i)a, (__m512i)b);
@@ -338,8 +433,8 @@ MCC_VEC_INLINE mcc_i32x16 mcc_min_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 {
     return (mcc_i32x16)_mm512_maskz_min_epi32(MCC_DOT_ALL, (__m512i)a, (__m512i)b);
 }
-MCC_DOT_BYTES_16(u8, uint8_t, _mm512_maskz_cvtepu8_epi32, MCC_DOT_SATURATE_U8);
-MCC_DOT_BYTES_16(i8, int8_t, _mm512_maskz_cvtepi8_epi32, MCC_DOT_SATURATE_I8);
+MCC_DOT_BYTES_16(u8, uint8_t, _mm512_maskz_cvtepu8_epi32, MCC_DOT_SATURATE_U8, _mm512_maskz_packus_epi16);
+MCC_DOT_BYTES_16(i8, int8_t, _mm512_maskz_cvtepi8_epi32, MCC_DOT_SATURATE_I8, _mm512_maskz_packs_epi16);
 MCC_VEC_INLINE mcc_half_i64x16 mcc_even_products_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 {
     return (mcc_half_i64x16)_mm512_maskz_mul_epi32((__mmask8)-1, (__m512i)a, (__m512i)b);

@@ -1,0 +1,349 @@
+"""Depthwise convolution of 8-bit integers in dot products of vectors along channels: four rows of a column of the
+picture lie beside each other in a lane, and are multiplied with a column of the window.
+
+Windows of up to three rows that move by one row are computed for two rows of results at a time, since both find
+their rows among the same four.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, i8, i32, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import Apply, Cast, apply, cast, literal
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.dot import epilogue_of
+from mccompile.kernels.dot_tiles import (
+    DEPTH,
+    HEADERS,
+    DotEpilogue,
+    Place,
+    dot_lanes,
+    dot_refusal,
+    halves,
+    shifted,
+    zipped,
+)
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.padded_rows import PaddedRows, steps
+from mccompile.kernels.tiles import Range, is_constant
+from mccompile.kinds.conv import Conv
+
+MOST_PRODUCTS = 200  # of a tile, each written out for four vectors
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Channels that are computed together, 4 * lanes of them, of which `count` are stored."""
+
+    lanes: int
+    first: int
+    count: int
+    units: int  # how many follow each other
+
+    @property
+    def header(self) -> str:
+        if self.units == 1:
+            return f"{{ const mcc_index o = {self.first};"
+        step = 4 * self.lanes
+        return Range("o", self.first + self.units * step, str(self.first), step=step).header
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the picture, and what it is part of: (sums, block of weights) by quad of rows."""
+
+    rows: tuple[str, ...]  # C of pointers to the four rows of each quad
+    products: tuple[tuple[tuple[str, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tiles of one number of points."""
+
+    header: str
+    sums: tuple[str, ...]
+    columns: tuple[Column, ...]
+    stores: tuple[str, ...]
+
+
+class DepthwiseDots(Kernel):
+    kind = Conv
+    isa = "dot"
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        cases = [_case(f"channels_{n}", plain, (1, n, 4, 5)) for n in (1, 3, 16, 31, 32, 33, 64, 72, 100, 144)]
+        return [
+            *cases,
+            *(_case(f"size_{h}x{w}", plain, (1, 24, h, w)) for h, w in ((1, 1), (2, 3), (3, 7), (7, 2), (15, 16))),
+            *(_case(f"u8_{n}", plain, (1, n, 5, 4), u8) for n in (9, 64)),
+            _case("two_pictures", plain, (2, 36, 5, 3)),
+            _case("inside", replace(plain, pads=(0,) * 4), (1, 40, 6, 7)),
+            _case("strided", replace(plain, strides=(2, 2), pads=(0, 0, 1, 1)), (1, 40, 8, 9)),
+            _case("strided_odd", replace(plain, strides=(2, 1)), (1, 40, 9, 7)),
+            _case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 20, 6, 7)),
+            _case("no_zero_point", replace(plain, x_zero=False), (1, 20, 4, 4)),
+            _case("5x5", replace(plain, pads=(2, 2, 2, 2)), (1, 20, 6, 7), window=(5, 5)),
+            _case("2x4", replace(plain, pads=(1, 1, 0, 2)), (1, 33, 6, 7), window=(2, 4)),
+            _case("1d", Conv((1,), (1,), (2, 0), 1, i32, x_zero=True), (1, 20, 9), window=(3,)),
+            replace(_case("planar", plain, (1, 17, 5, 6)), permute={}),
+            _case("bounded", plain, (1, 40, 5, 6), bounds=(-9, 90)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        reason = dot_refusal(target) or static_views(call)
+        if reason:
+            return No(reason)
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
+            return No("operands are not of 8 bits, or weights have zero points")
+        if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
+            return No("channels are not each for itself")
+        if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
+            return No("this is no picture, or weights are computed")
+        layout = _Layout(call, dot_lanes(target), target.option("vector_registers", 16))
+        epilogue = layout.epilogue
+        if not epilogue.in_vectors or any(map(epilogue.moves, epilogue.extras)):
+            return No(epilogue.refusal or "an operand of the epilogue changes from point to point")
+        if layout.products > MOST_PRODUCTS or min(kind.pads) < 0:
+            return No("the window is too large to write its products out, or pads are negative")
+        return Needs(
+            rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
+            constant=frozenset(range(1, kind.fixed)) | epilogue.constants,
+            align={1: 4},
+            slack={0: layout.rows.slack},
+            scratch=layout.rows.ring_bytes,
+            blocks=(layout.lanes, layout.registers, shifted(x.buffer.dtype, target)),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        layout = _Layout(call, dot_lanes(target), target.option("vector_registers", 16))
+        tiles = static(call.outs[0].type.count) / (4 * layout.lanes * layout.points * layout.at_once)
+        cycles = tiles * (layout.products * 6 + 30 * layout.points * layout.at_once)
+        return Cost(cycles / 3e9, code=layout.products * 40)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        layout, kind = _layout(call), _kind(call)
+        shift = call.blocks[2]
+        w = viewed(call.ins[1], constants[1])
+        w = w.reshape(w.shape[0], *layout.rows.kernel)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
+        begins = layout.epilogue.begins(constants) - (zero + shift) * w.astype(np.int64).sum((1, 2))
+        # [channel][column][quad][row of results][row of the quad]
+        deep = np.zeros((w.shape[0], w.shape[2], layout.quads * DEPTH, layout.at_once), np.int8)
+        for late in range(layout.at_once):
+            deep[:, :, late : late + w.shape[1], late] = w.transpose(0, 2, 1)
+        quads = deep.reshape(w.shape[0], w.shape[2] * layout.quads, DEPTH, layout.at_once).swapaxes(2, 3)
+        blocks = quads.reshape(w.shape[0], -1, DEPTH)
+        tables = layout.epilogue.rows(constants)
+        found: list[np.ndarray] = []
+        packed: dict[int, list[np.ndarray]] = {index: [] for index in tables}
+        for unit in layout.units():
+            width = 4 * unit.lanes
+            for first in range(unit.first, unit.first + unit.units * width, width):
+
+                def of_unit(values: np.ndarray, first: int = first, unit: Unit = unit) -> np.ndarray:
+                    part = values[first : first + unit.count]
+                    missing = 4 * unit.lanes - unit.count
+                    return zipped(np.pad(part, [(0, missing)] + [(0, 0)] * (values.ndim - 1)), unit.lanes)
+
+                found.append(of_unit(begins).astype(np.int32).view(np.int8))
+                found.append(np.ascontiguousarray(of_unit(blocks).swapaxes(0, 1)).reshape(-1))
+                for index, row in tables.items():
+                    packed[index].append(halves(of_unit(row), unit.lanes))
+        return {1: np.concatenate(found), **{index: np.concatenate(parts) for index, parts in packed.items()}}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        layout = _layout(call)
+        bias = "" if layout.epilogue.bias is None else "_bias"
+        weights = f"zipped_{layout.lanes}x{layout.at_once}_{call.blocks[2]}{bias}"
+        return {1: weights, **dict.fromkeys(layout.epilogue.tables, f"table_zipped_{layout.lanes}")}
+
+    def label(self, call: Call) -> str:
+        kind, (x, w) = _kind(call), call.ins[:2]
+        window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return HEADERS
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = _kind(call)
+        return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _layout(call).context(self.parameter_names(call)[1])
+
+
+class _Layout:
+    """Counters: n batch, p0 row of results, o first channel of a unit, p1 first position of a tile in its row."""
+
+    def __init__(self, call: Call, lanes: int, registers: int) -> None:
+        self.call, self.kind, self.lanes, self.registers = call, _kind(call), lanes, registers
+        self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
+        single = PaddedRows(call, self.kind, 1, 0)
+        two = single.strides[0] == 1 and single.dilations[0] == 1 and single.kernel[0] < DEPTH and single.y_space[0] > 1
+        self.at_once = 2 if two else 1  # rows of results
+        self.rows = PaddedRows(call, self.kind, self.at_once, 4 * lanes - 1)
+        self.channels, self.width = self.rows.channels, self.rows.y_space[1]
+
+    @property
+    def points(self) -> int:
+        """Results of a tile in a row: their sums take half of the registers."""
+        return max(1, min(self.registers // (8 * self.at_once), self.width))
+
+    @property
+    def quads(self) -> int:
+        """Of rows in a window."""
+        return -(-self.rows.rows // DEPTH)
+
+    @property
+    def products(self) -> int:
+        return self.rows.kernel[1] * self.quads * self.at_once * self.points
+
+    @property
+    def bytes(self) -> int:
+        """Of weights per channel, with the sums to begin with."""
+        return DEPTH * (1 + self.rows.kernel[1] * self.quads * self.at_once)
+
+    def units(self) -> list[Unit]:
+        """The widest vectors while they are full, then one as narrow as will do."""
+        wide = 4 * self.lanes
+        whole, rest = divmod(self.channels, wide)
+        found = [Unit(self.lanes, 0, wide, whole)] if whole else []
+        if rest:
+            found.append(Unit(min(8, self.lanes) if rest <= 32 else self.lanes, whole * wide, rest, 1))
+        return found
+
+    def parts(self) -> list[tuple[int, int, int]]:
+        """Runs of tiles: first position, points of a tile, end."""
+        whole = self.width // self.points * self.points
+        found = [(0, self.points, whole)] if whole else []
+        return [*found, (whole, self.width - whole, self.width)] if whole < self.width else found
+
+    def context(self, names: list[str]) -> dict[str, Any]:
+        units, lines = [], ""
+        for unit in self.units():
+            extras = [
+                Place(name, view, "0" if self.epilogue.stays(view) else "o", 0, static(view.strides[1]))
+                for view, name in zip(self.epilogue.extras, names[self.kind.fixed :], strict=True)
+            ]
+            hoisted = self.epilogue.hoisted(unit.lanes, 4, extras)
+            parts = [self.part(run, unit, extras) for run in self.parts()]
+            units.append({"unit": unit, "hoisted": hoisted, "parts": parts, "of": f"i32x{unit.lanes}"})
+            lines += " ".join((*hoisted, *(line for part in parts for line in part.stores)))
+        used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
+        return {
+            "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
+            "rows": self.rows.context(),
+            "units": units,
+            "bytes": self.bytes,
+            "type": self.rows.x.buffer.dtype,
+            "unused": [name for name in names if name not in used and not re.search(rf"\b{name}\b", lines)],
+        }
+
+    def part(self, run: tuple[int, int, int], unit: Unit, extras: list[Place]) -> Part:
+        first, points, end = run
+        rows = self.rows
+        header = f"{{ const mcc_index p1 = {first};"
+        if end - first > points:
+            header = Range("p1", end, str(first), step=points).header
+        stride, dilation = rows.strides[1], rows.dilations[1]
+        taken: dict[int, list[tuple[int, int]]] = {}  # column of the picture -> points and taps
+        for point in range(points):
+            for tap in range(rows.kernel[1]):
+                taken.setdefault(point * stride + tap * dilation, []).append((point, tap))
+        columns = []
+        for column, uses in sorted(taken.items()):
+            at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
+            pointers, products = [], []
+            for quad in range(self.quads):
+                numbers = [min(quad * DEPTH + i, rows.rows - 1) for i in range(DEPTH)]
+                pointers.append(", ".join(f"lines[{number}] + {at}" for number in numbers))
+                products.append(
+                    tuple(
+                        (f"a{late}_{point}", (tap * self.quads + quad) * self.at_once + late)
+                        for point, tap in uses
+                        for late in range(self.at_once)
+                    )
+                )
+            columns.append(Column(tuple(pointers), tuple(products)))
+        sums = tuple(f"a{late}_{point}" for late in range(self.at_once) for point in range(points))
+        stores: list[str] = []
+        for late in range(self.at_once):
+            stores += [f"if (p0 + {late} < {rows.end}) {{"] * bool(late)
+            for point in range(points):
+                y = self.result(late, point)
+                stores += self.epilogue.four(f"a{late}_{point}", unit.lanes, y, unit.count, extras)
+            stores += ["}"] * bool(late)
+        return Part(header, sums, tuple(columns), tuple(stores))
+
+    def result(self, late: int, point: int) -> Place:
+        view: View = self.rows.y
+        row, column = steps(view)
+        at = f"p0 + {late}" if late else "p0"
+        line = f"(({at}) % {view.lines})" if view.lines else f"({at})" if late else at
+        batch = "n" if self.rows.batch != 1 else "0"
+        index = index_c([static(view.strides[0]), row, column, 1], [batch, line, "p1", "o"], point * column)
+        return Place("y", view, index, column, 1)
+
+
+def _layout(call: Call) -> _Layout:
+    return _Layout(call, *call.blocks[:2])
+
+
+def _kind(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def _case(
+    name: str,
+    kind: Conv,
+    x: tuple[int, ...],
+    dtype: DType = i8,
+    window: tuple[int, ...] = (3, 3),
+    bounds: tuple[int, int] | None = None,
+) -> Case:
+    channels = x[1]
+    w = (channels, 1, *window)
+    kind = replace(kind, group=channels)
+    out = kind.out_shape(x, w)
+    epilogue = epilogue_of(dtype, 4, (1, 2, 3))
+    if bounds is not None:
+        assert isinstance(epilogue, Cast) and isinstance(epilogue.argument, Apply)
+        above = apply("max", epilogue.argument.arguments[0], literal(bounds[0], i32))
+        epilogue = cast(apply("min", above, literal(bounds[1], i32)), dtype)
+    kind = replace(kind, epilogue=epilogue)
+    chance, full, ones = np.random.default_rng(channels), [static(size) for size in out], (1,) * len(window)
+    per_channel = [
+        np.broadcast_to(chance.integers(low, high, (1, channels, *ones)).astype(np.int32), full)
+        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
+    ]
+    fixed, last = kind.fixed, (0, *range(2, len(x)), 1)
+    return Case(
+        name,
+        kind,
+        (
+            TensorType(dtype, x),
+            TensorType(i8, w),
+            *(TensorType(dtype, ()),) * kind.x_zero,
+            *[TensorType(i32, out)] * 3,
+        ),
+        (TensorType(dtype, out),),
+        permute={0: last},
+        permute_outs={0: last},
+        constant=frozenset(range(1, fixed + 3)),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127), **({2: (dtype.low, dtype.high)} if kind.x_zero else {})},
+        values={fixed + i: array for i, array in enumerate(per_channel)},
+        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, *range(2, len(x)))),
+    )
