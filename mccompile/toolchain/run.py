@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import struct
 import tempfile
 import time
@@ -531,9 +532,13 @@ def _host_model_header(report: Report) -> str:
 def _with_ticks(model: str, steps: Sequence[str]) -> str:
     """The text of a model that tells the host when each step has ended."""
     for number, step in enumerate(steps):
-        found = model.index(step)
-        while model.startswith(");  /* tick */", end := model.index(");", found)):
-            found = model.index(step, end)  # the same call has been found before
+        call, end = re.compile(r"\s+".join(map(re.escape, step.split()))), 0  # long calls stand in several lines
+        while True:
+            found = call.search(model, end)
+            assert found is not None
+            end = model.index(");", found.start())
+            if not model.startswith(");  /* tick */", end):
+                break  # else the same call has been found before
         model = f"{model[:end]});  /* tick */ mcc_host_tick({number});{model[end + 2 :]}"
     return f"void mcc_host_tick(int step);\n{model}"
 
