@@ -1,9 +1,10 @@
-"""Builds a compiled model for its target and runs it there: under QEMU, which a target's `run` command names.
+"""Builds a compiled model for its target and runs it there: under QEMU or Node, which a target's `run` command names.
 
-Programs for Linux run under its user mode; programs for bare metal are linked with start-up code and linker script for
-one of the boards of boards.py, and talk by semihosting. Invariant: what is not installed is named together with the
-packages that bring it; nothing is skipped. The program (board/run_model.c) treats the model as firmware would, and
-worse: no better alignment than promised, poisoned memory, guards around it, checksums of the weights before and after.
+Programs for Linux run under QEMU's user mode; programs for bare metal are linked with start-up code and linker script
+for one of the boards of boards.py, and talk by semihosting; those for WebAssembly are run by board/wasi.js. Invariant:
+what is not installed is named together with the packages that bring it; nothing is skipped. The program
+(board/run_model.c) treats the model as firmware would, and worse: no better alignment than promised, poisoned memory,
+guards around it, checksums of the weights before and after.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .image import address, read_map
 from .run import Report, Tensor, check_inputs, from_bytes, read_report, to_bytes
 from .stack import FLAG, CallGraph
+from .wasm import MAGIC as WASM
+from .wasm import with_counters
 
 _FOLDER = Path(__file__).with_name("board")
 _MAGIC = 0x4D434352
@@ -56,6 +59,7 @@ _PACKAGES = {
     "qemu-aarch64": "qemu-user",
     "qemu-arm": "qemu-user",
     "qemu-riscv64": "qemu-user",
+    "node": "nodejs",
     "gcc": "gcc",
 }
 # A blob that the model's own files do not carry.
@@ -106,11 +110,11 @@ class Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
         report = read_report(folder)
         _refuse_free_sizes(report)
-        command = shlex.split(target.run)
+        command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
         require([compiler[0], command[0]], target.name)
         made = tempfile.TemporaryDirectory(prefix="mccompile-")
-        scratch = Path(made.name)
+        scratch = Path(made.name).resolve()
         (scratch / "mcc_host_model.h").write_text(_model_header(report), encoding="utf-8")
         sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
         if f"{report.prefix}_weights_bytes;" not in (folder / f"{report.prefix}.h").read_text(encoding="utf-8"):
@@ -140,18 +144,24 @@ class Emulated:
 
     def run_twice(self, inputs: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Outputs of a run on poisoned memory, and of a second one on what the first one left."""
-        first, second, _ = self._execute(inputs, ())
+        first, second, _ = self._execute(inputs, [*self._command, str(self.program)])
         return first, second
 
     def count(self, inputs: Mapping[str, np.ndarray], host_cc: str = "gcc") -> Count:
         """Exact numbers of instructions, and the stack that was used."""
-        require([host_cc], "counting")
-        plugin = self.program.with_name("count.so")
-        _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
-        begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
         counts = self.program.with_name("counts.txt")
-        chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}"
-        _, _, head = self._execute(inputs, ("-plugin", chosen))
+        if self.program.read_bytes().startswith(WASM):
+            counting = self.program.with_name("counting.wasm")
+            counting.write_bytes(with_counters(self.program.read_bytes()))
+            command = [*self._command, str(counting), str(counts)]
+        else:
+            require([host_cc], "counting")
+            plugin = self.program.with_name("count.so")
+            _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
+            begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
+            chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}"
+            command = [self._command[0], "-plugin", chosen, *self._command[1:], str(self.program)]
+        _, _, head = self._execute(inputs, command)
         init, run, again = (int(line) for line in counts.read_text(encoding="utf-8").split())
         if run != again:
             raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
@@ -159,13 +169,12 @@ class Emulated:
         return Count(init, run, used[0], used[1], head[5])
 
     def _execute(
-        self, inputs: Mapping[str, np.ndarray], options: Sequence[str]
+        self, inputs: Mapping[str, np.ndarray], command: Sequence[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], tuple[int, ...]]:
         check_inputs(self.report, inputs)
         contents = b"".join(_on_the_wire(inputs[tensor.name], tensor.dtype) for tensor in self.report.inputs)
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
             Path(scratch, "inputs.bin").write_bytes(contents)
-            command = [self._command[0], *options, *self._command[1:], str(self.program.resolve())]
             try:
                 done = subprocess.run(command, cwd=scratch, capture_output=True, timeout=_SECONDS, check=False)
             except subprocess.TimeoutExpired:
@@ -236,6 +245,11 @@ class _Linking:
         script = self.scratch / "board.ld"
         script.write_text(linker_script(board, self.weights), encoding="utf-8")
         return self.run([*board.options, "-nostartfiles", f"-T{script}"])
+
+
+def run_command(target: Target) -> list[str]:
+    """The words that a program's path is appended to. A file of the folder `board` may be among them."""
+    return [str(_FOLDER / word) if (_FOLDER / word).is_file() else word for word in shlex.split(target.run)]
 
 
 def require(commands: Sequence[str], what: str) -> None:

@@ -1,4 +1,4 @@
-/* marks.c - two places that the counter of instructions knows by their addresses; compiled apart, so that the calls stay. */
+/* marks.c - two places that counters of instructions know by address or name; compiled apart, so that the calls stay. */
 #include "board.h"
 
 void board_count_begin(void) { __asm__ volatile("" ::: "memory"); }
