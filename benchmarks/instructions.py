@@ -26,7 +26,7 @@ TOP = Path(__file__).resolve().parent.parent
 FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.md"
 BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update -->", "<!-- end of table -->"
 GROWTH = 1.02
-TARGETS = ("aarch64", "armv7a")
+TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
 HEAD = ("model", "target", "macs", "portable C", "vectors", "vectors per mac", "share")
 

@@ -20,8 +20,10 @@ from mccompile.driver import Options, compile
 from mccompile.emit.blob import CARRIERS
 from mccompile.measure.correctness import check
 from mccompile.targets import api
-from mccompile.toolchain.emulate import Emulated
+from mccompile.toolchain.emulate import Emulated, run_command
+from mccompile.toolchain.wasm import with_counters
 from tests.small_models import conv, random_inputs, written
+from tests.toolchain.test_wasm import loop, program
 
 TARGETS = (
     *(f"cortex-m{core}" for core in (0, 3, 4, 7, 33, 55)),
@@ -31,6 +33,7 @@ TARGETS = (
     "riscv64",
     "riscv64v",
     "riscv64v256",
+    "wasm32",
 )
 # All models on cores that differ much from each other; on their relatives those that need most of a core.
 DIFFERENT = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
@@ -129,12 +132,29 @@ def test_the_stack_that_is_measured_is_the_stack_that_is_used(tmp_path: Path) ->
     assert 600 <= after - before <= 632
 
 
-def test_counts_are_the_same_every_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["cortex-m4", "wasm32"])
+def test_counts_are_the_same_every_time(target: str, tmp_path: Path) -> None:
     path = path_of("conv", tmp_path)
     folder = tmp_path / "out"
-    compile(path, Options(target="cortex-m4")).write(folder)
-    model = Emulated.build(folder, api.load("cortex-m4"))
+    compile(path, Options(target=target)).write(folder)
+    model = Emulated.build(folder, api.load(target))
     assert model.count(random_inputs(conv())) == model.count(random_inputs(conv()))
+
+
+def test_programs_for_webassembly_count_exactly(tmp_path: Path) -> None:
+    (tmp_path / "counting.wasm").write_bytes(with_counters(program(loop(5), loop(9), b"\x01")))
+    command = [*run_command(api.load("wasm32")), "counting.wasm", "counts.txt"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert (tmp_path / "counts.txt").read_text().split() == ["36", "64", "1"]  # each with the call that ends it
+
+
+def test_one_program_runs_on_vectors_of_any_length(tmp_path: Path) -> None:
+    target = api.load("riscv64v")
+    assert "vlen=128" in target.run
+    for bits in (128, 256, 512):
+        own = tmp_path / f"vlen{bits}.toml"
+        own.write_text(f'inherits = "riscv64v"\nrun = "{target.run.replace("vlen=128", f"vlen={bits}")}"\n')
+        assert check(path_of("digits", tmp_path), Options(target=str(own), name="digits"), runs=1).ok
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)

@@ -24,14 +24,14 @@ _STRUCTURE = {0x01, 0x02, 0x03, 0x05, _END}  # nop, block, loop, else, end
 # if, else, end, br, br_if, br_table, return, call, call_indirect.
 _SPLITS = {0x00, 0x03, 0x04, 0x05, _END, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11}
 
-# How many numbers (LEB128) follow an instruction; for the rest see _Reader.skip_operands.
+# How many numbers (LEB128) follow an instruction; for the rest see _Reader.instruction.
 _NUMBERS = {0x02: 1, 0x03: 1, 0x04: 1, 0x0C: 1, 0x0D: 1, 0x10: 1, 0x11: 2, 0xD0: 1, 0xD2: 1}
 _NUMBERS |= dict.fromkeys(range(0x20, 0x27), 1)  # variables and tables
 _NUMBERS |= dict.fromkeys(range(0x28, 0x3F), 2)  # loads and stores
 _NUMBERS |= {0x3F: 1, 0x40: 1, 0x41: 1, 0x42: 1}
 _BYTES = {0x43: 4, 0x44: 8}
 _PLAIN = {0x00, 0x01, 0x05, _END, 0x0F, 0x1A, 0x1B, 0xD1, *range(0x45, 0xC5)}
-_BULK_NUMBERS = {8: 2, 9: 1, 10: 2, 11: 1, 12: 2, 13: 1, 14: 2, 15: 1, 16: 1, 17: 1}  # behind 0xFC; conversions have none
+_BULK_NUMBERS = {8: 2, 9: 1, 10: 2, 11: 1, 12: 2, 13: 1, 14: 2, 15: 1, 16: 1, 17: 1}  # behind 0xFC; conversions: none
 
 
 def with_counters(program: bytes) -> bytes:
@@ -42,11 +42,11 @@ def with_counters(program: bytes) -> bytes:
     missing = [name for name in ("board_count_begin", "board_count_end") if name not in functions]
     if missing:
         raise CheckFailed(Problem(f"the program names no function {', '.join(missing)}", "counting instructions"))
-    defined, globals = _Reader(sections.get(_GLOBALS, b"\0")).list()
+    defined, globals = _Reader(sections.get(_GLOBALS, b"\0")).entries()
     counter = imported.globals + defined
     results = range(counter + 1, counter + 1 + COUNTS)
     fresh = bytes([_I64, _MUTABLE, _I64_CONST, 0, _END]) * (1 + COUNTS)
-    exported, exports = _Reader(sections[_EXPORTS]).list()
+    exported, exports = _Reader(sections[_EXPORTS]).entries()
     for number, place in enumerate(results):
         name = f"board_count_{number}".encode()
         exports += _number(len(name)) + name + bytes([_GLOBAL]) + _number(place)
@@ -98,14 +98,14 @@ def _function_names(program: bytes) -> dict[str, int]:
     """From the linker's section `name`, the part with the names of functions."""
     for kind, contents in _all_sections(program):
         reader = _Reader(contents)
-        if kind != _CUSTOM or reader.bytes(reader.number()) != b"name":
+        if kind != _CUSTOM or reader.take(reader.number()) != b"name":
             continue
         while reader.at < len(contents):
             part, size = reader.byte(), reader.number()
             if part == 1:
-                entries = [(reader.number(), reader.bytes(reader.number())) for _ in range(reader.number())]
+                entries = [(reader.number(), reader.take(reader.number())) for _ in range(reader.number())]
                 return {name.decode(): index for index, name in entries}
-            reader.bytes(size)
+            reader.take(size)
     return {}
 
 
@@ -114,7 +114,7 @@ def _all_sections(program: bytes) -> list[tuple[int, bytes]]:
         raise CheckFailed(Problem("this is no program for WebAssembly", "counting instructions"))
     reader, found = _Reader(program, 8), []
     while reader.at < len(program):
-        found.append((reader.byte(), reader.bytes(reader.number())))
+        found.append((reader.byte(), reader.take(reader.number())))
     return found
 
 
@@ -134,7 +134,7 @@ class _Reader:
         self.at += 1
         return self.contents[self.at - 1]
 
-    def bytes(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
         self.at += count
         return self.contents[self.at - count : self.at]
 
@@ -147,28 +147,28 @@ class _Reader:
             if byte < 0x80:
                 return value
 
-    def list(self) -> tuple[int, bytes]:
+    def entries(self) -> tuple[int, bytes]:
         """How many entries, and all of them."""
         return self.number(), self.contents[self.at :]
 
     def imported(self) -> _Imported:
         kinds = []
         for _ in range(self.number()):
-            self.bytes(self.number())
-            self.bytes(self.number())
+            self.take(self.number())
+            self.take(self.number())
             kinds.append(self.byte())
             if kinds[-1] == _FUNCTION:
                 self.number()
             elif kinds[-1] == _GLOBAL:
-                self.bytes(2)
+                self.take(2)
             else:  # a table has the type of its elements first
-                self.bytes(kinds[-1] == 1)
+                self.take(kinds[-1] == 1)
                 for _ in range(1 + (self.byte() & 1)):
                     self.number()
         return _Imported(kinds.count(_FUNCTION), kinds.count(_GLOBAL))
 
     def bodies(self) -> list[bytes]:
-        return [self.bytes(self.number()) for _ in range(self.number())]
+        return [self.take(self.number()) for _ in range(self.number())]
 
     def skip_locals(self) -> None:
         for _ in range(self.number()):
@@ -181,11 +181,11 @@ class _Reader:
         opcode = self.byte()
         numbers = _NUMBERS.get(opcode, 0)
         if opcode in _BYTES:
-            self.bytes(_BYTES[opcode])
+            self.take(_BYTES[opcode])
         elif opcode == 0x0E:  # br_table
             numbers = self.number() + 1
         elif opcode == 0x1C:  # select with types
-            self.bytes(self.number())
+            self.take(self.number())
         elif opcode == 0xFC:
             numbers = _BULK_NUMBERS.get(self.number(), 0)
         elif opcode == 0xFD:
@@ -199,7 +199,7 @@ class _Reader:
     def _skip_vector_operands(self, opcode: int) -> int:
         """Numbers that follow; bytes are skipped."""
         if opcode in (12, 13):  # constants, shuffles
-            self.bytes(16)
+            self.take(16)
         elif 21 <= opcode <= 34:  # one lane
             self.byte()
         elif 84 <= opcode <= 91:  # one lane from or to memory

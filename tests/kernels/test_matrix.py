@@ -20,6 +20,7 @@ from mccompile.kernels.api import Case, Kernel
 from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from mccompile.targets.api import Target
+from mccompile.toolchain.emulate import run_command
 from tests.kernels.harness import STRICT, Trial, compile_program, include_flags, run_program, trials, write_sources
 
 KERNELS = Registry.load()
@@ -68,7 +69,7 @@ def wrong_results(
     else:
         compiler, options = [target.compiler], list(target.cflags)
     program = compile_program(compiler, [*options, *flags, *(["-static"] if target.run else [])], folder)
-    results = run_program([*target.run.split(), str(program)], found)
+    results = run_program([*run_command(target), str(program)], found)
     return "\n".join(
         complaint
         for trial, blocks in zip(found, results, strict=True)
