@@ -40,6 +40,7 @@ from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
 NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several workers
+OF_OTHERS = 1.1  # what it costs to read channels of all rows, which convolutions over channels have made row by row
 NARROW = 8  # columns: an image of so many is taken in one tile
 MOST_PRODUCTS = 5000  # written out in one function
 
@@ -233,9 +234,10 @@ class _Layout:
         registers = vector_registers(lanes, target)
         first, end = _middle(columns)
         high, wide = _best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers)
-        cuts = (NOT_CUT,) if self.call.workers == 1 else (BY_CHANNELS, BY_ROWS)
-        cut = min(cuts, key=lambda cut: slowest(self.units(lanes, high, cut), self.call.workers) if cut else 0)
-        return lanes, high, wide, cut
+        if self.call.workers == 1:
+            return lanes, high, wide, NOT_CUT
+        by_rows, by_channels = (slowest(self.units(lanes, high, c), self.call.workers) for c in (BY_ROWS, BY_CHANNELS))
+        return lanes, high, wide, BY_ROWS if by_rows < by_channels * OF_OTHERS else BY_CHANNELS
 
     def units(self, lanes: int, high: int, cut: int) -> tuple[int, ...]:
         """What workers share: vectors of channels, or tiles of rows."""

@@ -2,7 +2,9 @@
 
 F(4x4,3x3) does a quarter of the products, F(2x2,3x3) two fifths, for larger weights and a little accuracy (errors of
 about 1e-5 and 1e-6 of the largest result). The target's option `winograd` says which may be used: 0, 2 or 4. Patches
-are worked off in blocks whose transforms stay in the caches. Only where speed is what matters most.
+are worked off in blocks whose transforms stay in the caches. Several workers share the blocks; where weights do not
+stay in the caches, they first transform all patches, and then each computes some of the channels of all. Only where
+speed is what matters most.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_loops import chunks
 from mccompile.kernels.vector_tiles import (
+    SECOND_LEVEL,
     Groups,
     Reference,
     Taps,
@@ -41,11 +44,13 @@ from mccompile.kernels.winograd import input_transform, output_transform, transf
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
-NOT_CUT, BY_BLOCKS, BY_CHANNELS = range(3)  # how the work is cut for several workers
+NOT_CUT, BY_BLOCKS, IN_PHASES = range(3)  # how the work is cut for several workers
 SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
 LINE = 16  # floats of a line of a cache
+TRANSFORM = 5  # cycles per vector of an element of a patch
 FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
 FROM_OTHERS = 10.0  # what that takes longer where another core reads the same at the same time
+JUST_WRITTEN = 2.0  # bytes per cycle that another core has written, which may be far away
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,7 @@ class Winograd(Kernel):
         sizes = [(4, 4, 16, 16), (7, 7, 33, 31), (15, 16, 17, 15), (9, 33, 8, 24), (5, 6, 3, 2), (1, 2, 16, 17)]
         cases = [_case(f"{h}x{w}x{c}_{o}", plain, (1, c, h, w), o) for h, w, c, o in sizes]
         cases += [
+            _case("deep", plain, (1, 96, 5, 5), 100),  # with phases, where workers share it
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (2, 16, 10, 11), 32),
             _case("uneven_pads", replace(plain, pads=(2, 0, 1, 3)), (1, 20, 10, 9), 16),
         ]
@@ -124,12 +130,13 @@ class Winograd(Kernel):
         if 0 in (*x.shape[1:], *y.shape[1:]):
             return No("there is nothing to compute")
         plan = min(_plans(call, target), key=lambda plan: _cycles(call, plan, target))
-        floats = plan.alpha**2 * sum(_uneven(plan.per_block * step) for step in _steps(call, plan))
+        patches = _in_workspace(call, plan), plan.per_block
+        floats = sum(_uneven(rows * step) for rows, step in zip(patches, _steps(call, plan), strict=True))
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             constant=frozenset({1}),
             numeric="ulp",
-            scratch=floats * 4,
+            scratch=plan.alpha**2 * floats * 4,
             scratch_align=64,
             blocks=plan.blocks,
         )
@@ -168,6 +175,9 @@ class Winograd(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         return _units(call, Plan(*call.blocks))
 
+    def barrier(self, call: Call) -> int:
+        return _barrier(call, Plan(*call.blocks))
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Layout(call, self.parameter_names(call)[1]).context()
 
@@ -182,21 +192,24 @@ class _Layout:
         self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
         self.batch = static(self.x.shape[0])
         self.v_step, self.products_step = _steps(call, self.plan)
-        self.v_element = _uneven(self.plan.per_block * self.v_step)
+        self.v_element = _uneven(_in_workspace(call, self.plan) * self.v_step)
         self.products_element = _uneven(self.plan.per_block * self.products_step)
-        self.tiles_across = -(-static(self.y.shape[3]) // self.plan.m)
-        self.tiles = self.tiles_across * -(-static(self.y.shape[2]) // self.plan.m)
+        self.tiles_across, self.tiles = -(-static(self.y.shape[3]) // self.plan.m), _tiles(call, self.plan.m)
 
     def context(self) -> dict[str, Any]:
         plan = self.plan
+        units = Units() if plan.cut == IN_PHASES else None
+        ends = {BY_BLOCKS: f" && block < end * {plan.per_block}", IN_PHASES: f" && end > {self.tiles}"}
         x_of, y_of = f"f32x{plan.x_lanes}", f"f32x{plan.lanes}"
         names = [f"d{number}" for number in range(plan.alpha)]
         return {
             "m": plan.m,
             "alpha": plan.alpha,
             "per_block": plan.per_block,
+            "patches": units.loop("tile", 0, 1, self.tiles, 1) if units else "",
             "first": f"begin * {plan.per_block}" if plan.cut == BY_BLOCKS else "0",
-            "end": f" && block < end * {plan.per_block}" if plan.cut == BY_BLOCKS else "",
+            "end": ends.get(plan.cut, ""),
+            "v": f"(v + block * {self.v_step})" if units else "v",
             "tiles": self.tiles,
             "tiles_across": self.tiles_across,
             "pads": self.kind.pads[:2],
@@ -217,7 +230,7 @@ class _Layout:
             "input": input_transform(names, plan.m, x_of),
             "output": output_transform(names, plan.m, y_of),
             "chunks": self.chunks(),
-            "groups": self.groups(),
+            "groups": self.groups(units),
             "out_parts": self.out_parts(),
         }
 
@@ -235,12 +248,12 @@ class _Layout:
             found.append({"header": chunk.header, "direct": direct, "element": element})
         return found
 
-    def groups(self) -> list[Group]:
+    def groups(self, units: Units | None) -> list[Group]:
         """The matrix products: patches x output channels, for each element."""
         plan, found = self.plan, []
         groups = Groups(plan.size, self.channels)
         padded = groups.padded
-        headers = groups.headers("o", Units() if plan.cut == BY_CHANNELS else None)
+        headers = groups.headers("o", units)
         for header, (_, _, vectors, _) in zip(headers, groups.parts(), strict=True):
             step = vectors * plan.lanes
             ahead = fetched_ahead(step * self.inputs, plan.alpha**2 * padded * self.inputs)
@@ -271,11 +284,12 @@ class _Layout:
         found = []
         for chunk in chunks("o", self.channels, plan.lanes):
             opens = chunk.header
-            if plan.cut == BY_CHANNELS:  # those of this worker's groups
+            if plan.cut == IN_PHASES:  # those of this worker's groups
                 step, whole = plan.size.channels, self.channels // plan.lanes * plan.lanes
+                begin, end = (f"({name} - {self.tiles}) * {step}" for name in ("begin", "end"))
                 last = f"{{\nconst mcc_index o = {whole};"
-                loop = Range("o", 0, f"begin * {step}", f"{whole} && o < end * {step}", plan.lanes).header
-                opens = loop if chunk.lanes == plan.lanes else f"if (end * {step} > {whole}) {last}"
+                loop = Range("o", 0, begin, f"{whole} && o < {end}", plan.lanes).header
+                opens = loop if chunk.lanes == plan.lanes else f"if ({end} > {whole}) {last}"
             columns = []
             for column in range(plan.m):
                 at = ["(p0 + i)", f"(p1 + {column})" if column else "p1"]
@@ -300,34 +314,54 @@ def _allowed(target: Target) -> list[int]:
 
 
 def _plans(call: Call, target: Target) -> list[Plan]:
-    x, w, y = call.ins[0], call.ins[1], call.outs[0]
+    x, w = call.ins[:2]
     channels, inputs = static(w.shape[0]), static(w.shape[1])
+    cuts = (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, IN_PHASES) if x.shape[0] == 1 else (BY_BLOCKS,)
     found = []
     for m in _allowed(target):
-        tiles = -(-static(y.shape[2]) // m) * -(-static(y.shape[3]) // m)
+        tiles = _tiles(call, m)
         weights = (m + 2) ** 2 * channels * inputs * 4
         each = (m + 2) ** 2 * (channels + inputs) * 4
         most = max(8, max(SMALL_BLOCK, weights // 2) // each)
         x_lanes = best_lanes(static(x.shape[1]), target)
-        for cut in (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, BY_CHANNELS):
+        for cut in cuts:
             workers = call.workers if cut == BY_BLOCKS else 1
             passes = -(-tiles // (most * workers)) * workers
             per_block = -(-tiles // passes)
             draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1, cut)
-            workers = call.workers if cut == BY_CHANNELS else 1
+            workers = call.workers if cut == IN_PHASES else 1
             size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target, workers)
             found.append(replace(draft, points=size.points, vectors=size.vectors))
     return found
 
 
+def _tiles(call: Call, m: int) -> int:
+    """Patches of a picture."""
+    height, width = call.outs[0].shape[2:]
+    return -(-static(height) // m) * -(-static(width) // m)
+
+
+def _in_workspace(call: Call, plan: Plan) -> int:
+    """Patches whose transforms lie in the workspace at the same time: those of a block, or all."""
+    return -(-_tiles(call, plan.m) // plan.per_block) * plan.per_block if plan.cut == IN_PHASES else plan.per_block
+
+
+def _barrier(call: Call, plan: Plan) -> int:
+    """All patches are transformed before they are multiplied."""
+    return _tiles(call, plan.m) if plan.cut == IN_PHASES else 0
+
+
 def _units(call: Call, plan: Plan) -> tuple[int, ...]:
-    """What workers share: blocks of patches, or groups of channels."""
-    if plan.cut == BY_CHANNELS:
-        units = Units()
-        Groups(plan.size, static(call.ins[1].shape[0])).headers("o", units)
-        return tuple(units.sizes)
-    tiles = -(-static(call.outs[0].shape[2]) // plan.m) * -(-static(call.outs[0].shape[3]) // plan.m)
-    return tuple(min(plan.per_block, tiles - first) for first in range(0, tiles, plan.per_block))
+    """What workers share: blocks of patches; or patches to be transformed, and then groups of channels."""
+    tiles = _tiles(call, plan.m)
+    if plan.cut != IN_PHASES:
+        return tuple(min(plan.per_block, tiles - first) for first in range(0, tiles, plan.per_block))
+    channels, inputs = static(call.ins[1].shape[0]), static(call.ins[1].shape[1])
+    groups = Units()
+    Groups(plan.size, channels).headers("o", groups)
+    vector = tiles * plan.alpha**2 * (inputs + TRANSFORM)  # cycles for all patches
+    patch = plan.alpha**2 * TRANSFORM * -(-inputs // plan.x_lanes)
+    return (patch,) * tiles + tuple(vectors * vector for vectors in groups.sizes)
 
 
 def _steps(call: Call, plan: Plan) -> tuple[int, int]:
@@ -343,20 +377,20 @@ def _uneven(floats: int) -> int:
 
 
 def _cycles(call: Call, plan: Plan, target: Target) -> float:
-    y, w = call.outs[0], call.ins[1]
-    channels, inputs = static(w.shape[0]), static(w.shape[1])
-    tiles = -(-static(y.shape[2]) // plan.m) * -(-static(y.shape[3]) // plan.m)
-    passes = -(-tiles // plan.per_block) * static(y.shape[0])
+    """Of all workers together."""
+    channels, inputs = static(call.ins[1].shape[0]), static(call.ins[1].shape[1])
+    passes = -(-_tiles(call, plan.m) // plan.per_block) * static(call.outs[0].shape[0])
     weights = plan.alpha**2 * channels * inputs * 4
     product = plan.alpha**2 * row_cycles(plan.size, plan.per_block, channels, inputs, target)
-    narrow = 1 if plan.lanes == 16 else 0.6
-    one = plan.alpha**2 * 5 * narrow  # the transform of a vector of a patch
+    one = plan.alpha**2 * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
     into = plan.per_block * one * -(-inputs // plan.x_lanes)
     back = plan.per_block * one * -(-channels // plan.lanes)
-    if plan.cut == BY_CHANNELS:  # every worker transforms all patches
-        into *= call.workers
-    also = weights / FROM_OTHERS if plan.cut == BY_BLOCKS else 0.0  # every worker reads all weights
-    unfair = slowest(_units(call, plan), call.workers) if plan.cut else 1.0
+    also = 0.0
+    if plan.cut == BY_BLOCKS:  # every worker reads all weights
+        also = max(weights - SECOND_LEVEL, 0) / FROM_OTHERS
+    elif plan.cut == IN_PHASES:
+        also = plan.per_block * plan.alpha**2 * inputs * 4 / JUST_WRITTEN
+    unfair = slowest(_units(call, plan), call.workers, _barrier(call, plan)) if plan.cut else 1.0
     return passes * (max(product, weights / FROM_MEMORY) + into + back + also) * unfair
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..base.dims import Dim, Symbol, static, symbols, upper
 from ..base.dtypes import DType, string
@@ -114,8 +114,8 @@ def _context(
             if not t.type.is_static
         ],
         "streams": plan.streams,
-        "pieces": [_piece(step, step.shared) for step in plan.steps() if step.shared],
-        "threads": max((len(step.shared.pieces) for step in plan.steps() if step.shared), default=1),
+        "pieces": [piece for step in plan.steps() if step.shared for piece in _pieces(step, step.shared)],
+        "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
         "outside": [*_outside(plan, "input"), *_outside(plan, "output")],
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
@@ -354,26 +354,33 @@ def _settle(swap: Swap) -> str:
 
 
 def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
-    return [f"{indent}{_comment(step)}", f"{indent}{step_call(step, more)});"]
+    return [f"{indent}{_comment(step)}", *(f"{indent}{call});" for call in _calls(step, more))]
 
 
-def step_call(step: Step, more: tuple[str, ...] = ()) -> str:
-    """The call that runs a step, up to its last parenthesis."""
+def step_call(step: Step) -> str:
+    """The last call that a step makes, up to its last parenthesis."""
+    return _calls(step)[-1]
+
+
+def _calls(step: Step, more: tuple[str, ...] = ()) -> list[str]:
+    """One, or one for each phase; up to the last parenthesis."""
     if step.shared:
-        return f"share(m, piece_of_{step.shared.number}, {len(step.shared.pieces)}"
-    return f"{step.function.name}({_arguments(step, more)}"
+        phases = enumerate(step.shared.phases, step.shared.number)
+        return [f"share(m, piece_of_{number}, {len(pieces)}" for number, pieces in phases]
+    return [f"{step.function.name}({_arguments(step, more)}"]
 
 
-def _piece(step: Step, shared: Shared) -> dict[str, object]:
-    """What the function prints that runs one piece of a step."""
-    ends = (shared.pieces[0][0], *(end for _, end in shared.pieces))
-    return {
-        "number": shared.number,
-        "comment": _comment(step),
-        "ends": ", ".join(map(str, ends)),
-        "count": len(ends),
-        "call": f"{step.function.name}({_arguments(step, ('ends[piece]', 'ends[piece + 1]'))});",
-    }
+def _pieces(step: Step, shared: Shared) -> Iterator[dict[str, object]]:
+    """What the functions print that run one piece of a step, or of a phase of it."""
+    for number, pieces in enumerate(shared.phases, shared.number):
+        ends = (pieces[0][0], *(end for _, end in pieces))
+        yield {
+            "number": number,
+            "comment": _comment(step),
+            "ends": ", ".join(map(str, ends)),
+            "count": len(ends),
+            "call": f"{step.function.name}({_arguments(step, ('ends[piece]', 'ends[piece + 1]'))});",
+        }
 
 
 def _comment(step: Step) -> str:

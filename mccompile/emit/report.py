@@ -29,7 +29,7 @@ def report(
         "model": plan.name,
         "prefix": plan.prefix,
         "target": plan.target,
-        "threads": max((len(step.shared.pieces) for step in plan.steps() if step.shared), default=1),
+        "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,
         "arena_align": plan.arena_align,

@@ -139,6 +139,11 @@ class Kernel:
         where it cannot be shared."""
         return (1,) * static(call.outs[0].shape[call.rows]) if call.rows is not None else ()
 
+    def barrier(self, call: Call) -> int:
+        """How many of the units are done before any other begins; the workers share one workspace then. 0: no unit
+        waits, and each worker has a workspace of its own."""
+        return 0
+
     def sizes(self, call: Call) -> Mapping[str, int]:
         """Numbers that the template uses by name instead of writing them out. Where flash is preferred, calls that
         differ in nothing else share one function, which finds them in a table; elsewhere they are constants in it."""

@@ -1,11 +1,13 @@
 """Work that several workers share: a kernel counts its units (tiles, rows, groups of channels), the compiler cuts them
 into one piece per worker, and the C function computes the units from `begin` to `end`.
 
-Invariant: units may be computed in any order and at the same time; which piece a unit lies in changes no bit of it.
+Invariant: units may be computed in any order and at the same time, but for those before a barrier, which are done
+first; which piece a unit lies in changes no bit of it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 
@@ -25,9 +27,19 @@ def pieces(units: Sequence[int], workers: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def slowest(units: Sequence[int], workers: int) -> float:
-    """How much longer the largest piece takes than a fair share of the work."""
-    return max(sum(units[begin:end]) for begin, end in pieces(units, workers)) * workers / sum(units)
+def phases(units: Sequence[int], workers: int, barrier: int = 0) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Pieces that run at the same time; where there is a barrier, units before it are done before any other begins."""
+    cuts = (0, barrier, len(units)) if barrier else (0, len(units))
+    return tuple(
+        tuple((first + begin, first + end) for begin, end in pieces(units[first:last], workers))
+        for first, last in itertools.pairwise(cuts)
+    )
+
+
+def slowest(units: Sequence[int], workers: int, barrier: int = 0) -> float:
+    """How much longer the largest pieces take than a fair share of the work."""
+    largest = (max(sum(units[begin:end]) for begin, end in phase) for phase in phases(units, workers, barrier))
+    return sum(largest) * workers / sum(units)
 
 
 class Units:

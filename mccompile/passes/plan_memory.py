@@ -15,7 +15,7 @@ from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
 from ..expr.dims_c import sizes_in
 from ..kernels.registry import Registry
-from ..kernels.work import pieces
+from ..kernels.work import phases
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
 from ..memory.verify import verify as verify_placement
 from ..plan.ir import (
@@ -250,9 +250,10 @@ class _Planner:
         macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         shared = None
         if call.workers > 1:
-            workspace = call.scratch.max_bytes // call.workers if call.scratch is not None else 0
-            shared = Shared(self.shared, pieces(kernel.units(call), call.workers), workspace)
-            self.shared += 1
+            barrier = kernel.barrier(call)
+            workspace = call.scratch.max_bytes // call.workers if call.scratch is not None and not barrier else 0
+            shared = Shared(self.shared, phases(kernel.units(call), call.workers, barrier), workspace)
+            self.shared += len(shared.phases)
         macs = upper(macs) * self.times
         return Step(call.kind.name, self.functions[key], tuple(arguments), macs, call.provenance, shared)
 

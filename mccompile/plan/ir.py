@@ -71,11 +71,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Shared:
-    """How workers share a step: each computes one piece, from begin to end, in a workspace of its own."""
+    """How workers share a step: each computes one piece, from begin to end, of each phase. A phase starts when the one
+    before it is done."""
 
-    number: int  # among all such steps
-    pieces: tuple[tuple[int, int], ...]
-    workspace: int  # bytes from that of one piece to that of the next
+    number: int  # of the first phase among those of all such steps
+    phases: tuple[tuple[tuple[int, int], ...], ...]
+    workspace: int  # bytes from that of one piece to that of the next; 0: there is none, or one for all
+
+    @property
+    def workers(self) -> int:
+        return max(len(pieces) for pieces in self.phases)
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Model:
                 header += f"#define MCC_HOST_STEPS {len(steps)}\n"
                 model = folder / f"{report.prefix}.c"
                 timed = Path(scratch, model.name)
-                timed.write_text(_with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
+                timed.write_text(with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
                 sources[sources.index(model)] = timed
             Path(scratch, "mcc_host_model.h").write_text(header, encoding="utf-8")
             library = load(
@@ -529,7 +529,7 @@ def _host_model_header(report: Report) -> str:
     )
 
 
-def _with_ticks(model: str, steps: Sequence[str]) -> str:
+def with_ticks(model: str, steps: Sequence[str]) -> str:
     """The text of a model that tells the host when each step has ended."""
     for number, step in enumerate(steps):
         call, end = re.compile(r"\s+".join(map(re.escape, step.split()))), 0  # long calls stand in several lines

@@ -4,6 +4,7 @@ of a model that does not ask for it."""
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -96,9 +97,31 @@ def test_workers_give_the_same_bits(target: str, tmp_path: Path) -> None:
     assert np.array_equal(*results)
 
 
-@pytest.mark.parametrize("target", ["generic", "native"])
-def test_the_pool_has_no_races(target: str, tmp_path: Path) -> None:
-    compile(save(network(), tmp_path), Options(target=target, prefer="time", threads=3)).write(tmp_path / "out")
+def deep() -> onnx.ModelProto:
+    """A convolution whose weights are much more than its pictures."""
+    weights = {"p": floats(3, 160, 160, 1, 1), "w": floats(1, 160, 160, 3, 3), "b": floats(2, 160)}
+    nodes = [node("Conv", "x p", "q"), node("Conv", "q w b", "c", pads=[1, 1, 1, 1]), node("Add", "c q", "y")]
+    return model("shared", nodes, [("x", (1, 160, 9, 9))], [("y", (1, 160, 9, 9))], weights)
+
+
+def test_patches_are_transformed_once_before_they_are_multiplied(tmp_path: Path) -> None:
+    """Each worker reads what all have made in the phase before."""
+    path = save(deep(), tmp_path)
+    x = {"x": floats(7, 1, 9, 9, 160)}
+    results = []
+    for threads in (1, 3):
+        package = compile(path, Options(target="native", prefer="time", threads=threads, io_layout="nhwc"))
+        phases = [len(step.shared.phases) for step in package.plan.steps() if step.shared]
+        assert phases == ([1, 2] if threads > 1 else [])
+        package.write(tmp_path / f"out{threads}")
+        results.append(Model.build(tmp_path / f"out{threads}", flags=targets.load("native").cflags).run(x)["y"])
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize(("made", "target"), [(network, "generic"), (network, "native"), (deep, "native")])
+def test_the_pool_has_no_races(made: Callable[[], onnx.ModelProto], target: str, tmp_path: Path) -> None:
+    options = Options(target=target, prefer="time", threads=3, io_layout="nhwc")
+    compile(save(made(), tmp_path), options).write(tmp_path / "out")
     (tmp_path / "program.c").write_text(PROGRAM)
     sources = [tmp_path / "program.c", *(tmp_path / "out" / f"shared{part}.c" for part in ("", "_kernels", "_weights"))]
     march = ["-march=native"] if target == "native" else []

@@ -24,7 +24,7 @@ from mccompile.base.dtypes import string, u8
 from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import function_text
 from mccompile.kernels.api import Case, Kernel, Needs, No
-from mccompile.kernels.work import pieces
+from mccompile.kernels.work import phases
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
@@ -59,7 +59,7 @@ class Trial:
     scratch: Place | None
     overwritten: frozenset[int]  # operands that share memory with a result
     strings: frozenset[int] = frozenset()  # blocks of strings
-    pieces: tuple[tuple[int, int], ...] = ()  # what workers compute, the last one first
+    pieces: tuple[tuple[int, int], ...] = ()  # what workers compute, the last one of each phase first
 
     def results(self, blocks: Sequence[bytes]) -> list[np.ndarray]:
         found = []
@@ -104,8 +104,9 @@ def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[T
             needs = kernel.match(shared, target)
             assert isinstance(needs, Needs)
             shared.blocks = needs.blocks
-            parts = pieces(kernel.units(shared), WORKERS)
-            if len(parts) > 1:
+            together = phases(kernel.units(shared), WORKERS, kernel.barrier(shared))
+            parts = tuple(piece for phase in together for piece in reversed(phase))
+            if len(parts) > len(together):
                 packed = kernel.pack(shared, contents)
                 trial = _trial(kernel, case, shared, values, packed, needs, None, 0)
                 found.append(replace(trial, pieces=parts))
@@ -259,7 +260,7 @@ def write_sources(found: Sequence[Trial], folder: Path) -> None:
     lines.append("};")
     rows = []
     for number, trial in enumerate(found):
-        runs = [f", {begin}, {end}" for begin, end in reversed(trial.pieces)] or [""]
+        runs = [f", {begin}, {end}" for begin, end in trial.pieces] or [""]
         calls = " ".join(f"{trial.function.name}({_arguments(trial)}{run});" for run in runs)
         lines.append(f"static void call_{number}(uint8_t **b) {{ {calls} }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)

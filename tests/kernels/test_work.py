@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mccompile.kernels.work import Units, pieces, slowest
+from mccompile.kernels.work import Units, phases, pieces, slowest
 
 
 @pytest.mark.parametrize("units", [(1,), (1, 1, 1), (4, 4, 4, 1), (1,) * 7, (9, 1, 1, 1), (1, 1, 9), (2,) * 64])
@@ -19,6 +19,13 @@ def test_pieces_are_as_even_as_units_allow() -> None:
     assert pieces((1,) * 7, 2) in (((0, 3), (3, 7)), ((0, 4), (4, 7)))
     assert pieces((4, 4, 4, 1), 2) == ((0, 2), (2, 4))
     assert slowest((1,) * 8, 2) == 1.0 and slowest((1,), 2) == 2.0
+
+
+def test_what_comes_before_a_barrier_is_shared_for_itself() -> None:
+    first, second = phases((1,) * 3 + (6, 6), 2, 3)
+    assert first in (((0, 1), (1, 3)), ((0, 2), (2, 3))) and second == ((3, 4), (4, 5))
+    assert phases((1,) * 4, 2) == (((0, 2), (2, 4)),)
+    assert slowest((1,) * 3 + (6, 6), 2, 3) == 2 * (2 + 6) / 15
 
 
 def test_tiles_are_counted_through_all_loops() -> None:

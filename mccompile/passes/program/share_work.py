@@ -11,7 +11,7 @@ from ...base.dtypes import u8
 from ...base.names import Names
 from ...base.provenance import show
 from ...kernels.api import Needs, static_views
-from ...kernels.work import pieces, slowest
+from ...kernels.work import phases, slowest
 from ...memory.interval import align_up
 from ...program.ir import Buffer, Call, If, Item, Program
 from ..api import Context
@@ -39,9 +39,10 @@ def share_work(program: Program, context: Context) -> None:
         call.rows, call.workers, call.blocks = draft.rows, draft.workers, draft.blocks
         call.scratch = None
         if needs.scratch:
+            shared = kernel.barrier(call) > 0
             step = align_up(needs.scratch, needs.scratch_align)
             name = names.take(f"scratch_{show(call.provenance, 1) or call.kind.name}_shared")
-            call.scratch = Buffer(name, u8, (step * call.workers,), provenance=call.provenance)
+            call.scratch = Buffer(name, u8, (step * (1 if shared else call.workers),), provenance=call.provenance)
             call.scratch.storage = replace(call.scratch.storage, align=needs.scratch_align)
 
 
@@ -70,7 +71,9 @@ def _best(call: Call, context: Context) -> tuple[Call, Needs] | None:
         units = kernel.units(draft)
         if len(units) < 2:
             continue
-        unfair = slowest(units, threads) * (1 if axis is None else BY_ROWS)
+        barrier = kernel.barrier(draft)
+        unfair = slowest(units, threads, barrier) * (1 if axis is None else BY_ROWS)
         if best is None or unfair < best[0]:
-            best = unfair, replace(draft, workers=len(pieces(units, threads))), needs
+            workers = max(len(phase) for phase in phases(units, threads, barrier))
+            best = unfair, replace(draft, workers=workers), needs
     return best[1:] if best is not None and best[0] < 0.95 * threads else None
