@@ -17,8 +17,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, literal, operand
-from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.expr.ir import apply, cast, literal, operand, operands_used
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.dot import (
     Rescaling,
@@ -28,6 +27,7 @@ from mccompile.kernels.dot import (
     rescaling,
     table_of_vectors,
 )
+from mccompile.kernels.epilogue_rest import scalar_rest, vector_rest
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import epilogue_alias, is_constant
 from mccompile.kinds.conv import Conv
@@ -52,6 +52,7 @@ class Windows(Kernel):
             _case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3)),
             _case("few_outputs", pointwise, (1, 8, 1, 1), (3, 8, 1, 1)),
             _rest("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
+            _rest("residual_of_fours", plain, (1, 8, 5, 4), (12, 8, 3, 3)),
             _rest("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
             _rest("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
             _rest("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
@@ -120,7 +121,7 @@ class Windows(Kernel):
         if _kind(call).x_zero:
             zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0])
             values[0] -= (zero * rows.astype(np.int64).sum(1)).astype(np.int32)
-        return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values))}
+        return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values, found.shift))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         folded = "_less_zero" if _kind(call).x_zero else ""
@@ -153,14 +154,15 @@ class Windows(Kernel):
             return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", "at_row", "at_column", "o"])
 
         names = self.parameter_names(call)[1]
-        loads = ["found[o]"]
-        for number, view in enumerate(call.ins[kind.fixed :], kind.fixed):
-            loads.append(load_c(view.buffer.dtype, names[number], place(view)))
-        lines, value = to_statements(found.rest, loads, local="v")
+        operands = [(n, view, place(view)) for n, view in zip(names[kind.fixed :], call.ins[kind.fixed :], strict=True)]
+        fours = static(y.shape[1]) % 4 == 0 and not call.blocks[1]
+        read = [call.ins[kind.fixed + number - 1] for number in operands_used(found.rest) - {0}]
+        vectors = vector_rest(found, operands, (y, place(y))) if fours else None
         return {
             "rest": True,
-            "rest_lines": lines,
-            "rest_store": store_c(y.buffer.dtype, "y", place(y), value),
+            "rest_vectors": vectors is not None,
+            "rest_joined": vectors is not None and all(map(_has_no_gaps, (y, *read))),
+            **(vectors or scalar_rest(found, operands, (y, place(y)))),
             "rest_row": f"at / {width}" if width > 1 else "at",
             "rest_column": f"at % {width}" if width > 1 else "0",
         }
@@ -181,6 +183,7 @@ class Windows(Kernel):
             "zero": kind.x_zero,
             "padded": any(kind.pads) or bool(small),
             "flat": _is_flat(call),
+            "inside": lanes == 2 and not small,  # windows inside of the image have code of their own
             "in_place": _is_flat(call) and static(x.shape[1]) % 16 == 0,
             "joined": self.joined(call),
             "several": x.shape[0] != 1,
@@ -218,6 +221,13 @@ class Windows(Kernel):
             "steps": self.depth(call) // 16,
             **({} if _is_flat(call) else windows),
         }
+
+
+def _has_no_gaps(view: View) -> bool:
+    """Do elements of a picture follow each other, channels last? Or is there but one?"""
+    channels, height, width = view.type.static_shape[1:]
+    rows = zip((height, width, channels), view.strides[2:] + view.strides[1:2], (width * channels, channels, 1))
+    return not any(view.strides) or all(size == 1 or stride == wanted for size, stride, wanted in rows)
 
 
 def _is_flat(call: Call) -> bool:

@@ -79,7 +79,7 @@ class RowPairs(Kernel):
         b = viewed(call.ins[1], constants[1])
         rows = b.reshape(b.shape[-2:]).T
         values = numbers(call, constants, found, columns)
-        return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values))}
+        return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values, found.shift))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: "helium_4x16", **dict.fromkeys(_rescaling(call).tables, "table_vectors")}

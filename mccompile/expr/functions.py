@@ -16,8 +16,7 @@ import numpy as np
 from ..base.dtypes import DType, bool_, i32, i64, u8
 
 _FIXED_POINT = {
-    "high": ((i32, i32), i32),
-    "long": ((i32, i32), i64),
+    "high": ((i32, i32, i32), i32),
     "product": ((i32, i64), i64),
     "round": ((i64, u8), i32),
     "bytes": ((i32,), i32),
@@ -81,12 +80,8 @@ def _shift(numpy_shift: Callable[..., Any]) -> Callable[..., Any]:
     return shift
 
 
-def _high_product(a: Any, b: Any) -> Any:
-    return _long_product(a, b) >> 32
-
-
-def _long_product(a: Any, b: Any) -> Any:
-    return np.asarray(a, np.int64) * np.asarray(b, np.int64)
+def _high_sum(total: Any, a: Any, b: Any) -> Any:
+    return (total + (np.asarray(a, np.int64) * np.asarray(b, np.int64) >> 32)).astype(np.int32)
 
 
 def _fixed_product(term: Any, multiplier: Any) -> Any:
@@ -180,9 +175,8 @@ def _table() -> dict[str, Function]:
         ("is_nan", 1, "test", "{0} != {0}", None, np.isnan),
         ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
-        ("high_product", 2, "high", None, "mcc_high_product({0}, {1})", _high_product),
+        ("high_sum", 3, "high", None, "mcc_high_sum({0}, {1}, {2})", _high_sum),  # see mcc_quant.h
         *_powers_of_two(),
-        ("long_product", 2, "long", None, "mcc_long_product({0}, {1})", _long_product),
         ("fixed_product", 2, "product", None, "mcc_fixed_product({0}, {1})", _fixed_product),  # see mcc_quant.h
         ("fixed_round", 2, "round", None, "mcc_fixed_round({0}, {1})", _fixed_round),
         ("saturate_i8", 1, "bytes", None, "mcc_saturate_i8({0})", lambda a: np.clip(a, -128, 127)),

@@ -84,9 +84,10 @@ def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
     shifted, _ = _arguments("max", bounded)
     if isinstance(node.argument, Apply) and node.argument.function == f"saturate_{node.dtype}":
         (shifted,) = node.argument.arguments
-    added, shift = _arguments("shift_right", shifted)
-    product, addend = _arguments("add", added)
-    total, multiplier = _arguments("high_product", product)
+    scaled, shift = _arguments("shift_right", shifted)
+    if not isinstance(scaled, Apply) or scaled.function != "high_sum":
+        return None
+    addend, total, multiplier = scaled.arguments
     found, bias = _arguments("add", total)
     leaves = [leaf.index for leaf in (found, bias, multiplier, addend) if isinstance(leaf, Operand)]
     if len(leaves) != 4 or leaves[0] != 0 or not isinstance(shift, Literal):
@@ -114,8 +115,8 @@ def _bounded(node: Expr, dtype: DType) -> Expr:
 def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, int, int]) -> Expr:
     """The expression of ShortRescale over the sum and operands of these numbers, without bounds of its own."""
     bias, multiplier, addend = (operand(number, i32) for number in numbers)
-    product = apply("high_product", apply("add", operand(0, i32), bias), multiplier)
-    rounded = apply("shift_right", apply("add", product, addend), literal(shift, i32))
+    scaled = apply("high_sum", addend, apply("add", operand(0, i32), bias), multiplier)
+    rounded = apply("shift_right", scaled, literal(shift, i32))
     return cast(apply(f"saturate_{dtype}", rounded), dtype)
 
 
@@ -162,7 +163,12 @@ def table_of_fours(found: np.ndarray) -> np.ndarray:
 
 
 
+def table_of_vectors(found: np.ndarray, shift: int) -> np.ndarray:
+    """The same for mcc_helium_dot2x4: four biases, four multipliers, four addends."""
+    return np.ascontiguousarray(padded(without_half(found, shift), 3, 4).reshape(3, -1, 4).transpose(1, 0, 2))
 
-def table_of_vectors(found: np.ndarray) -> np.ndarray:
-    """The same for vectors of four: four biases, four multipliers, four addends."""
-    return np.ascontiguousarray(padded(found, 3, 4).reshape(3, -1, 4).transpose(1, 0, 2))
+
+def without_half(found: np.ndarray, shift: int) -> np.ndarray:
+    """Addends for shifts that round to the nearest."""
+    bias, multiplier, addend = found
+    return np.stack([bias, multiplier, addend - (1 << shift >> 1)])

@@ -74,12 +74,14 @@ class Rescale(Elementwise):
 
 @dataclass(frozen=True)
 class ByteRescale(Elementwise):
-    """Rescale of 8-bit terms with 32-bit multipliers. Operands: `terms` tensors, as many multipliers, an addend of 64
-    bits (with the zero point in it), low, high; `to` is the type of the result."""
+    """Rescale of 8-bit terms with 32-bit numbers: upper halves of products of terms that are shifted up with
+    multipliers. Operands: `terms` tensors, as many multipliers, an addend (with the zero point in it), low, high; `to`
+    is the type of the result."""
 
     name = "ByteRescale"
     domain = "mccompile"
     terms: int = 1
+    left: int = 0
     shift: int = 0
     to: int = 0
 
@@ -92,7 +94,7 @@ class ByteRescale(Elementwise):
         found = [type.dtype for type in types]
         if len(found) <= 2 * n or any(dtype not in (i8, u8) for dtype in found[:n]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
-        if found[n : 2 * n + 1] != [*[i32] * n, i64] or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
+        if found[n : 2 * n + 1] != [i32] * (n + 1) or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
             raise Invalid(f"multipliers, addend and bounds are {', '.join(map(str, found[n:]))}")
 
     def element(self, args: Sequence[Expr]) -> Expr:
@@ -115,8 +117,9 @@ class ByteRescale(Elementwise):
         given = [arg for arg in args[: 2 * n + 1] if arg is not None]
         total = given[2 * n]
         for term, multiplier in zip(given[:n], given[n : 2 * n], strict=True):
-            total = apply("add", total, apply("long_product", cast(term, i32), multiplier))
-        rounded = cast(apply("shift_right", total, literal(self.shift, i64)), i32)
+            raised = apply("mul", cast(term, i32), literal(1 << self.left, i32))
+            total = apply("high_sum", total, raised, multiplier)
+        rounded = apply("shift_right", total, literal(self.shift, i32))
         return saturated(rounded, args[2 * n + 1], args[2 * n + 2], self.target)
 
 
@@ -153,8 +156,8 @@ class ShortRescale(Elementwise):
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
-        product = apply("add", apply("high_product", apply("add", total, bias), multiplier), addend)
-        rounded = apply("shift_right", product, literal(self.shift, i32))
+        scaled = apply("high_sum", addend, apply("add", total, bias), multiplier)
+        rounded = apply("shift_right", scaled, literal(self.shift, i32))
         return saturated(rounded, args[4], args[5], self.target)
 
 

@@ -1,9 +1,11 @@
-"""Sums of a few bytes times rational factors as fixed point of 64 bits with 32-bit multipliers:
+"""Sums of a few bytes times rational factors as fixed point of 32 bits:
 
-    (t0 * m0 + t1 * m1 + addend) >> shift
+    (high(t0 << left, m0) + high(t1 << left, m1) + addend) >> shift
 
-Invariant: what is found equals the exact sum, rounded to the nearest integer, halves to even, for all bytes; that is
-tried, byte by byte.
+where high is the upper half of a product of 32-bit numbers, rounded down, and left brings a byte to the top.
+
+Invariant: what is found equals the exact sum, rounded to the nearest integer, halves to even, plus the zero point, for
+all bytes; that is tried, byte by byte. Nothing overflows.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-SHIFTS = (29, 30, 28, 26, 24, 22, 20)  # code contains the shift, so the usual one comes first
-MOVES = (0, 40, -40, 80, -80, 160, -160, 320, -320)  # of the addend, which numbers near halves may ask for
+SHIFTS = (21, 22, 20, 18, 16, 14)  # code contains the shift, so the usual one comes first
+MOVES = (0, 1, -1, 2, -2, 3, -3, 4, -4)  # of the addend, which numbers near halves may ask for
 NEAR = 1e-9  # floats are good enough at this distance from a half
 MOST_NEAR = 512  # sums that are looked at one by one
 
@@ -24,11 +26,17 @@ MOST_NEAR = 512  # sums that are looked at one by one
 class ByteRounding:
     multipliers: tuple[int, ...]
     addend: int
+    left: int
     shift: int
 
 
 def byte_rounding(
-    factors: Sequence[Fraction], constant: Fraction, ranges: Sequence[tuple[int, int]], low: int, high: int
+    factors: Sequence[Fraction],
+    constant: Fraction,
+    ranges: Sequence[tuple[int, int]],
+    low: int,
+    high: int,
+    zero: int = 0,
 ) -> ByteRounding | None:
     """`ranges`: the lowest and highest value of each term, at most two. Results below `low` and above `high` need only
     stay there."""
@@ -38,15 +46,21 @@ def byte_rounding(
     wanted = _rounded(factors, constant, terms)
     if wanted is None:
         return None
+    wanted = np.clip(wanted + zero, low, high)
+    left = 24 if max(last for _, last in ranges) < 128 else 23
     for shift in SHIFTS:
-        multipliers = tuple(round(factor * (1 << shift)) for factor in factors)
+        multipliers = tuple(round(factor * (1 << (32 - left + shift))) for factor in factors)
         if max(multipliers) >= 1 << 31:
             continue
-        for move in MOVES:
-            addend = round((constant + Fraction(1, 2)) * (1 << shift)) + move
-            total = sum((t * m for t, m in zip(terms, multipliers, strict=True)), np.int64(addend))
-            if np.array_equal(np.clip(total >> shift, low, high), np.clip(wanted, low, high)):
-                return ByteRounding(multipliers, addend, shift)
+        products = sum(t * m >> (32 - left) for t, m in zip(terms, multipliers, strict=True))
+        # Each product is rounded down by half a unit, on the average.
+        middle = round((constant + zero + Fraction(1, 2)) * (1 << shift) + Fraction(len(factors), 2))
+        for addend in (middle + move for move in MOVES):
+            total = products + addend
+            if max(abs(addend), np.abs(total).max()) >= 1 << 31:
+                break
+            if np.array_equal(np.clip(total >> shift, low, high), wanted):
+                return ByteRounding(multipliers, addend, left, shift)
     return None
 
 

@@ -398,7 +398,7 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 #else
 MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
 {
-    return mcc_shr_i32(mcc_add_i32(mcc_high_product(sum, numbers[0]), numbers[1]), shift);
+    return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
 }
 
 /* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */

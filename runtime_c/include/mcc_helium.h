@@ -31,14 +31,21 @@
 #define MCC_HELIUM_UNUSED
 #endif
 
-/* What is made of the sums. The table: four biases, four multipliers, four addends for four channels. */
+/* What is made of the sums. The table: four biases, four multipliers, four addends for four channels, and four shifts,
+ * below zero, if S is `each`. */
 typedef struct mcc_helium_result {
     const int32_t *table;
-    int32_t channels; /* a multiple of 4 */
-    int32_t steps;    /* blocks of 16 elements */
-    int32_t gap;      /* bytes from the elements of the first position to those of the second */
-    int32_t stride;   /* from the results of the first position to those of the second */
+    int32_t channels;   /* a multiple of 4 */
+    int32_t steps;      /* blocks of 16 elements */
+    int32_t gap;        /* bytes from the elements of the first position to those of the second */
+    uint16_t places[8]; /* of the results of four channels, of both positions by turns: see MCC_HELIUM_PLACES */
 } mcc_helium_result;
+
+/* `stride` lies between the results of two positions. */
+#define MCC_HELIUM_PLACES(stride)                                                                                      \
+    {                                                                                                                  \
+        0, (uint16_t)(stride), 1, (uint16_t)((stride) + 1), 2, (uint16_t)((stride) + 2), 3, (uint16_t)((stride) + 3)   \
+    }
 
 MCC_INLINE void mcc_helium_copy(int8_t *d, const int8_t *x, mcc_index n)
 {
@@ -58,29 +65,120 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
 #endif
 }
 
+/* Vectors of four 32-bit integers, for what follows a sum. `next` and `put` move a pointer on to the next four; what is
+ * put are lowest bytes, the only ones that `saturate` makes. */
+#if MCC_HELIUM_ASM
+typedef int32x4_t mcc_helium_i32;
+#define mcc_helium_all(value) vdupq_n_s32(value)
+#define mcc_helium_shift_right(a, by) vshrq_n_s32(a, by)
+#define MCC_HELIUM_BINARY(NAME, INTRINSIC, SCALAR)                                                                     \
+    MCC_INLINE mcc_helium_i32 mcc_helium_##NAME(mcc_helium_i32 a, mcc_helium_i32 b)                                    \
+    {                                                                                                                  \
+        return INTRINSIC(a, b);                                                                                        \
+    }
+#define MCC_HELIUM_NEXT(T, C, LOAD, STEP)                                                                              \
+    MCC_INLINE mcc_helium_i32 mcc_helium_next_##T(const C **p)                                                         \
+    {                                                                                                                  \
+        mcc_helium_i32 found;                                                                                          \
+        __asm__ volatile(LOAD " %q0, [%1], #" STEP : "=w"(found), "+l"(*p) : : "memory");                              \
+        return found;                                                                                                  \
+    }
+MCC_HELIUM_NEXT(i8, int8_t, "vldrb.s32", "4")
+MCC_HELIUM_NEXT(u8, uint8_t, "vldrb.u32", "4")
+MCC_HELIUM_NEXT(i32, int32_t, "vldrw.u32", "16")
+#define MCC_HELIUM_PUT(T, C, FIRST, SECOND)                                                                            \
+    MCC_INLINE mcc_helium_i32 mcc_helium_saturate_##T(mcc_helium_i32 a)                                                \
+    {                                                                                                                  \
+        __asm__(FIRST " %q0, %q0\n" SECOND " %q0, %q0" : "+w"(a));                                                     \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_helium_put_##T(C **p, mcc_helium_i32 a)                                                        \
+    {                                                                                                                  \
+        __asm__ volatile("vstrb.32 %q1, [%0], #4" : "+l"(*p) : "w"(a) : "memory");                                     \
+    }
+MCC_HELIUM_PUT(i8, int8_t, "vqmovnb.s32", "vqmovnb.s16")
+MCC_HELIUM_PUT(u8, uint8_t, "vqmovunb.s32", "vqmovnb.u16")
+#else
+typedef struct mcc_helium_i32 {
+    int32_t lanes[4];
+} mcc_helium_i32;
+MCC_INLINE mcc_helium_i32 mcc_helium_all(int32_t value)
+{
+    const mcc_helium_i32 found = {{value, value, value, value}};
+    return found;
+}
+MCC_INLINE mcc_helium_i32 mcc_helium_shift_right(mcc_helium_i32 a, int32_t by)
+{
+    for (mcc_index i = 0; i < 4; ++i) a.lanes[i] = mcc_shr_i32(a.lanes[i], by);
+    return a;
+}
+#define MCC_HELIUM_BINARY(NAME, INTRINSIC, SCALAR)                                                                     \
+    MCC_INLINE mcc_helium_i32 mcc_helium_##NAME(mcc_helium_i32 a, mcc_helium_i32 b)                                    \
+    {                                                                                                                  \
+        for (mcc_index i = 0; i < 4; ++i) a.lanes[i] = SCALAR(a.lanes[i], b.lanes[i]);                                 \
+        return a;                                                                                                      \
+    }
+#define MCC_HELIUM_NEXT(T, C)                                                                                          \
+    MCC_INLINE mcc_helium_i32 mcc_helium_next_##T(const C **p)                                                         \
+    {                                                                                                                  \
+        const mcc_helium_i32 found = {{(*p)[0], (*p)[1], (*p)[2], (*p)[3]}};                                           \
+        *p += 4;                                                                                                       \
+        return found;                                                                                                  \
+    }
+MCC_HELIUM_NEXT(i8, int8_t)
+MCC_HELIUM_NEXT(u8, uint8_t)
+MCC_HELIUM_NEXT(i32, int32_t)
+#define MCC_HELIUM_PUT(T, C)                                                                                           \
+    MCC_INLINE mcc_helium_i32 mcc_helium_saturate_##T(mcc_helium_i32 a)                                                \
+    {                                                                                                                  \
+        for (mcc_index i = 0; i < 4; ++i) a.lanes[i] = mcc_saturate_##T(a.lanes[i]);                                   \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    MCC_INLINE void mcc_helium_put_##T(C **p, mcc_helium_i32 a)                                                        \
+    {                                                                                                                  \
+        for (mcc_index i = 0; i < 4; ++i) *(*p)++ = (C)a.lanes[i];                                                     \
+    }
+MCC_HELIUM_PUT(i8, int8_t)
+MCC_HELIUM_PUT(u8, uint8_t)
+#endif
+MCC_HELIUM_BINARY(add, vaddq_s32, mcc_add_i32)
+MCC_HELIUM_BINARY(sub, vsubq_s32, mcc_sub_i32)
+MCC_HELIUM_BINARY(mul, vmulq_s32, mcc_mul_i32)
+MCC_HELIUM_BINARY(max, vmaxq_s32, mcc_max_i32)
+MCC_HELIUM_BINARY(min, vminq_s32, mcc_min_i32)
+MCC_INLINE mcc_helium_i32 mcc_helium_high_sum(mcc_helium_i32 sum, mcc_helium_i32 a, mcc_helium_i32 b)
+{
+#if MCC_HELIUM_ASM
+    return vaddq_s32(sum, vmulhq_s32(a, b));
+#else
+    for (mcc_index i = 0; i < 4; ++i) sum.lanes[i] = mcc_high_sum(sum.lanes[i], a.lanes[i], b.lanes[i]);
+    return sum;
+#endif
+}
+
 #if MCC_HELIUM_ASM
 /* r0 r2 r4 r6 sums of the first position, r8 r10 r12 lr of the second; r1 weights, r3 r5 elements, r7 end of those
- * of the first, r9 table, r11 y. On the stack: end of y, x, gap, end of x, stride, where to enter. */
+ * of the first, r9 table, r11 y, q4 places. On the stack: x, that of the second position, where to enter, end of y. */
 #if defined(__OPTIMIZE_SIZE__)
 #define MCC_HELIUM_UNROLL "1"
 #else
 #define MCC_HELIUM_UNROLL "8"
 #endif
-#define MCC_HELIUM_DOT2X4(T, C, S, SATURATE)                                                                           \
+#define MCC_HELIUM_DOT2X4(T, C, S, NARROW)                                                                             \
     static __attribute__((naked, noinline, unused)) void mcc_helium_dot2x4_##T##_##S(                                  \
         const int8_t *w MCC_HELIUM_UNUSED, const int8_t *x MCC_HELIUM_UNUSED, C *y MCC_HELIUM_UNUSED,                  \
         const mcc_helium_result *t MCC_HELIUM_UNUSED)                                                                  \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #28\n"                                                                               \
+                         "vpush {d8-d9}\n"                                                                             \
+                         "sub sp, #16\n"                                                                               \
                          "ldrd r9, r4, [r3]\n"                                                                         \
                          "ldrd r5, r6, [r3, #8]\n"                                                                     \
-                         "ldr r8, [r3, #16]\n"                                                                         \
+                         "vldrw.u32 q4, [r3, #16]\n"                                                                   \
                          "add r4, r4, r2\n"                                                                            \
-                         "strd r4, r1, [sp]\n"                                                                         \
+                         "add r6, r6, r1\n"                                                                            \
                          "add r7, r1, r5, lsl #4\n"                                                                    \
-                         "strd r6, r7, [sp, #8]\n"                                                                     \
-                         "str r8, [sp, #16]\n"                                                                         \
+                         "strd r1, r6, [sp]\n"                                                                         \
                          "mov r11, r2\n"                                                                               \
                          "rsbs r5, r5, #1\n"                                                                           \
                          "ite eq\n"                                                                                    \
@@ -91,11 +189,9 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "adr r6, 1f\n"                                                                                \
                          "add r5, r5, r6\n"                                                                            \
                          "orr r5, r5, #1\n"                                                                            \
-                         "str r5, [sp, #20]\n"                                                                         \
+                         "strd r5, r4, [sp, #8]\n"                                                                     \
                          "mov r1, r0\n"                                                                                \
-                         "2: ldr r3, [sp, #4]\n"                                                                       \
-                         "ldrd r5, r7, [sp, #8]\n"                                                                     \
-                         "add r5, r5, r3\n"                                                                            \
+                         "2: ldrd r3, r5, [sp]\n"                                                                      \
                          "vldrb.8 q0, [r3], #16\n"                                                                     \
                          "vldrb.8 q1, [r5], #16\n"                                                                     \
                          "vldrb.8 q2, [r1], #16\n"                                                                     \
@@ -110,7 +206,7 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "vmladav.s8 r12, q1, q2\n"                                                                    \
                          "vmladav.s8 r6, q0, q3\n"                                                                     \
                          "vmladav.s8 lr, q1, q3\n"                                                                     \
-                         "ldr pc, [sp, #20]\n"                                                                         \
+                         "ldr pc, [sp, #8]\n"                                                                          \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_HELIUM_UNROLL "\n"                                                            \
                          "vldrb.8 q0, [r3], #16\n"                                                                     \
@@ -130,7 +226,7 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          ".endr\n"                                                                                     \
                          "cmp r3, r7\n"                                                                                \
                          "bne.w 1b\n"                                                                                  \
-                         "3: vmov q0[2], q0[0], r0, r4\n"                                                              \
+                         "vmov q0[2], q0[0], r0, r4\n"                                                                 \
                          "vmov q0[3], q0[1], r2, r6\n"                                                                 \
                          "vmov q1[2], q1[0], r8, r12\n"                                                                \
                          "vmov q1[3], q1[1], r10, lr\n"                                                                \
@@ -143,28 +239,22 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                          "vldrw.u32 q2, [r9], #16\n"                                                                   \
                          "vadd.i32 q0, q0, q2\n"                                                                       \
                          "vadd.i32 q1, q1, q2\n"                                                                       \
-                         "vshr.s32 q0, q0, #" #S "\n"                                                                  \
-                         "vshr.s32 q1, q1, #" #S "\n"                                                                  \
-                         SATURATE                                                                                      \
-                         "ldr r3, [sp, #16]\n"                                                                         \
-                         "mov r7, r11\n"                                                                               \
-                         "vstrb.32 q0, [r7]\n"                                                                         \
-                         "add r5, r11, r3\n"                                                                           \
-                         "vstrb.32 q1, [r5]\n"                                                                         \
+                         NARROW                                                                                        \
+                         "vstrb.16 q0, [r11, q4]\n"                                                                    \
                          "add r11, r11, #4\n"                                                                          \
-                         "ldr r3, [sp]\n"                                                                              \
+                         "ldr r3, [sp, #12]\n"                                                                         \
                          "cmp r11, r3\n"                                                                               \
                          "bne.w 2b\n"                                                                                  \
-                         "add sp, #28\n"                                                                               \
+                         "add sp, #16\n"                                                                               \
+                         "vpop {d8-d9}\n"                                                                              \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
-#define MCC_HELIUM_SATURATE_I8                                                                                         \
-    "vqmovnb.s32 q0, q0\nvqmovnb.s16 q0, q0\nvqmovnb.s32 q1, q1\nvqmovnb.s16 q1, q1\n"
-#define MCC_HELIUM_SATURATE_U8                                                                                         \
-    "vqmovunb.s32 q0, q0\nvqmovnb.u16 q0, q0\nvqmovunb.s32 q1, q1\nvqmovnb.u16 q1, q1\n"
+/* The sums in q0 and q1 as bytes, by turns. */
+#define MCC_HELIUM_NARROW_I8(S) "vqrshrnb.s32 q0, q0, #" #S "\nvqrshrnt.s32 q0, q1, #" #S "\nvqmovnb.s16 q0, q0\n"
+#define MCC_HELIUM_NARROW_U8(S) "vqrshrunb.s32 q0, q0, #" #S "\nvqrshrunt.s32 q0, q1, #" #S "\nvqmovnb.u16 q0, q0\n"
 #define MCC_HELIUM_DOTS(S)                                                                                             \
-    MCC_HELIUM_DOT2X4(i8, int8_t, S, MCC_HELIUM_SATURATE_I8)                                                           \
-    MCC_HELIUM_DOT2X4(u8, uint8_t, S, MCC_HELIUM_SATURATE_U8)
+    MCC_HELIUM_DOT2X4(i8, int8_t, S, MCC_HELIUM_NARROW_I8(S))                                                          \
+    MCC_HELIUM_DOT2X4(u8, uint8_t, S, MCC_HELIUM_NARROW_U8(S))
 
 #else
 #define MCC_HELIUM_DOT(T, C, S)                                                                                        \
@@ -176,8 +266,8 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
                 const int8_t *const own = w + (o / 4 * 4 * t->steps + o % 4) * 16;                                     \
                 int32_t sum = table[0];                                                                                \
                 for (mcc_index i = 0; i < t->steps * 16; ++i) sum += x[p * t->gap + i] * own[i / 16 * 64 + i % 16];    \
-                sum = mcc_shr_i32(mcc_add_i32(mcc_high_product(sum, table[4]), table[8]), S);                          \
-                y[p * t->stride + o] = (C)mcc_saturate_##T(sum);                                                       \
+                sum = mcc_shr_i32(mcc_high_sum(table[8] + (1 << (S - 1)), sum, table[4]), S);                          \
+                y[o / 4 * 4 + t->places[o % 4 * 2 + p]] = (C)mcc_saturate_##T(sum);                                    \
             }                                                                                                          \
         }                                                                                                              \
     }

@@ -112,7 +112,7 @@ MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *co
             for (mcc_index i = 0; i < columns; ++i) {                                                                  \
                 int32_t sum = numbers[0];                                                                              \
                 for (mcc_index k = 0; k < 12; ++k) sum += t[N * 4 * i + k] * w[lower * 16 + k];                        \
-                sum = mcc_shr_i32(mcc_add_i32(mcc_high_product(sum, numbers[1]), numbers[2]), S);                      \
+                sum = mcc_shr_i32(mcc_high_sum(numbers[2], sum, numbers[1]), S);                      \
                 y[i * pixel + lower * row] = (int8_t)mcc_saturate_i8(sum);                                             \
             }                                                                                                          \
         }                                                                                                              \

@@ -11,7 +11,7 @@
  *
  * Where results are few, 32-bit numbers are enough, also proven for every value of the sum:
  *
- *     (mcc_high_product(t + bias, multiplier) + addend) >> shift
+ *     mcc_high_sum(addend, t + bias, multiplier) >> shift
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,15 +20,16 @@
 
 #include "mcc_int.h"
 
-MCC_INLINE int64_t mcc_long_product(int32_t a, int32_t b)
+/* sum + floor(a * b / 2^32). */
+MCC_INLINE int32_t mcc_high_sum(int32_t sum, int32_t a, int32_t b)
 {
-    return (int64_t)a * b;
-}
-
-/* floor(a * b / 2^32). */
-MCC_INLINE int32_t mcc_high_product(int32_t a, int32_t b)
-{
-    return (int32_t)mcc_shr_i64(mcc_long_product(a, b), 32);
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP)
+    int32_t found;
+    __asm__("smmla %0, %1, %2, %3" : "=r"(found) : "r"(a), "r"(b), "r"(sum));
+    return found;
+#else
+    return mcc_add_i32(sum, (int32_t)mcc_shr_i64((int64_t)a * b, 32));
+#endif
 }
 
 /* The nearest number that 8 bits hold. */

@@ -20,7 +20,8 @@ def test_every_pair_of_bytes_is_rounded_like_the_exact_sum() -> None:
         assert found is not None
         assert all(abs(number) < 1 << 31 for number in found.multipliers)
         for a, b in chance.integers(-128, 128, (400, 2)).tolist():
-            value = (a * found.multipliers[0] + b * found.multipliers[1] + found.addend) >> found.shift
+            products = [(t << found.left) * m >> 32 for t, m in zip((a, b), found.multipliers, strict=True)]
+            value = (sum(products) + found.addend) >> found.shift
             exact = round(a * factors[0] + b * factors[1] + constant)
             assert min(max(value, -128), 127) == min(max(exact, -128), 127)
 

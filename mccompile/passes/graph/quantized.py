@@ -190,13 +190,13 @@ def bytes_rescaled(
 ) -> Value | None:
     """The same for terms that are bytes themselves, with shorter numbers, where these are exact."""
     ranges = [(found.low, found.high) for found in sources]
-    found = byte_rounding(factors, constant, ranges, target.low - target.zero, target.high - target.zero)
+    found = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero)
     if found is None:
         return None
     name = make.match.root.output.name
     multipliers = [make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers]
-    addend = make.constant(np.array(found.addend + (target.zero << found.shift), np.int64), f"{name}/addend")
-    rescale = ByteRescale(len(terms), found.shift, target.dtype.onnx)
+    addend = make.constant(np.array(found.addend, np.int32), f"{name}/addend")
+    rescale = ByteRescale(len(terms), found.left, found.shift, target.dtype.onnx)
     return make.node(rescale, *terms, *multipliers, addend, *bounds.operands(make, target))
 
 
