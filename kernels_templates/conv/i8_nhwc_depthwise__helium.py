@@ -28,9 +28,11 @@ from mccompile.kernels.api import (
     static_views,
     viewed,
 )
-from mccompile.kernels.dot import Rescaling, epilogue_of, numbers, rescaling
+from mccompile.kernels.dot import Rescaling, epilogue_of, numbers, rescaling, without_half
 from mccompile.kernels.tiles import is_constant
 from mccompile.kinds.conv import Conv
+
+FARTHEST = 65535 // 7  # places of eight results are numbers of 16 bits
 
 
 class Cells(Kernel):
@@ -43,6 +45,8 @@ class Cells(Kernel):
             _case("even", plain, (1, 8, 6, 6)),
             _case("odd", plain, (1, 8, 7, 5)),
             _case("one_row", plain, (1, 8, 1, 4)),
+            _case("few_columns", plain, (1, 8, 3, 3)),
+            _case("few_columns_strided", replace(plain, strides=(2, 2), group=24), (1, 24, 6, 5)),
             _case("many_channels", replace(plain, group=40), (1, 40, 5, 6)),
             _case("bands", plain, (1, 8, 25, 31)),
             _case("bands_two_pictures", plain, (2, 8, 24, 41)),
@@ -69,10 +73,12 @@ class Cells(Kernel):
             return No("strides are neither 1 nor 2, or there are dilations")
         if not all(map(is_constant, (w, *call.ins[2 : kind.fixed]))):
             return No("weights are computed")
-        if 0 in y.shape or max(y.type.static_shape[2:]) < 4:
-            return No("there are few rows and columns")
+        if 0 in y.shape or found.dtype is not i8:
+            return No("there are no results, or they are unsigned")
         if x.strides[1] != 1 or y.strides[1] != 1:
             return No("x and the result do not lie channels-last")
+        if static(y.strides[2]) + static(y.strides[3]) > FARTHEST:
+            return No("results lie far apart")
         return Needs(
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
@@ -96,12 +102,12 @@ class Cells(Kernel):
         if _kind(call).x_zero:
             zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0])
             values[0] -= (zero * w.astype(np.int64).sum((1, 2))).astype(np.int32)
-        return {1: cells, **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
+        return {1: cells, **dict.fromkeys(found.tables, np.ascontiguousarray(without_half(values, found.shift).T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         folded = "_less_zero" if _kind(call).x_zero else ""
         form = "helium_columns" if _is_high(call) else "helium_rows"
-        return {1: form, **dict.fromkeys(_rescaling(call).tables, f"table_channels{folded}")}
+        return {1: form, **dict.fromkeys(_rescaling(call).tables, f"table_channels_less_half{folded}")}
 
     def label(self, call: Call) -> str:
         height, width = call.ins[0].shape[2:]
@@ -152,8 +158,9 @@ def _is_high(call: Call) -> bool:
 
 
 def _cells(call: Call) -> int:
-    """In a row: the columns that results need, beside the image too, and one more."""
-    return (max(call.outs[0].type.static_shape[2:]) - 1) * _kind(call).strides[1] + 4
+    """In a row: the columns that blocks of results need, beside the image too, and one more."""
+    columns, stride = max(call.outs[0].type.static_shape[2:]), _kind(call).strides[1]
+    return (columns + -columns % (4 * stride) - 1) * stride + 4
 
 
 def _plane(call: Call) -> int:

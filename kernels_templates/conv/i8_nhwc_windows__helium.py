@@ -125,7 +125,7 @@ class Windows(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         folded = "_less_zero" if _kind(call).x_zero else ""
-        return {1: "helium_4x16", **dict.fromkeys(_rescaling(call).tables, f"table_vectors{folded}")}
+        return {1: "helium_4x16", **dict.fromkeys(_rescaling(call).tables, f"table_vectors_less_half{folded}")}
 
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]

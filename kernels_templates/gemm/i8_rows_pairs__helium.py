@@ -82,7 +82,7 @@ class RowPairs(Kernel):
         return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values, found.shift))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: "helium_4x16", **dict.fromkeys(_rescaling(call).tables, "table_vectors")}
+        return {1: "helium_4x16", **dict.fromkeys(_rescaling(call).tables, "table_vectors_less_half")}
 
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]

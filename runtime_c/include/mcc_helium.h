@@ -249,12 +249,14 @@ MCC_INLINE mcc_helium_i32 mcc_helium_high_sum(mcc_helium_i32 sum, mcc_helium_i32
                          "vpop {d8-d9}\n"                                                                              \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
-/* The sums in q0 and q1 as bytes, by turns. */
-#define MCC_HELIUM_NARROW_I8(S) "vqrshrnb.s32 q0, q0, #" #S "\nvqrshrnt.s32 q0, q1, #" #S "\nvqmovnb.s16 q0, q0\n"
-#define MCC_HELIUM_NARROW_U8(S) "vqrshrunb.s32 q0, q0, #" #S "\nvqrshrunt.s32 q0, q1, #" #S "\nvqmovnb.u16 q0, q0\n"
+/* Sums in P and Q as bytes, by turns, in P. This rounds; assemblers take the forms that do not for those that do. */
+#define MCC_HELIUM_NARROW_I8(P, Q, S)                                                                                  \
+    "vqrshrnb.s32 " P ", " P ", #" #S "\nvqrshrnt.s32 " P ", " Q ", #" #S "\nvqmovnb.s16 " P ", " P "\n"
+#define MCC_HELIUM_NARROW_U8(P, Q, S)                                                                                  \
+    "vqrshrunb.s32 " P ", " P ", #" #S "\nvqrshrunt.s32 " P ", " Q ", #" #S "\nvqmovnb.u16 " P ", " P "\n"
 #define MCC_HELIUM_DOTS(S)                                                                                             \
-    MCC_HELIUM_DOT2X4(i8, int8_t, S, MCC_HELIUM_NARROW_I8(S))                                                          \
-    MCC_HELIUM_DOT2X4(u8, uint8_t, S, MCC_HELIUM_NARROW_U8(S))
+    MCC_HELIUM_DOT2X4(i8, int8_t, S, MCC_HELIUM_NARROW_I8("q0", "q1", S))                                                         \
+    MCC_HELIUM_DOT2X4(u8, uint8_t, S, MCC_HELIUM_NARROW_U8("q0", "q1", S))
 
 #else
 #define MCC_HELIUM_DOT(T, C, S)                                                                                        \

@@ -1,12 +1,12 @@
 /* mcc_helium_depthwise.h - 3x3 convolutions of each channel for itself, for cores with Helium:
  *
  *     mcc_helium_cells_i8(t, plane, rows, steps, columns, channels)         four rows of up to 16 channels, by channel
- *     mcc_helium_depthwiseN_i8_S(y, t, columns, pixel, row, w, numbers)          one channel; stride N
+ *     mcc_helium_depthwiseN_i8_S(y, t, w, numbers, rows)                    two rows of results, or one for stride 2
  *
  * A cell is one column of four rows, of one channel: 4 bytes. A window is three cells, and the fourth one meets
  * weights of 0; the rows of a cell are what two rows of results need for stride 1, or one for stride 2. Weights of a
- * channel are 16 bytes for the upper row, and 16 for the lower. Zero points are folded into the bias. There are four or
- * more results in a row.
+ * channel are 16 bytes for the upper row, and 16 for the lower. Zero points are folded into the bias. Cells of whole
+ * blocks of results are read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,13 +23,13 @@ MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *co
     for (mcc_index x = 0; x < columns; ++x) {
 #if MCC_HELIUM_ASM
         int8_t cells[64];
-        int8x16x4_t four;
         const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)plane);
-        four.val[0] = vldrbq_s8(row0);
-        four.val[1] = vldrbq_s8(row1);
-        four.val[2] = vldrbq_s8(row2);
-        four.val[3] = vldrbq_s8(row3);
-        vst4q_s8(cells, four);
+        __asm__ volatile("vldrb.8 q0, [%0]\n vldrb.8 q1, [%1]\n vldrb.8 q2, [%2]\n vldrb.8 q3, [%3]\n"
+                         "vst40.8 {q0, q1, q2, q3}, [%4]\n vst41.8 {q0, q1, q2, q3}, [%4]\n"
+                         "vst42.8 {q0, q1, q2, q3}, [%4]\n vst43.8 {q0, q1, q2, q3}, [%4]"
+                         :
+                         : "r"(row0), "r"(row1), "r"(row2), "r"(row3), "r"(cells)
+                         : "memory", "q0", "q1", "q2", "q3");
         for (mcc_index c = 0; c < channels; c += 4) {
             const int32x4_t words = vreinterpretq_s32_s8(vldrbq_s8(cells + 4 * c));
             vstrwq_scatter_offset_s32((int32_t *)(void *)(t + c * plane), places, words);
@@ -50,70 +50,93 @@ MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *co
     }
 }
 
+/* How results of a channel lie: those of four columns of two rows by turns, for stride 2 those of eight columns. */
+typedef struct mcc_helium_rows {
+    uint16_t places[8];
+    int32_t results;  /* in a row, or in both */
+    int32_t step;     /* from eight results to the next eight */
+    int32_t channels; /* which lie beside each other */
+    int32_t plane;    /* bytes of cells of a channel */
+    int32_t lower;    /* 16, or 0 where there is no lower row: its results are those of the upper one then */
+} mcc_helium_rows;
+
 #if MCC_HELIUM_ASM
-/* Sums of four windows that begin `STEP` bytes after each other, with one or two sets of weights. */
-#define MCC_HELIUM_WINDOWS(STEP, BOTH)                                                                                 \
-    "vldrb.8 %q[x], [%[t]]\n vmladav.s8 %[a], %q[x], %q[w0]\n" BOTH("vmladav.s8 %[b], %q[x], %q[w1]\n")                \
-    "vldrb.8 %q[x], [%[t], #2*" STEP "]\n vmladav.s8 %[c], %q[x], %q[w0]\n" BOTH("vmladav.s8 %[d], %q[x], %q[w1]\n")   \
-    "vmov %q[p][2], %q[p][0], %[a], %[c]\n" BOTH("vmov %q[q][2], %q[q][0], %[b], %[d]\n")                              \
-    "vldrb.8 %q[x], [%[t], #" STEP "]\n vmladav.s8 %[a], %q[x], %q[w0]\n" BOTH("vmladav.s8 %[b], %q[x], %q[w1]\n")     \
-    "vldrb.8 %q[x], [%[t], #3*" STEP "]\n vmladav.s8 %[c], %q[x], %q[w0]\n" BOTH("vmladav.s8 %[d], %q[x], %q[w1]\n")   \
-    "vmov %q[p][3], %q[p][1], %[a], %[c]\n" BOTH("vmov %q[q][3], %q[q][1], %[b], %[d]\n")
-#define MCC_HELIUM_TWICE(...) __VA_ARGS__
-#define MCC_HELIUM_ONCE(...)
+/* Four sums, of windows at A, B, C and D. */
+#define MCC_HELIUM_SUMS(V, W, A, B, C, D)                                                                              \
+    "vldrb.8 %q[x], [%[t], #" A "]\n vmladav.s8 %[a], %q[x], %q[" W "]\n"                                              \
+    "vldrb.8 %q[x], [%[t], #" C "]\n vmladav.s8 %[c], %q[x], %q[" W "]\n"                                              \
+    "vmov %q[" V "][2], %q[" V "][0], %[a], %[c]\n"                                                                    \
+    "vldrb.8 %q[x], [%[t], #" B "]\n vmladav.s8 %[a], %q[x], %q[" W "]\n"                                              \
+    "vldrb.8 %q[x], [%[t], #" D "]\n vmladav.s8 %[c], %q[x], %q[" W "]\n"                                              \
+    "vmov %q[" V "][3], %q[" V "][1], %[a], %[c]\n"
+/* Of four windows, with both sets of weights. */
+#define MCC_HELIUM_WINDOWS1                                                                                            \
+    "vldrb.8 %q[x], [%[t]]\n vmladav.s8 %[a], %q[x], %q[w0]\n vmladav.s8 %[b], %q[x], %q[w1]\n"                        \
+    "vldrb.8 %q[x], [%[t], #8]\n vmladav.s8 %[c], %q[x], %q[w0]\n vmladav.s8 %[d], %q[x], %q[w1]\n"                    \
+    "vmov %q[p][2], %q[p][0], %[a], %[c]\n vmov %q[q][2], %q[q][0], %[b], %[d]\n"                                      \
+    "vldrb.8 %q[x], [%[t], #4]\n vmladav.s8 %[a], %q[x], %q[w0]\n vmladav.s8 %[b], %q[x], %q[w1]\n"                    \
+    "vldrb.8 %q[x], [%[t], #12]\n vmladav.s8 %[c], %q[x], %q[w0]\n vmladav.s8 %[d], %q[x], %q[w1]\n"                   \
+    "vmov %q[p][3], %q[p][1], %[a], %[c]\n vmov %q[q][3], %q[q][1], %[b], %[d]\n"
+/* Of eight windows, every second one from the first and from the second on. */
+#define MCC_HELIUM_WINDOWS2                                                                                            \
+    MCC_HELIUM_SUMS("p", "w0", "0", "16", "32", "48") MCC_HELIUM_SUMS("q", "w0", "8", "24", "40", "56")
 
-#define MCC_HELIUM_ROUND(V, S)                                                                                         \
-    V = vshrq_n_s32(vaddq_n_s32(vmulhq_s32(vaddq_n_s32(V, bias), multiplier), addend), S);                             \
-    __asm__("vqmovnb.s32 %q0, %q0\n vqmovnb.s16 %q0, %q0" : "+w"(V));
-
-#define MCC_HELIUM_DEPTHWISE_OF(N, STEP, S, BOTH)                                                                      \
+#define MCC_HELIUM_DEPTHWISE_OF(N, S, BYTES)                                                                           \
     static __attribute__((noinline, unused)) void mcc_helium_depthwise##N##_i8_##S(                                    \
-        int8_t *y, const int8_t *t, mcc_index columns, mcc_index pixel, mcc_index row, const int8_t *w,                \
-        const int32_t *numbers)                                                                                        \
+        int8_t *y, const int8_t *t, const int8_t *w, const int32_t *numbers, const mcc_helium_rows *rows)              \
     {                                                                                                                  \
-        const int8x16_t w0 = vldrbq_s8(w), w1 = vldrbq_s8(w + 16);                                                     \
-        const int32_t bias = numbers[0], addend = numbers[2];                                                          \
-        const int32x4_t multiplier = vdupq_n_s32(numbers[1]);                                                          \
-        const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)pixel);                                    \
-        for (mcc_index left = columns;;) {                                                                             \
-            int32x4_t p, q;                                                                                            \
-            int8x16_t x;                                                                                               \
-            int32_t a, b, c, d;                                                                                        \
-            __asm__ volatile(MCC_HELIUM_WINDOWS(STEP, BOTH)                                                            \
-                             : [p] "=&w"(p), [q] "=&w"(q), [x] "=&w"(x), [a] "=&Te"(a), [b] "=&Te"(b), [c] "=&Te"(c),  \
-                               [d] "=&Te"(d)                                                                           \
-                             : [t] "r"(t), [w0] "w"(w0), [w1] "w"(w1)                                                  \
-                             : "memory");                                                                              \
-            /* the lower row first: where there is none, it is the upper one */                                        \
-            BOTH(MCC_HELIUM_ROUND(q, S) vstrbq_scatter_offset_s32(y + row, places, q);)                                \
-            MCC_HELIUM_ROUND(p, S)                                                                                     \
-            vstrbq_scatter_offset_s32(y, places, p);                                                                   \
-            left -= 4;                                                                                                 \
-            if (left <= 0) break;                                                                                      \
-            if (left < 4) { /* the last four, some of them once more */                                                \
-                t -= (4 - left) * N * 4;                                                                               \
-                y -= (4 - left) * pixel;                                                                               \
-            }                                                                                                          \
-            t += N * 16;                                                                                               \
-            y += 4 * pixel;                                                                                            \
+        const uint16x8_t places = vldrhq_u16(rows->places);                                                            \
+        const int32_t step = rows->step;                                                                               \
+        for (int32_t c = rows->channels; c > 0; --c) {                                                                 \
+            const int8x16_t w0 = vldrbq_s8(w), w1 = vldrbq_s8(w + rows->lower);                                        \
+            const int32_t bias = numbers[0], addend = numbers[2];                                                      \
+            const int32x4_t multiplier = vdupq_n_s32(numbers[1]);                                                      \
+            const int8_t *cells = t;                                                                                   \
+            int8_t *to = y;                                                                                            \
+            int32_t left = rows->results;                                                                              \
+            do {                                                                                                       \
+                int32x4_t p, q;                                                                                        \
+                int8x16_t x;                                                                                           \
+                int32_t a, b, c0, d;                                                                                   \
+                __asm__ volatile(MCC_HELIUM_WINDOWS##N                                                                 \
+                                 : [p] "=&w"(p), [q] "=&w"(q), [x] "=&w"(x), [a] "=&Te"(a), [b] "=&Te"(b),             \
+                                   [c] "=&Te"(c0), [d] "=&Te"(d)                                                       \
+                                 : [t] "r"(cells), [w0] "w"(w0), [w1] "w"(w1)                                          \
+                                 : "memory");                                                                          \
+                p = vaddq_n_s32(vmulhq_s32(vaddq_n_s32(p, bias), multiplier), addend);                                 \
+                q = vaddq_n_s32(vmulhq_s32(vaddq_n_s32(q, bias), multiplier), addend);                                 \
+                __asm__ volatile(MCC_HELIUM_NARROW_I8("%q0", "%q2", S) "vpst\n vstrbt.16 %q0, [%3, %q4]"               \
+                                 : "+w"(p), "+r"(left)                                                                 \
+                                 : "w"(q), "r"(to), "w"(places), "Up"(vctp16q((uint32_t)left))                         \
+                                 : "memory");                                                                          \
+                cells += BYTES;                                                                                        \
+                to += step;                                                                                            \
+                left -= 8;                                                                                             \
+            } while (left > 0);                                                                                        \
+            t += rows->plane;                                                                                          \
+            w += 32;                                                                                                   \
+            numbers += 3;                                                                                              \
+            ++y;                                                                                                       \
         }                                                                                                              \
-        (void)row;                                                                                                     \
     }
 #define MCC_HELIUM_DEPTHWISE(S)                                                                                        \
-    MCC_HELIUM_DEPTHWISE_OF(1, "4", S, MCC_HELIUM_TWICE)                                                               \
-    MCC_HELIUM_DEPTHWISE_OF(2, "8", S, MCC_HELIUM_ONCE)
+    MCC_HELIUM_DEPTHWISE_OF(1, S, 16)                                                                                  \
+    MCC_HELIUM_DEPTHWISE_OF(2, S, 64)
 
 #else
 #define MCC_HELIUM_DEPTHWISE_OF(N, S)                                                                                  \
-    MCC_INLINE void mcc_helium_depthwise##N##_i8_##S(int8_t *y, const int8_t *t, mcc_index columns, mcc_index pixel,   \
-                                                     mcc_index row, const int8_t *w, const int32_t *numbers)           \
+    MCC_INLINE void mcc_helium_depthwise##N##_i8_##S(int8_t *y, const int8_t *t, const int8_t *w,                      \
+                                                     const int32_t *numbers, const mcc_helium_rows *rows)              \
     {                                                                                                                  \
-        for (mcc_index lower = 2 - N; lower >= 0; --lower) {                                                           \
-            for (mcc_index i = 0; i < columns; ++i) {                                                                  \
-                int32_t sum = numbers[0];                                                                              \
-                for (mcc_index k = 0; k < 12; ++k) sum += t[N * 4 * i + k] * w[lower * 16 + k];                        \
-                sum = mcc_shr_i32(mcc_high_sum(numbers[2], sum, numbers[1]), S);                      \
-                y[i * pixel + lower * row] = (int8_t)mcc_saturate_i8(sum);                                             \
+        for (mcc_index c = 0; c < rows->channels; ++c) {                                                               \
+            const int32_t *const own = numbers + c * 3;                                                                \
+            for (mcc_index i = 0; i < rows->results; ++i) {                                                            \
+                const int8_t *const cells = t + c * rows->plane + (N == 1 ? i / 2 * 4 : i * 8);                        \
+                const int8_t *const weights = w + c * 32 + (N == 1 ? i % 2 * rows->lower : 0);                         \
+                int32_t sum = own[0];                                                                                  \
+                for (mcc_index k = 0; k < 16; ++k) sum += cells[k] * weights[k];                                       \
+                sum = mcc_shr_i32(mcc_high_sum(own[2] + (1 << (S - 1)), sum, own[1]), S);                              \
+                y[i / 8 * rows->step + rows->places[i % 8] + c] = (int8_t)mcc_saturate_i8(sum);                        \
             }                                                                                                          \
         }                                                                                                              \
     }
