@@ -315,11 +315,12 @@ def _case(
 
 
 def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType) -> Case:
-    """With another picture, in 64 bits, within bounds."""
-    terms = (cast(epilogue_of(dtype, 4, (1, 2, 3)), i32), cast(operand(4, dtype), i32))
-    factors = (literal(70000, i32), literal(-30000, i32))
-    products = [apply("long_product", *both) for both in zip(terms, factors, strict=True)]
-    total = cast(apply("shift_right", apply("add", *products), literal(16, i64)), i32)
+    """With another picture, within bounds."""
+    total: Expr = literal(30000, i32)
+    for term, factor in ((epilogue_of(dtype, 4, (1, 2, 3)), 1 << 29), (operand(4, dtype), -(1 << 28))):
+        raised = apply("mul", cast(term, i32), literal(1 << 23, i32))
+        total = apply("high_sum", total, raised, literal(factor, i32))
+    total = apply("shift_right", total, literal(20, i32))
     bounded = apply("min", apply("max", total, literal(3, i32)), literal(100, i32))
     case = _case(name, kind, x, w, dtype, cast(bounded, dtype))
     last = len(case.ins)

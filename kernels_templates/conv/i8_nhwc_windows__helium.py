@@ -225,9 +225,9 @@ class Windows(Kernel):
 
 def _has_no_gaps(view: View) -> bool:
     """Do elements of a picture follow each other, channels last? Or is there but one?"""
-    channels, height, width = view.type.static_shape[1:]
-    rows = zip((height, width, channels), view.strides[2:] + view.strides[1:2], (width * channels, channels, 1))
-    return not any(view.strides) or all(size == 1 or stride == wanted for size, stride, wanted in rows)
+    channels, _, width = view.type.static_shape[1:]
+    axes = zip(view.shape[1:], view.strides[1:], (1, width * channels, channels), strict=True)
+    return not any(view.strides) or all(size == 1 or stride == wanted for size, stride, wanted in axes)
 
 
 def _is_flat(call: Call) -> bool:

@@ -13,7 +13,7 @@ from .ir import Apply, Cast, Expr, Literal, Operand, walk
 from .scalar_c import literal_c
 
 _LANES = (i8, u8, i32)
-_OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_product", "saturate_i8", "saturate_u8"})
+_OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_sum", "saturate_i8", "saturate_u8"})
 _OF_I64 = frozenset({"add"})
 
 
@@ -36,7 +36,7 @@ def _refusal(node: Expr) -> str:
             return ""
         case Apply(function="shift_right") if node.dtype in (i32, i64):
             return "" if isinstance(node.arguments[1], Literal) else "shifts by computed numbers have no vector form"
-        case Apply(function="long_product" | "fixed_product" | "fixed_round"):
+        case Apply(function="fixed_product" | "fixed_round"):
             return ""
         case Apply() if node.dtype is i32 and node.function in _OF_I32:
             return ""

@@ -56,23 +56,16 @@ def to_vector_statements(
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself. Operands are
     given as C of vectors."""
-    return _FloatPrinter(expr, operands, lanes, local).run()
+    return _Printer(expr, operands, lanes, local).run()
 
 
-class Printer:
-    """What is used once is printed where it is used, what is used more often becomes a local."""
-
-    def __init__(self, expr: Expr, operands: Sequence[str], local: str) -> None:
+class _Printer:
+    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
         self.expr, self.operands, self.local = expr, operands, local
+        self.f32, self.i32 = f"f32x{lanes}", f"i32x{lanes}"
         self.uses: dict[Expr, int] = {}
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []
-
-    def printed(self, node: Expr) -> str:
-        raise NotImplementedError
-
-    def c_type(self, node: Expr) -> str:
-        raise NotImplementedError
 
     def run(self) -> tuple[list[str], str]:
         self.count(self.expr)
@@ -91,17 +84,9 @@ class Printer:
         if self.uses[node] == 1 or isinstance(node, Literal) or text.isidentifier():
             return text
         name = self.names[node] = f"{self.local}{len(self.names)}"
-        self.lines.append(f"const {self.c_type(node)} {name} = {text};")
+        kind = self.i32 if node.dtype is bool_ else self.f32
+        self.lines.append(f"const mcc_{kind} {name} = {text};")
         return name
-
-
-class _FloatPrinter(Printer):
-    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
-        super().__init__(expr, operands, local)
-        self.f32, self.i32 = f"f32x{lanes}", f"i32x{lanes}"
-
-    def c_type(self, node: Expr) -> str:
-        return f"mcc_{self.i32 if node.dtype is bool_ else self.f32}"
 
     def printed(self, node: Expr) -> str:
         match node:

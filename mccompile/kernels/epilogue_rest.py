@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dims import static
-from ..expr.helium_c import refusal, to_vector_statements
-from ..expr.ir import operands_used
+from ..base.dtypes import i64
+from ..expr.integer_vector_c import integer_refusal, to_integer_statements
+from ..expr.ir import operands_used, walk
 from ..expr.scalar_c import load_c, store_c, to_statements
 from .api import View
 from .dot import Rescaling
@@ -29,7 +30,8 @@ def vector_rest(found: Rescaling, operands: Sequence[Placed], result: tuple[View
     once, `rest_begin` at the first channel of a position."""
     assert found.rest is not None
     used, (y, place) = operands_used(found.rest), result
-    if static(y.strides[1]) != 1 or refusal(found.rest):
+    wide = any(node.dtype is i64 for node in walk(found.rest))
+    if static(y.strides[1]) != 1 or wide or integer_refusal(found.rest):
         return None
     loads, before = [f"mcc_helium_next_{found.dtype}(&from)"], []
     c_type = found.dtype.storage_c
@@ -40,11 +42,10 @@ def vector_rest(found: Rescaling, operands: Sequence[Placed], result: tuple[View
         if number not in used:
             continue
         if not moves:
-            before.append(f"const mcc_helium_i32 all_{name} = mcc_helium_all({name}[0]);")
+            before.append(f"const mcc_i32x4 all_{name} = mcc_set_i32x4({name}[0]);")
         elif static(view.strides[1]) == 1:
             begin.append(f"const {dtype.storage_c} *at_{name} = {name} + {at};")
         else:
             return None
-    lines, value = to_vector_statements(found.rest, loads, local="v")
-    lines.append(f"mcc_helium_put_{y.buffer.dtype}(&to, {value});")
+    lines = to_integer_statements(found.rest, loads, 4, "mcc_helium_put_{0}(&to, {1});", local="v")
     return {"rest_before": before, "rest_begin": begin, "rest_lines": lines}

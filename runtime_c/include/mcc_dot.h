@@ -11,7 +11,7 @@
  * (the target's option `dot_signed` tells it; see kernels/dot_tiles.py). Nothing saturates.
  *
  * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
- * mcc_min, mcc_high_product, mcc_shift_right _i32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds);
+ * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds);
  * and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
  *
  * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
@@ -123,19 +123,13 @@
     {                                                                                                                  \
         return (mcc_half_i64x##N)((mcc_half_u64x##N)v >> 32);                                                          \
     }                                                                                                                  \
-    MCC_VEC_INLINE mcc_i64x##N mcc_long_product_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_high_sum_i32x##N(mcc_i32x##N sum, mcc_i32x##N a, mcc_i32x##N b)                     \
     {                                                                                                                  \
-        mcc_i64x##N found;                                                                                             \
-        found.even = mcc_even_products_i32x##N(a, b);                                                                  \
-        found.odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                                   \
-                                              (mcc_i32x##N)mcc_high_half_i64x##N(b));                                  \
-        return found;                                                                                                  \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_i32x##N mcc_high_product_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                  \
-    {                                                                                                                  \
-        const mcc_i64x##N both = mcc_long_product_i32x##N(a, b);                                                       \
-        return mcc_odd_lanes_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N((mcc_i32x##N)both.even),                       \
-                                     (mcc_i32x##N)both.odd);                                                           \
+        const mcc_half_i64x##N even = mcc_even_products_i32x##N(a, b);                                                 \
+        const mcc_half_i64x##N odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                  \
+                                                               (mcc_i32x##N)mcc_high_half_i64x##N(b));                 \
+        return mcc_add_i32x##N(                                                                                        \
+            sum, mcc_odd_lanes_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N((mcc_i32x##N)even), (mcc_i32x##N)odd));      \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_i64x##N mcc_set_i64x##N(int64_t value)                                                          \
     {                                                                                                                  \
