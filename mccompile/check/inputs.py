@@ -1,7 +1,7 @@
 """Inputs to check a model with: random ones from a seed, or those of ONNX `test_data_set_*` folders.
 
 Random elements suit their types: floats are standard normal, integers small; what is used as an index or a number of a
-class stays in the range that the graph shows.
+class stays in the range that the graph shows: 0 or 1 where indices are made from it by arithmetic.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _LOOKS_THROUGH = {
     "Expand",
     "Clip",
 }
+# Between an input and an index: numbers of rows with negative ones from the end, or places counted along a mask.
+_COUNTS_WITH = {"Add", "CumSum", "Max", "Min", "Mul", "ReduceSum", "Sub", "Where"}
 _SMALL = 100
 
 
@@ -100,6 +102,8 @@ def _rows(value: Value, seen: set[Value]) -> int | None:
         number = _indexed(node, position)
         if number is None and node.op.name in _LOOKS_THROUGH and position == 0 and node.output not in seen:
             number = _rows(node.output, seen)
+        elif node.op.name in _COUNTS_WITH and node.output.type.dtype.is_integer and node.output not in seen:
+            number = None if _rows(node.output, seen) is None else 2
         if number is not None:
             found.append(number)
     return min(found, default=None)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original
 
 
@@ -33,11 +34,19 @@ class Oracle:
             names = [*self.original.outputs, *self.also]
             try:
                 results = self._session.run(names, dict(inputs))
-            except session_errors():
-                self._session = None  # an element type or operator that it does not have
-            else:
-                return self.original.named(names, results)
+            except session_errors() as error:
+                self._session = None  # an element type or operator that it does not have, or inputs that do not suit
+                return self._evaluated(inputs, str(error))
+            return self.original.named(names, results)
         return self.original.evaluate(inputs, self.also)
+
+    def _evaluated(self, inputs: Mapping[str, Any], why: str) -> dict[str, Any]:
+        try:
+            return self.original.evaluate(inputs, self.also)
+        except CheckFailed as failed:
+            fix = "where it is about the inputs, give some that suit the model: --data DIR"
+            problem = Problem("onnxruntime cannot run the model", str(self.original.path), why.strip().splitlines()[-1], fix)
+            raise CheckFailed(problem) from failed
 
 
 @cache

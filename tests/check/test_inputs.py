@@ -70,3 +70,15 @@ def test_stored_nonsense_is_a_bad_file(tmp_path: Path) -> None:
     (tmp_path / "input_0.pb").write_bytes(b"nonsense")
     with pytest.raises(BadFile, match="bad test data"):
         stored_sets(tmp_path, ["a"])
+
+
+def test_what_indices_are_counted_from_is_0_or_1() -> None:
+    count = node("CumSum", "mask axis", "places")
+    graph = graph_of(
+        node("Constant", "", "axis", value_int=0),
+        count,
+        node("Gather", "table places", "y"),
+        mask=(TensorProto.INT64, (500,)),
+    )
+    (data,) = random_sets(graph, 0, 1)
+    assert set(np.unique(data.inputs["mask"])) == {0, 1}

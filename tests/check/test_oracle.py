@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import helper
 
+from mccompile.base.errors import CheckFailed
 from mccompile.check import oracle
 from mccompile.check.oracle import Oracle
 from tests import small_models
@@ -45,3 +47,12 @@ def test_maps_are_rows_of_scores_in_the_order_of_the_labels(labels: list[int | s
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     given = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(Oracle(path).run({"x": given})["y"], given)
+
+
+def test_inputs_that_do_not_suit_are_said_to_be_the_reason(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    head = '<ir_version: 8, opset_import: ["": 17]> '
+    made = onnx.parser.parse_model(head + "g (float[3] x, int64[1] i) => (float[1] y) { y = Gather(x, i) }")
+    found = Oracle(save(made, tmp_path))
+    with pytest.raises(CheckFailed, match=r"onnxruntime cannot run the model[^$]*idx=9[^$]*--data"):
+        found.run({"x": np.zeros(3, np.float32), "i": np.array([9])})
