@@ -238,6 +238,12 @@ def symbols(dim: int | Symbolic) -> set[Symbol]:
     return {found for atoms, _ in dim.terms for atom in atoms for found in atom.symbols()}
 
 
+def substituted(dim: int | Symbolic, table: Mapping[Symbol, Symbol]) -> int | Symbolic:
+    """The dimension with other symbols in the place of some."""
+    names = {found.name: _atom(table.get(found, found)) for found in symbols(dim)}
+    return parse(str(dim), names) if any(found in table for found in symbols(dim)) else dim
+
+
 def static(dim: int | Symbolic) -> int:
     """The number, where the caller has made sure that there is one."""
     if not isinstance(dim, int):

@@ -72,8 +72,11 @@ def dense_strides(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
-def broadcast(*shapes: Shape) -> Shape:
-    """The shape all of these broadcast to, as numpy and ONNX define it; raises ValueError where there is none."""
+def broadcast(*shapes: Shape, assume: bool = False) -> Shape:
+    """The shape all of these broadcast to, as numpy and ONNX define it; raises ValueError where there is none.
+
+    With `assume` two sizes that are known only at run time count as equal where they may be: what is computed with that
+    shape has to check it (`Lowering.aligned`)."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Dim] = []
     for axis in range(rank):
@@ -84,10 +87,25 @@ def broadcast(*shapes: Shape) -> Shape:
             if other == 1 or other == dim:
                 continue
             if dim != 1:
-                raise ValueError(f"shapes {', '.join(map(show_shape, shapes))} do not broadcast")
+                if not assume or isinstance(dim, int) or isinstance(other, int) or not may_be_equal(dim, other):
+                    raise ValueError(f"shapes {', '.join(map(show_shape, shapes))} do not broadcast")
+                other = min(dim, other, key=dims.upper)
             dim = other
         result.append(dim)
     return tuple(result)
+
+
+def may_be_equal(a: Dim, b: Dim) -> bool:
+    low, high = dims.bounds(a - b)
+    return low <= 0 <= high
+
+
+def agree(a: Shape, b: Shape) -> bool:
+    """Are the shapes equal, or may they be at run time? Whoever goes by that checks it (`Lowering.seen_as`)."""
+    return len(a) == len(b) and all(
+        x == y or (not (isinstance(x, int) or isinstance(y, int)) and may_be_equal(x, y))
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 def show_shape(shape: Shape) -> str:

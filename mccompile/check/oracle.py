@@ -45,8 +45,8 @@ class Oracle:
             return self.original.evaluate(inputs, self.also)
         except CheckFailed as failed:
             fix = "where it is about the inputs, give some that suit the model: --data DIR"
-            problem = Problem("onnxruntime cannot run the model", str(self.original.path), why.strip().splitlines()[-1], fix)
-            raise CheckFailed(problem) from failed
+            what, said = "onnxruntime cannot run the model", why.strip().splitlines()[-1]
+            raise CheckFailed(Problem(what, str(self.original.path), said, fix)) from failed
 
 
 @cache

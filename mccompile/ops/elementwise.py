@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..base.dims import Dim, bounds
 from ..base.dtypes import DType, f32
-from ..base.tensor import Shape, TensorType, broadcast, show_shape
+from ..base.tensor import Shape, TensorType, broadcast, may_be_equal, show_shape
 from ..expr.ir import Expr, apply, cast, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .known_elements import known_result
@@ -40,7 +41,7 @@ class Elementwise(Operator):
         check_dtypes(self.name, self.takes, types)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        return broadcast_shapes(shapes)
+        return broadcast_shapes(shapes, assume=True)
 
     def infer(self, site: Site) -> list[Fact]:
         present = [i for i in range(len(site.facts)) if site.has(i)]
@@ -166,14 +167,31 @@ def check_dtypes(name: str, takes: str, types: Sequence[TensorType], same: bool 
             raise Invalid(f"operands are of different types: {types[0]} and {type}")
 
 
-def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+def broadcast_shapes(shapes: Sequence[Shape], assume: bool = False) -> Shape:
+    """The shape of a result. With `assume` the calls check sizes that are known only at run time (Lowering.map)."""
     try:
-        return broadcast(*shapes)
+        return broadcast(*shapes, assume=assume)
     except ValueError as problem:
-        if all(isinstance(dim, int) for shape in shapes for dim in shape):
+        unequal = _first_unequal(shapes)
+        if unequal is None:
             raise Invalid(str(problem)) from None
-        why = f"{problem} for every size of the free dimensions"
-        raise Unsupported(why, "fix them with --dim or --shape") from None
+        a, b = unequal
+        why = f"shapes {', '.join(map(show_shape, shapes))} broadcast only where {a} is {b}, which cannot be shown"
+        raise Unsupported(why, "fix free dimensions with --dim or --shape") from None
+
+
+def _first_unequal(shapes: Sequence[Shape]) -> tuple[Dim, Dim] | None:
+    """Two sizes on one axis that may be equal at run time; None where sizes differ in any case."""
+    rank = max(map(len, shapes))
+    found = None
+    for axis in range(1, rank + 1):
+        sizes = [shape[-axis] for shape in shapes if len(shape) >= axis and shape[-axis] != 1]
+        for size in sizes:
+            if size != sizes[0]:
+                if not may_be_equal(sizes[0], size) and bounds(sizes[0])[0] > 1 and bounds(size)[0] > 1:
+                    return None
+                found = found or (sizes[0], size)
+    return found
 
 
 def check_broadcast(shape: Shape, target: Shape, what: str) -> None:

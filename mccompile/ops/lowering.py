@@ -6,6 +6,7 @@ Invariant: every result of the node is bound with `set` exactly once; buffers an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -131,8 +132,24 @@ class Lowering:
 
     def map(self, expr: Expr, ins: Sequence[View], shape: Shape | None = None) -> View:
         """An elementwise computation; operands broadcast to `shape` (or to each other)."""
-        full = broadcast(*(view.shape for view in ins)) if shape is None else shape
-        return self.call(Map(expr), [view.broadcast_to(full) for view in ins], TensorType(expr.dtype, full))[0]
+        full = broadcast(*(view.shape for view in ins), assume=True) if shape is None else shape
+        return self.call(Map(expr), [self.aligned(view, full) for view in ins], TensorType(expr.dtype, full))[0]
+
+    def aligned(self, view: View, shape: Shape) -> View:
+        """The view broadcast to a shape that its own is assumed to suit."""
+        wanted = shape[len(shape) - len(view.shape) :]
+        own = tuple(1 if dim == 1 else want for dim, want in zip(view.shape, wanted, strict=True))
+        return self.seen_as(view, own).broadcast_to(shape)
+
+    def seen_as(self, view: View, shape: Shape) -> View:
+        """The view in a shape that agrees with its own: sizes that are known only at run time are checked."""
+        own = list(view.shape)
+        for axis, (dim, want) in enumerate(zip(view.shape, shape, strict=True)):
+            if dim != want and not isinstance(dim, int) and not isinstance(want, int):
+                self.require(dim - want)
+                self.require(want - dim)
+                own[axis] = want
+        return replace(view, shape=tuple(own))
 
     def unary(self, function: str, view: View) -> View:
         return self.map(apply(function, operand(0, view.buffer.dtype)), [view])

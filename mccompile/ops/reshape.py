@@ -55,7 +55,12 @@ class SameElements(Operator):
         return [moved(site, type, lambda value: value.reshape(type.static_shape))]
 
     def lower(self, to: Lowering) -> None:
-        to.set(0, to.reshape(to.input(0), to.type().shape))
+        x, type = to.input(0), to.type()
+        if x.type.count != type.count:  # they are assumed to be equal
+            to.require(x.type.count - type.count)
+            to.require(type.count - x.type.count)
+            x = x if x.is_dense else to.copy(x)
+        to.set(0, to.reshape(x, type.shape))
 
 
 @dataclass(frozen=True)

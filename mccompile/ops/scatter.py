@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..base.dtypes import DType, bool_, i64, string
-from ..base.tensor import TensorType
+from ..base.tensor import TensorType, agree
 from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
@@ -37,13 +37,14 @@ class ScatterElements(Operator):
         x, places, updates = (site.type(i) for i in range(3))
         axis = along_axis(self.axis, x, places)
         check_indices(site, 1, (x.shape[axis],))
-        if updates != TensorType(x.dtype, places.shape):
+        if updates.dtype is not x.dtype or not agree(updates.shape, places.shape):
             raise Invalid(f"updates {updates} do not fit x {x} and indices {places}")
         reduction(self.reduction, x.dtype)
         return [Fact(x)]
 
     def lower(self, to: Lowering) -> None:
         x, places, updates = (to.input(i) for i in range(3))
+        places = to.seen_as(places, updates.shape)
         axis = normal_axis(self.axis, len(x.shape))
         to.require_elements(x.shape[axis], updates.type.count)
         axes = tuple(-1 if a == axis else a for a in range(len(x.shape)))
@@ -73,7 +74,7 @@ class ScatterND(Operator):
         x, places, updates = (site.type(i) for i in range(3))
         depth = index_depth(x, places)
         check_indices(site, 1, x.shape[:depth], last=True)
-        if updates != TensorType(x.dtype, (*places.shape[:-1], *x.shape[depth:])):
+        if updates.dtype is not x.dtype or not agree(updates.shape, (*places.shape[:-1], *x.shape[depth:])):
             raise Invalid(f"updates {updates} do not fit x {x} and indices {places}")
         reduction(self.reduction, x.dtype)
         return [Fact(x)]
@@ -81,6 +82,7 @@ class ScatterND(Operator):
     def lower(self, to: Lowering) -> None:
         x, places, updates = (to.input(i) for i in range(3))
         depth = index_depth(x.type, places.type)
+        updates = to.seen_as(updates, (*places.shape[:-1], *x.shape[depth:]))
         for size in x.shape[:depth]:
             to.require_elements(size, updates.type.count)
         later = len(places.shape) - 1 - depth

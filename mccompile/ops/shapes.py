@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, product
-from ..base.tensor import Shape, TensorType
+from ..base.dims import Dim, bounds, product, upper
+from ..base.tensor import Shape, TensorType, may_be_equal
 from ..graph.ir import KNOWN_VALUE_LIMIT, Fact
 from .api import Invalid, Site, Unsupported
 
@@ -65,15 +65,19 @@ def scalar(site: Site, index: int, what: str) -> Dim:
 
 
 def same_count(a: Shape, b: Shape) -> None:
-    """Raises unless both shapes certainly have as many elements."""
+    """Raises unless both shapes have as many elements, or may have at run time; then b does not have more, and whoever
+    goes by that checks it."""
     left, right = product(a), product(b)
     if left == right:
         return
     text = f"{show(a)} has {left} elements, {show(b)} has {right}"
-    low, high = bounds(left - right)
-    if low > 0 or high < 0:
+    if not may_be_equal(left, right):
         raise Invalid(text)
-    raise Unsupported(f"{text}: equal only for some sizes", FIX_DIMENSIONS)
+    if isinstance(left, int) or isinstance(right, int):
+        raise Unsupported(f"{text}: equal only for some sizes", FIX_DIMENSIONS)
+    if upper(right) > upper(left):
+        fix = "bound all sizes that follow from data with --bound, those that are equal by the same number"
+        raise Unsupported(f"{text}: at most {upper(left)} and {upper(right)}", fix)
 
 
 def show(shape: Shape) -> str:

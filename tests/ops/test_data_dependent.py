@@ -275,3 +275,28 @@ def test_nothing_is_taken_from_nothing() -> None:
     )
     none = np.zeros(4, bool)
     check(made, {"x": np.ones((4, 3), np.float32), "c": none, "d": none})
+
+
+def test_sizes_that_are_found_twice_and_sizes_that_are_assumed_to_be_equal() -> None:
+    made = model(
+        "g (float[4,3] x, bool[4] c, bool[4] d) => (float[m,3] y, float[k] z, float[q,3] w) {"
+        " k = Constant<value_ints=[1]>() f = Constant<value_ints=[-1, 3]>() p = NonZero(c) r = NonZero(c)"
+        " p1 = Transpose(p) r1 = Transpose(r) a = GatherND(x, p1) b = GatherND(x, r1) y = Add(a, b)"
+        " e = Compress<axis=0>(x, d) s = ReduceSum<keepdims=0>(e, k) t = ReduceSum<keepdims=0>(b, k) z = Mul(s, t)"
+        " n = Shape(e) h = Reshape(b, n) w = Neg(h) }"
+    )
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    check(made, *({"x": x, "c": np.array(c, bool), "d": np.array(c[::-1], bool)} for c in ([1, 0, 1, 1], [0, 0, 1, 0])))
+    with pytest.raises(CheckFailed, match="a size is outside"):
+        backend.prepare(made).run({"x": x, "c": np.array([1, 1, 1, 0], bool), "d": np.array([0, 1, 1, 0], bool)})
+
+
+def test_updates_of_a_size_that_is_assumed_to_be_that_of_the_indices() -> None:
+    made = model(
+        "g (float[4] x, bool[4] c, bool[4] d) => (float[4] y) {"
+        " p = NonZero(c) p1 = Transpose(p) u = Compress<axis=0>(x, d) y = ScatterND(x, p1, u) }"
+    )
+    x = np.arange(4, dtype=np.float32)
+    check(made, {"x": x, "c": np.array([1, 0, 1, 0], bool), "d": np.array([0, 1, 0, 1], bool)})
+    with pytest.raises(CheckFailed, match="a size is outside"):
+        backend.prepare(made).run({"x": x, "c": np.array([1, 0, 0, 0], bool), "d": np.array([0, 1, 0, 1], bool)})

@@ -1,10 +1,17 @@
 """share_common: the same computation of the same operands is done once, and equal constants are kept once.
 
-That two constants are equal is a fact about weights, so it is recorded.
+That two constants are equal is a fact about weights, so it is recorded. Where two nodes find out one and the same size
+at run time, its two symbols become one, in all that was made from them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from ...base import dims
+from ...base.dims import Dim, Symbol, Symbolic
 from ...base.text import write_fields
 from ...graph.ir import Graph, Node, Value
 from ...graph.pattern import graphs
@@ -14,8 +21,11 @@ from ..api import Context
 
 def share_common(graph: Graph, context: Context) -> None:
     _share_constants(graph)
+    one: dict[Symbol, Symbol] = {}
     for part in graphs(graph):
-        _share_nodes(part)
+        _share_nodes(part, one)
+    if one:
+        _rename(graph, one)
 
 
 def _share_constants(graph: Graph) -> None:
@@ -36,7 +46,8 @@ def _share_constants(graph: Graph) -> None:
                 graph.replace(value, kept)
 
 
-def _share_nodes(graph: Graph) -> None:
+def _share_nodes(graph: Graph, one: dict[Symbol, Symbol]) -> None:
+    """`one` gets the symbols that turn out to be one with others."""
     seen: dict[tuple[object, ...], Node] = {}
     for node in list(graph.nodes):
         op = node.op
@@ -47,8 +58,47 @@ def _share_nodes(graph: Graph) -> None:
         kept = seen.setdefault(key, node)
         if kept is node or any(graph.is_output(value) for value in node.present_outputs):
             continue
+        symbols = _same_symbols(node, kept, one)
+        if symbols is None:
+            continue
+        one.update(symbols)
         for value, same in zip(node.outputs, kept.outputs, strict=True):
             if value is not None and same is not None:
                 graph.replace(value, same)
         kept.provenance = tuple(dict.fromkeys((*kept.provenance, *node.provenance)))
         graph.remove(node)
+
+
+def _same_symbols(node: Node, kept: Node, one: dict[Symbol, Symbol]) -> dict[Symbol, Symbol] | None:
+    """Sizes that each of two nodes has a symbol of its own for; None where the results differ in more than that."""
+    found: dict[Symbol, Symbol] = {}
+    for value, same in zip(node.present_outputs, kept.present_outputs, strict=True):
+        for own, other in zip(value.type.shape, same.type.shape, strict=True):
+            own, other = _renamed(own, one | found), _renamed(other, one | found)
+            if own == other:
+                continue
+            pair = [*dims.symbols(own), *dims.symbols(other)]
+            if len(pair) != 2 or pair[0].bounds() != pair[1].bounds():
+                return None
+            found[pair[0]] = pair[1]
+            if dims.substituted(own, found) != other:
+                return None
+    return found
+
+
+def _renamed(dim: Dim, one: dict[Symbol, Symbol]) -> Dim:
+    while not one.keys().isdisjoint(dims.symbols(dim)):
+        dim = dims.substituted(dim, one)
+    return dim
+
+
+def _rename(graph: Graph, one: dict[Symbol, Symbol]) -> None:
+    for value in [value for part in graphs(graph) for value in part.values()]:
+        fact = value.fact
+        shape, known = tuple(_renamed(dim, one) for dim in fact.type.shape), fact.value
+        if known is not None and any(isinstance(element, Symbolic) for element in known.flat):
+            known = np.empty(known.shape, dtype=object)
+            for place, element in np.ndenumerate(fact.value):
+                known[place] = _renamed(element, one) if isinstance(element, Symbolic) else element
+        if shape != fact.type.shape or known is not fact.value:
+            value.fact = replace(fact, type=replace(fact.type, shape=shape), value=known)
