@@ -11,8 +11,9 @@
  * (the target's option `dot_signed` tells it; see kernels/dot_tiles.py). Nothing saturates.
  *
  * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
- * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds);
- * and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
+ * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; mcc_f32_to_i32xN, rounded toward zero; loads of bytes as i32, stores of
+ * i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2,
+ * 4 ... and then 1, 3, 5 ...
  *
  * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
  * bytes of one channel. That is quick in the order in which machines do it: channel 16 * l + 4 * j + i comes into lane
@@ -223,6 +224,7 @@
  *     mcc_store_saturated_u8_i32xN(p, v)  mcc_store_saturated_i8_i32xN(p, v)
  *     their four forms with `part` (MCC_DOT_PART defines those)
  *     mcc_max_i32xN(a, b)  mcc_min_i32xN(a, b)
+ *     mcc_f32_to_i32xN(v)                                       INT32_MIN where a number does not fit
  *     mcc_even_products_i32xN(a, b)                             of lanes 0, 2, 4 ... as 64-bit numbers
  *     mcc_odd_lanes_i32xN(a, b)                                 lanes 1, 3, 5 ... of b, the others of a
  *     mcc_shifted_i64xN(half, bits)                             64-bit numbers, arithmetically, each by bits of its own
@@ -320,6 +322,7 @@ MCC_VEC_INLINE mcc_i32x8 mcc_min_i32x8(mcc_i32x8 a, mcc_i32x8 b)
 {
     return (mcc_i32x8)_mm256_min_epi32((__m256i)a, (__m256i)b);
 }
+MCC_VEC_INLINE mcc_i32x8 mcc_f32_to_i32x8(mcc_f32x8 v) { return (mcc_i32x8)_mm256_cvttps_epi32((__m256)v); }
 MCC_VEC_INLINE mcc_half_i64x8 mcc_even_products_i32x8(mcc_i32x8 a, mcc_i32x8 b)
 {
     return (mcc_half_i64x8)_mm256_mul_epi32((__m256i)a, (__m256i)b);
@@ -429,6 +432,10 @@ MCC_VEC_INLINE mcc_i32x16 mcc_min_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 }
 MCC_DOT_BYTES_16(u8, uint8_t, _mm512_maskz_cvtepu8_epi32, MCC_DOT_SATURATE_U8, _mm512_maskz_packus_epi16);
 MCC_DOT_BYTES_16(i8, int8_t, _mm512_maskz_cvtepi8_epi32, MCC_DOT_SATURATE_I8, _mm512_maskz_packs_epi16);
+MCC_VEC_INLINE mcc_i32x16 mcc_f32_to_i32x16(mcc_f32x16 v)
+{
+    return (mcc_i32x16)_mm512_maskz_cvttps_epi32(MCC_DOT_ALL, (__m512)v);
+}
 MCC_VEC_INLINE mcc_half_i64x16 mcc_even_products_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 {
     return (mcc_half_i64x16)_mm512_maskz_mul_epi32((__mmask8)-1, (__m512i)a, (__m512i)b);

@@ -1,0 +1,152 @@
+"""map to bytes in vectors along the axis in which the result lies side by side: of integers, or of floats that are
+rounded and cast. Operands lie so too, or are one number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32, i8, i32, i64, u8
+from mccompile.base.tensor import TensorType
+from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
+from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
+from mccompile.expr.vector_c import refusal, to_vector_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.dot_tiles import HEADERS, dot_lanes, dot_refusal
+from mccompile.kernels.loops import Nest
+from mccompile.kernels.tiles import Range
+from mccompile.kernels.vector_loops import Chunk, chunks, vector_nest
+from mccompile.kernels.work import Units
+from mccompile.kinds.map import Map
+
+
+class ByteLoops(Kernel):
+    kind = Map
+    isa = "dot"
+
+    def cases(self) -> Sequence[Case]:
+        cases = [
+            _case(f"quantize_{dtype}_{n}", _quantized(dtype), (f32, f32, dtype), dtype, n)
+            for dtype in (i8, u8)
+            for n in (4, 7, 16, 33, 100)
+        ]
+        both = [apply("long_product", cast(operand(i, u8), i32), literal(f, i32)) for i, f in enumerate((50000, 30000))]
+        total = apply("add", apply("add", *both), operand(2, i64))
+        added = cast(apply("saturate_u8", cast(apply("shift_right", total, literal(16, i64)), i32)), u8)
+        clipped = cast(apply("min", apply("max", cast(operand(0, i8), i32), literal(-20, i32)), literal(30, i32)), i8)
+        return [
+            *cases,
+            *(_case(f"add_{n}", added, (u8, u8, i64), u8, n, whole=2) for n in (5, 16, 35)),
+            _case("clip", clipped, (i8,), i8, 21, whole=1),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        (expr,) = call.kind.expressions()
+        reason = dot_refusal(target) or static_views(call)
+        if reason:
+            return No(reason)
+        floats = _of_floats(expr)
+        reason = integer_refusal(expr) if floats is None else refusal(floats)
+        loops = vector_nest([*call.outs, *call.ins])
+        if reason or isinstance(loops, str):
+            return No(reason or str(loops))
+        for view, strides in zip(call.ins, loops.strides[1:], strict=True):
+            side_by_side = (f32,) if floats is not None else (i8, u8)
+            if strides[-1] and view.buffer.dtype not in side_by_side:
+                return No(f"an operand of {view.buffer.dtype} changes from element to element")
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        return Needs(alias=alias, blocks=(dot_lanes(target),))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-10, code=300)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return HEADERS
+
+    def units(self, call: Call) -> Sequence[int]:
+        """Rows, or vectors of the only row."""
+        loops = vector_nest([*call.outs, *call.ins])
+        assert isinstance(loops, Nest)
+        if len(loops.loops) > 1:
+            return (1,) * loops.loops[0].extent
+        return (1,) * -(-loops.loops[0].extent // call.blocks[0])
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        loops = vector_nest([*call.outs, *call.ins])
+        assert isinstance(loops, Nest)
+        row, (lanes,) = loops.loops[-1], call.blocks
+        outer = [Range.over(loop.counter, loop.count) for loop in loops.loops[:-1]]
+        units = Units() if call.workers > 1 and not outer else None
+        if call.workers > 1 and outer:
+            outer[0] = replace(outer[0], begin="begin", end="end")
+        found = [
+            {"header": chunk.header, "lines": self.statements(call, loops, chunk, lanes)}
+            for chunk in chunks(row.counter, row.extent, lanes, units)
+        ]
+        return {"loops": outer, "chunks": found}
+
+    def statements(self, call: Call, loops: Nest, chunk: Chunk, lanes: int) -> list[str]:
+        (expr,), ((y,), names) = call.kind.expressions(), self.parameter_names(call)
+        floats, part = _of_floats(expr), chunk.lanes < lanes
+        loads = []
+        for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
+            dtype, index = view.buffer.dtype, loops.index(number)
+            if floats is not None and dtype is not f32:
+                loads.append(f"mcc_set_f32x{lanes}((float){name}[{index}])")
+            elif floats is not None:
+                loads.append(chunk.load(lanes, name, index, static(loops.strides[number][-1])))
+            elif not loops.strides[number][-1]:
+                loads.append(f"mcc_set_{'i64' if dtype is i64 else 'i32'}x{lanes}({name}[{index}])")
+            else:
+                kind = f"part_{dtype}_" if part else f"{dtype}_"
+                count = f", {chunk.lanes}" if part else ""
+                loads.append(f"mcc_load_{kind}i32x{lanes}({name} + {index}{count})")
+        count = f", {chunk.lanes}" if part else ""
+        store = f"mcc_store_{'part_' if part else ''}{{0}}({y} + {loops.index(0)}{count}, {{1}});"
+        if floats is None:
+            return to_integer_statements(expr, loads, lanes, store)
+        lines, value = to_vector_statements(floats, loads, lanes)
+        return [*lines, store.format(f"{expr.dtype}_i32x{lanes}", f"mcc_f32_to_i32x{lanes}({value})")]
+
+    def label(self, call: Call) -> str:
+        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
+        return "_".join(["map", *names[:2]]) if names else "map"
+
+
+def _of_floats(expr: Expr) -> Expr | None:
+    """What is cast to bytes, if those are floats; integers among the operands as floats themselves."""
+    if not isinstance(expr, Cast) or expr.dtype not in (i8, u8) or expr.argument.dtype is not f32:
+        return None
+
+    def as_float(node: Expr) -> Expr | None:
+        if isinstance(node, Cast) and isinstance(node.argument, Operand) and node.argument.dtype in (i8, u8, i32):
+            return operand(node.argument.index, f32) if node.dtype is f32 else None
+        return None
+
+    return rebuild(expr.argument, as_float)
+
+
+def _quantized(dtype: Any) -> Expr:
+    """What QuantizeLinear is."""
+    rounded = apply("round_even", apply("div", operand(0, f32), operand(1, f32)))
+    total = apply("add", rounded, cast(operand(2, dtype), f32))
+    low, high = literal(dtype.low, f32), literal(dtype.high, f32)
+    return cast(apply("max", apply("min", total, high), low), dtype)
+
+
+def _case(name: str, expr: Expr, types: Sequence[Any], out: Any, count: int, whole: int = 1) -> Case:
+    """The first operands are whole, the others one number each."""
+    shape = (3, count)
+    ranges = {i: (-300.0, 300.0) if t is f32 else (t.low, t.high) for i, t in enumerate(types) if t is not i64}
+    if types[0] is f32:
+        ranges[1] = (0.5, 2.0)
+    return Case(
+        name,
+        Map(expr),
+        tuple(TensorType(t, shape) for t in types),
+        (TensorType(out, shape),),
+        ranges={**ranges, **{i: (-(1 << 24), 1 << 24) for i, t in enumerate(types) if t is i64}},
+        repeated=dict.fromkeys(range(whole, len(types)), (0, 1)),
+    )
