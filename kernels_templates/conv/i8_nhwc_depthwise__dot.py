@@ -58,11 +58,12 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of the picture, and what it is part of: (sums, block of weights) by quad of rows."""
+class Product:
+    """A quad of rows in a column of the window, for all points of a tile."""
 
-    rows: tuple[str, ...]  # C of pointers to the four rows of each quad
-    products: tuple[tuple[tuple[str, int], ...], ...]
+    loads: tuple[tuple[str, str], ...]  # names of columns of the picture that are met first, and C of their four rows
+    block: int  # of weights
+    sums: tuple[tuple[str, str], ...]  # what is added to, and the column
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Part:
 
     header: str
     sums: tuple[str, ...]
-    columns: tuple[Column, ...]
+    products: tuple[Product, ...]
     stores: tuple[str, ...]
 
 
@@ -198,8 +199,8 @@ class _Layout:
 
     @property
     def points(self) -> int:
-        """Results of a tile in a row: their sums take half of the registers."""
-        return max(1, min(self.registers // (8 * self.at_once), self.width))
+        """Results of a tile in a row: their sums, and as many columns of the picture, lie in registers."""
+        return max(1, min((self.registers - 1) // (4 * self.at_once + 4), self.width))
 
     @property
     def quads(self) -> int:
@@ -258,25 +259,21 @@ class _Layout:
         if end - first > points:
             header = Range("p1", end, str(first), step=points).header
         stride, dilation = rows.strides[1], rows.dilations[1]
-        taken: dict[int, list[tuple[int, int]]] = {}  # column of the picture -> points and taps
-        for point in range(points):
-            for tap in range(rows.kernel[1]):
-                taken.setdefault(point * stride + tap * dilation, []).append((point, tap))
-        columns = []
-        for column, uses in sorted(taken.items()):
-            at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
-            pointers, products = [], []
+        products, met = [], set()
+        for tap in range(rows.kernel[1]):
             for quad in range(self.quads):
-                numbers = [min(quad * DEPTH + i, rows.rows - 1) for i in range(DEPTH)]
-                pointers.append(", ".join(f"lines[{number}] + {at}" for number in numbers))
-                products.append(
-                    tuple(
-                        (f"a{late}_{point}", (tap * self.quads + quad) * self.at_once + late)
-                        for point, tap in uses
-                        for late in range(self.at_once)
-                    )
-                )
-            columns.append(Column(tuple(pointers), tuple(products)))
+                loads = []
+                for column in (point * stride + tap * dilation for point in range(points)):
+                    at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
+                    numbers = [min(quad * DEPTH + i, rows.rows - 1) for i in range(DEPTH)]
+                    if (column, quad) not in met:
+                        pointers = ", ".join(f"lines[{number}] + {at}" for number in numbers)
+                        loads.append((f"q{column}_{quad}", pointers))
+                    met.add((column, quad))
+                for late in range(self.at_once):
+                    block = (tap * self.quads + quad) * self.at_once + late
+                    added = [(f"a{late}_{p}", f"q{p * stride + tap * dilation}_{quad}") for p in range(points)]
+                    products.append(Product(() if late else tuple(loads), block, tuple(added)))
         sums = tuple(f"a{late}_{point}" for late in range(self.at_once) for point in range(points))
         stores: list[str] = []
         for late in range(self.at_once):
@@ -285,7 +282,7 @@ class _Layout:
                 y = self.result(late, point)
                 stores += self.epilogue.four(f"a{late}_{point}", unit.lanes, y, unit.count, extras)
             stores += ["}"] * bool(late)
-        return Part(header, sums, tuple(columns), tuple(stores))
+        return Part(header, sums, tuple(products), tuple(stores))
 
     def result(self, late: int, point: int) -> Place:
         view: View = self.rows.y

@@ -129,8 +129,7 @@
         const mcc_half_i64x##N even = mcc_even_products_i32x##N(a, b);                                                 \
         const mcc_half_i64x##N odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                  \
                                                                (mcc_i32x##N)mcc_high_half_i64x##N(b));                 \
-        return mcc_add_i32x##N(                                                                                        \
-            sum, mcc_odd_lanes_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N((mcc_i32x##N)even), (mcc_i32x##N)odd));      \
+        return mcc_add_i32x##N(sum, mcc_high_halves_i32x##N((mcc_i32x##N)even, (mcc_i32x##N)odd));                     \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_i64x##N mcc_set_i64x##N(int64_t value)                                                          \
     {                                                                                                                  \
@@ -227,6 +226,7 @@
  *     mcc_f32_to_i32xN(v)                                       INT32_MIN where a number does not fit
  *     mcc_even_products_i32xN(a, b)                             of lanes 0, 2, 4 ... as 64-bit numbers
  *     mcc_odd_lanes_i32xN(a, b)                                 lanes 1, 3, 5 ... of b, the others of a
+ *     mcc_high_halves_i32xN(a, b)                               lanes 1, 3, 5 ... of b, and before each that of a
  *     mcc_shifted_i64xN(half, bits)                             64-bit numbers, arithmetically, each by bits of its own
  *     mcc_dot_zip_i32xN(a, b, c, d)                             the rows as they are
  *     mcc_store_four_u8_i32xN(p, f)  mcc_store_four_i8_i32xN(p, f), and with `part` (MCC_DOT_PART)
@@ -330,6 +330,10 @@ MCC_VEC_INLINE mcc_half_i64x8 mcc_even_products_i32x8(mcc_i32x8 a, mcc_i32x8 b)
 MCC_VEC_INLINE mcc_i32x8 mcc_odd_lanes_i32x8(mcc_i32x8 a, mcc_i32x8 b)
 {
     return (mcc_i32x8)_mm256_blend_epi32((__m256i)a, (__m256i)b, 0xaa);
+}
+MCC_VEC_INLINE mcc_i32x8 mcc_high_halves_i32x8(mcc_i32x8 a, mcc_i32x8 b)
+{
+    return mcc_odd_lanes_i32x8((mcc_i32x8)_mm256_srli_epi64((__m256i)a, 32), b);
 }
 /* There is but a logical shift: a number from 0 up is shifted, and as much too much is taken off afterwards. */
 MCC_VEC_INLINE mcc_half_i64x8 mcc_shifted_i64x8(mcc_half_i64x8 half, mcc_half_i64x8 bits)
@@ -443,6 +447,10 @@ MCC_VEC_INLINE mcc_half_i64x16 mcc_even_products_i32x16(mcc_i32x16 a, mcc_i32x16
 MCC_VEC_INLINE mcc_i32x16 mcc_odd_lanes_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 {
     return (mcc_i32x16)_mm512_mask_blend_epi32((__mmask16)0xaaaa, (__m512i)a, (__m512i)b);
+}
+MCC_VEC_INLINE mcc_i32x16 mcc_high_halves_i32x16(mcc_i32x16 a, mcc_i32x16 b)
+{
+    return (mcc_i32x16)_mm512_mask_shuffle_epi32((__m512i)b, (__mmask16)0x5555, (__m512i)a, _MM_PERM_DDBB);
 }
 MCC_VEC_INLINE mcc_half_i64x16 mcc_shifted_i64x16(mcc_half_i64x16 half, mcc_half_i64x16 bits) { return half >> bits; }
 MCC_DOT_REST(16, 8);
