@@ -6,7 +6,8 @@ point cannot be proven to give exactly that, or an operator has no integer form,
 where and why. In four steps:
 
 1. Operators that only move elements are applied to the integers (`move_integers`).
-2. The rules below, each rooted at a QuantizeLinear.
+2. The rules below, each rooted at a QuantizeLinear; then those for products of quantized tensors whose results are
+   not quantized: integers are summed, and become floats once.
 3. Chains of what came out become tables (`join_tables`).
 4. What is left is noted.
 
@@ -23,6 +24,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...base.dims import static
+from ...base.dtypes import f32, i32
 from ...base.provenance import show
 from ...graph.ir import Graph, Value, all_nodes
 from ...graph.pattern import (
@@ -36,6 +38,8 @@ from ...graph.pattern import (
     Rule,
     rewrite,
 )
+from ...ops.binary import Add, Mul
+from ...ops.cast import Cast
 from ...ops.concat import Concat
 from ...ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
 from ...ops.fixed_point import Lookup, ProductInteger, SumPool, times_taken
@@ -50,7 +54,7 @@ from .lookup_table import table
 from .move_integers import MOVES, move_integers
 from .quantized import Bounds, Scheme, bytes_rescaled, dequantized, exact, rescaled, scheme
 from .quantized_normalization import normalizations, normalized, softmax
-from .quantized_weights import Weights
+from .quantized_weights import Ranges, Weights
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
 SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 3
@@ -62,6 +66,7 @@ def lower_qdq(graph: Graph, context: Context) -> None:
     move_integers(graph)
     fold_constants(graph, context)
     rewrite(graph, RULES)
+    rewrite(graph, FLOAT_RESULTS)
     eliminate_dead(graph, context)
     join_tables(graph)
     _note(graph)
@@ -144,12 +149,22 @@ def _bias(match: Match, channels: int) -> list[Fraction] | None:
 def _products(
     match: Match, make: Maker, total: Value, x: Scheme, w: Weights, folded: bool, shape: tuple[int, ...]
 ) -> Value | None:
-    """Sums of products with weights, rescaled. `folded`: the zero point of x has not been subtracted."""
-    y, bias = _result(match), _bias(match, w.channels)
+    """Sums of products with weights, rescaled, or as floats where these are not quantized. `folded`: the zero point of
+    x has not been subtracted."""
+    bias = _bias(match, w.channels)
     if bias is None:
         return None
-    factors = [x.scale * scale / y.scale for scale in w.scales]
     less = [x.zero * total for total in w.sums()] if folded else [0] * w.channels
+    if not isinstance(match.root.op, QuantizeLinear):
+        ranges = [*w.ranges(x.low - x.zero, x.high - x.zero), *w.ranges(x.low, x.high)]
+        if folded and match.get("x_zero") is not None and _fit_i32(ranges):
+            counter = np.array([-number for number in less], np.int32).reshape(shape)
+            total = make.node(Add(), total, make.constant(counter, f"{match.root.output.name}/zeros"))
+        scales = [x.scale * scale for scale in w.scales]
+        has_bias = "b" in match.nodes or match.get("b") is not None
+        return _floats(match, make, total, ranges, scales, bias if has_bias else None, shape)
+    y = _result(match)
+    factors = [x.scale * scale / y.scale for scale in w.scales]
     constants = [b / y.scale - f * number for b, f, number in zip(bias, factors, less, strict=True)]
     away = 0 if folded else x.zero
     ranges = w.ranges(x.low - away, x.high - away)
@@ -204,7 +219,7 @@ def _matrix(match: Match, make: Maker) -> Value | None:
 
 def _matmul(match: Match, make: Maker) -> Value | None:
     """Of two matrices that are both computed."""
-    a, b, y = _source(match, "x"), _source(match, "w"), _result(match)
+    a, b = _source(match, "x"), _source(match, "w")
     depth = match["x"].type.shape[-1:]
     if a is None or b is None or not depth or not isinstance(depth[0], int):
         return None
@@ -212,7 +227,35 @@ def _matmul(match: Match, make: Maker) -> Value | None:
     total = make.node(MatMulInteger(), match["x"], match["w"], *zeros)
     low, high = _product_range(a, b)
     reach = [(min(low * depth[0], 0), max(high * depth[0], 0))]
+    if not isinstance(match.root.op, QuantizeLinear):
+        return _floats(match, make, total, reach, [a.scale * b.scale], None, ())
+    y = _result(match)
     return rescaled(make, [total], [[a.scale * b.scale / y.scale]], [Fraction(0)], [reach], (), y, _bounds(match))
+
+
+def _floats(
+    match: Match,
+    make: Maker,
+    total: Value,
+    ranges: Ranges,
+    scales: Sequence[Fraction],
+    bias: Sequence[Fraction] | None,
+    shape: tuple[int, ...],
+) -> Value | None:
+    """What sums of integers, within these ranges, stand for."""
+    if not _fit_i32(ranges):
+        return None
+    name = match.root.output.name
+
+    def constant(numbers: Sequence[Fraction], what: str) -> Value:
+        return make.constant(np.array([float(number) for number in numbers], np.float32).reshape(shape), what)
+
+    found = make.node(Mul(), make.node(Cast(f32.onnx), total), constant(scales, f"{name}/scale"))
+    return found if bias is None else make.node(Add(), found, constant(bias, f"{name}/bias"))
+
+
+def _fit_i32(ranges: Ranges) -> bool:
+    return all(i32.low < low and high <= i32.high for low, high in ranges)
 
 
 def _zero(make: Maker, value: Value, found: Scheme) -> Value:
@@ -346,6 +389,16 @@ RULES = (
     *(_quantized("normalization", made, _normalization(normalized)) for made in normalizations(X)),
     _quantized("concat", Made("Concat", rest=True, name="anchor", read_once=True), _concat),
     Rule("lookup", Made("QuantizeLinear", Anything("x"), rest=True), _lookup, lambda match: _target(match) is not None),
+)
+
+# What is left of products of quantized tensors, whose results are floats.
+FLOAT_RESULTS = (
+    Rule("conv_to_floats", Made("Conv", X, W, Maybe(BIAS), name="anchor"), _conv),
+    Rule("conv_transpose_to_floats", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor"), _conv_transpose),
+    Rule("gemm_to_floats", Made("Gemm", X, W, Maybe(BIAS), name="anchor"), _matrix),
+    Rule("matmul_bias_to_floats", Made("Add", _PLAIN, BIAS, either_order=True), _matrix),
+    Rule("matmul_to_floats", Made("MatMul", X, W, name="anchor"), _matrix),
+    Rule("matmul_computed_to_floats", Made("MatMul", X, W, name="anchor"), _matmul),
 )
 
 

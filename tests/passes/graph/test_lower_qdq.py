@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -216,6 +217,24 @@ const %i: i64[] = #i
     graph = parse(between, {name: np.asarray(number) for name, number in (numbers | {"i": np.int64(1)}).items()})
     lower_qdq(graph, CONTEXT)
     assert [node.op.name for node in graph.nodes] == ["ConvInteger", "Rescale", "Gather"]
+
+
+@pytest.mark.parametrize("blocks", [[0, 0], [0, 13], [0, 9], [0, 10], [13]])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_products_whose_results_stay_floats_are_summed_as_integers(blocks: list[int], seed: int) -> None:
+    model = network(seed, blocks)
+    last = next(
+        node for node in reversed(model.graph.node) if node.op_type in ("Conv", "ConvTranspose", "Gemm", "MatMul")
+    )
+    known = {value.name: value for value in onnx.shape_inference.infer_shapes(model).graph.value_info}
+    model.graph.output[0].CopyFrom(known[last.output[0]])
+    graph, inputs = integers(model), some_integers(model)
+    assert not operators(graph) & {last.op_type, "DequantizeLinear"} and not graph.left_in_float
+    package = compile_graph(load_proto(model), Options(name="qdq"), "qdq")
+    assert not float_sums(package.files["qdq_kernels.c"].decode())
+    found = build(package, Options().resolved_target()).run(inputs)[last.output[0]]
+    want = run(model, inputs)[last.output[0]]
+    np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6 * float(np.abs(want).max()))
 
 
 def test_what_only_moves_elements_does_not_come_between() -> None:
