@@ -6,6 +6,7 @@ missing=
 need() { command -v "$1" >/dev/null || missing="$missing $2"; }
 need gcc "gcc libc6-dev"
 need cppcheck "cppcheck"
+need cmake "cmake"
 need arm-none-eabi-gcc "gcc-arm-none-eabi libnewlib-arm-none-eabi"
 need riscv64-unknown-elf-gcc "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
 need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"

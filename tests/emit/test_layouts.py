@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import tarfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -95,10 +99,24 @@ def test_descriptions_parse(tmp_path: Path) -> None:
     assert {"name", "version", "description"} <= set(library) and library["build"]["srcDir"] == "src"
     arduino = properties((folder_of("arduino", tmp_path / "a") / "library.properties").read_text("utf-8"))
     needed = "name version author maintainer sentence paragraph category url architectures"
-    assert set(needed.split()) <= set(arduino)
+    assert all(arduino[name] for name in needed.split())
     pack = ElementTree.parse(folder_of("cmsis-pack", tmp_path / "c") / "mccompile.conv.pdsc").getroot()
     listed = [file.attrib["name"] for file in pack.iter("file")]
     assert all((tmp_path / "c" / "made" / name).exists() for name in listed)
+
+
+@pytest.mark.skipif(find_spec("platformio") is None, reason="platformio is not installed")
+@pytest.mark.parametrize(("layout", "manifest"), [("platformio", "library.json"), ("arduino", "library.properties")])
+def test_platformio_packs_the_library(layout: str, manifest: str, tmp_path: Path) -> None:
+    """It refuses descriptions that are not as it wants them."""
+    folder = folder_of(layout, tmp_path)
+    home = {"PLATFORMIO_CORE_DIR": str(tmp_path / "home"), "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no"}
+    packed = tmp_path / "conv.tar.gz"
+    command = [sys.executable, "-m", "platformio", "pkg", "pack", str(folder), "-o", str(packed)]
+    done = subprocess.run(command, env=os.environ | home, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with tarfile.open(packed) as files:
+        assert {manifest, "src/conv.c", "src/conv_weights.c"} <= set(files.getnames())
 
 
 def test_an_unknown_ecosystem_is_refused() -> None:
