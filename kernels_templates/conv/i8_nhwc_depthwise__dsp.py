@@ -16,8 +16,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, i8, i32, u8
-from mccompile.base.tensor import TensorType
+from mccompile.base.dtypes import i8, i32, u8
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -30,7 +29,8 @@ from mccompile.kernels.api import (
     static_views,
     viewed,
 )
-from mccompile.kernels.dot import Rescaling, epilogue_of, numbers, rescaling
+from mccompile.kernels.dot import numbers, rescaling
+from mccompile.kernels.patch_conv import conv_of, rescaled_case, rescaling_of
 from mccompile.kernels.tiles import is_constant
 from mccompile.kinds.conv import Conv
 
@@ -43,21 +43,22 @@ class Depthwise(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 8, i32, x_zero=True)
+        strided = replace(plain, strides=(2, 2))
         return [
-            _case("even", plain, (1, 8, 6, 6)),
-            _case("odd", plain, (1, 8, 7, 5)),
-            _case("one_row", plain, (1, 8, 1, 4)),
-            _case("u8", plain, (1, 8, 5, 4), u8),
-            _case("bands", plain, (1, 8, 25, 31)),
-            _case("bands_two_pictures", plain, (2, 8, 24, 41)),
-            _case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 6, 7)),
-            _case("strided", replace(plain, strides=(2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 8)),
-            _case("strided_odd", replace(plain, strides=(2, 2)), (1, 8, 9, 7)),
-            _case("strided_bands", replace(plain, strides=(2, 2), pads=(1, 0, 0, 1)), (1, 8, 48, 96)),
+            rescaled_case("even", plain, (1, 8, 6, 6), (8, 1, 3, 3)),
+            rescaled_case("odd", plain, (1, 8, 7, 5), (8, 1, 3, 3)),
+            rescaled_case("one_row", plain, (1, 8, 1, 4), (8, 1, 3, 3)),
+            rescaled_case("u8", plain, (1, 8, 5, 4), (8, 1, 3, 3), u8),
+            rescaled_case("bands", plain, (1, 8, 25, 31), (8, 1, 3, 3)),
+            rescaled_case("bands_two_pictures", plain, (2, 8, 24, 41), (8, 1, 3, 3)),
+            rescaled_case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 6, 7), (8, 1, 3, 3)),
+            rescaled_case("strided", replace(strided, pads=(0, 0, 1, 1)), (1, 8, 8, 8), (8, 1, 3, 3)),
+            rescaled_case("strided_odd", strided, (1, 8, 9, 7), (8, 1, 3, 3)),
+            rescaled_case("strided_bands", replace(strided, pads=(1, 0, 0, 1)), (1, 8, 48, 96), (8, 1, 3, 3)),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
         reason = static_views(call)
         if reason:
             return No(reason)
@@ -91,30 +92,30 @@ class Depthwise(Kernel):
         return Cost(macs * 2e-10, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        found, channels = _rescaling(call), static(call.ins[1].shape[0])
+        found, channels = rescaling_of(call), static(call.ins[1].shape[0])
         w = viewed(call.ins[1], constants[1])[:, 0]  # channel, row, column
         words = np.ascontiguousarray(w[:, [0, 1, 1, 2]].transpose(0, 2, 1))
         table = np.ascontiguousarray(numbers(call, constants, found, channels).T)
         return {1: words, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: "dsp_columns_0112", **dict.fromkeys(_rescaling(call).tables, "table_channels")}
+        return {1: "dsp_columns_0112", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
 
     def label(self, call: Call) -> str:
         height, width = call.ins[0].shape[2:]
-        return f"depthwise_3x3s{_kind(call).strides[0]}_{height}x{width}x{call.ins[0].shape[1]}"
+        return f"depthwise_3x3s{conv_of(call).strides[0]}_{height}x{width}x{call.ins[0].shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_dsp_depthwise.h"})
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return ["y"], ["x", "w", *["x_zero"] * _kind(call).x_zero, "table", "same0", "same1"]
+        return ["y"], ["x", "w", *["x_zero"] * conv_of(call).x_zero, "table", "same0", "same1"]
 
     def family(self, call: Call) -> str:
-        return f"depthwise_3x3s{_kind(call).strides[0]}"
+        return f"depthwise_3x3s{conv_of(call).strides[0]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, found = _kind(call), call.ins[0], _rescaling(call)
+        kind, x, found = conv_of(call), call.ins[0], rescaling_of(call)
         return {
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
@@ -126,7 +127,7 @@ class Depthwise(Kernel):
         }
 
     def sizes(self, call: Call) -> Mapping[str, int]:
-        kind, x, y, band = _kind(call), call.ins[0], call.outs[0], call.blocks[0]
+        kind, x, y, band = conv_of(call), call.ins[0], call.outs[0], call.blocks[0]
         height, width = y.type.static_shape[2:]
         several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
         return {
@@ -150,13 +151,13 @@ class Depthwise(Kernel):
 
 def _cells(call: Call) -> int:
     """In a row: the columns that results need, beside the image too."""
-    return (static(call.outs[0].shape[3]) - 1) * _kind(call).strides[1] + 3
+    return (static(call.outs[0].shape[3]) - 1) * conv_of(call).strides[1] + 3
 
 
 def _rows(call: Call) -> int:
     """Of cells: two rows of results each for stride 1, one for stride 2."""
     height = static(call.outs[0].shape[2])
-    return (height + 1) // 2 if _kind(call).strides[0] == 1 else height
+    return (height + 1) // 2 if conv_of(call).strides[0] == 1 else height
 
 
 def _band(call: Call) -> int:
@@ -167,38 +168,3 @@ def _band(call: Call) -> int:
 def _plane(call: Call, band: int) -> int:
     """Words of a channel in a band."""
     return band * _cells(call) * 2
-
-
-def _kind(call: Call) -> Conv:
-    assert isinstance(call.kind, Conv)
-    return call.kind
-
-
-def _rescaling(call: Call) -> Rescaling:
-    found = rescaling(call, _kind(call).fixed, _kind(call).epilogue)
-    assert found is not None  # `match` has seen it
-    return found
-
-
-def _case(name: str, kind: Conv, x: tuple[int, ...], dtype: DType = i8) -> Case:
-    w = (x[1], 1, 3, 3)
-    out = kind.out_shape(x, w)
-    kind = replace(kind, epilogue=epilogue_of(dtype, 3, (1, 2, 3)))
-    chance, full = np.random.default_rng(x[2]), [static(size) for size in out]
-    per_channel = [
-        np.broadcast_to(chance.integers(low, high, (1, x[1], 1, 1)).astype(np.int32), full)
-        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    ]
-    fixed = kind.fixed
-    return Case(
-        name,
-        kind,
-        (TensorType(dtype, x), TensorType(i8, w), *(TensorType(dtype, ()),) * kind.x_zero, *[TensorType(i32, out)] * 3),
-        (TensorType(dtype, out),),
-        permute={0: (0, 2, 3, 1)},
-        permute_outs={0: (0, 2, 3, 1)},
-        constant=frozenset(range(1, fixed + 3)),
-        ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
-        values={fixed + i: array for i, array in enumerate(per_channel)},
-        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 2, 3)),
-    )

@@ -3,66 +3,27 @@ four at a time where there are so many, and multiplied with all columns of b."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i8, i32, u8
-from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, operand
-from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.dot import (
-    Rescaling,
-    epilogue_of,
-    numbers,
-    pack_fours,
-    pack_pairs,
-    rescaling,
-    table_of_fours,
-    table_of_pairs,
-)
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import is_constant
-from mccompile.kinds.gemm import Gemm
+from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
+from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, table_of_fours, table_of_pairs
+from mccompile.kernels.patch_gemm import PatchGemm, depth_of, rescaling_of
 
 
-class Rows(Kernel):
-    kind = Gemm
+class Rows(PatchGemm):
     isa = "dsp"
 
-    def cases(self) -> Sequence[Case]:
-        return [
-            _case("one_row", 1, 37, 12),
-            _case("one_row_odd", 1, 40, 11),
-            _case("few_outputs", 1, 8, 2),
-            _case("rows", 7, 16, 6),
-            _case("rows_u8", 8, 33, 10, u8),
-            _case("rows_one_more", 5, 12, 4),
-            _case("rows_odd", 6, 9, 5),
-            _floats("floats", _case("", 1, 24, 10)),
-            _floats("rows_of_floats", _case("", 9, 24, 10)),
-        ]
-
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, (a, b), y = _kind(call), call.ins[:2], call.outs[0]
-        reason = static_views(call)
+        reason = self.refusal(call, range(1, 9))
         if reason:
             return No(reason)
-        found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or not 1 <= found.shift <= 8:
-            return No("sums are not rescaled to 8 bits with short numbers")
-        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype is not i8 or kind.a_zero or kind.b_zero:
-            return No("operands are not of 8 bits, or have zero points")
-        if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
-            return No("weights are computed, or there are several matrices")
-        if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in (a, y)):
-            return No("rows of a or of the result have gaps")
-        depth, lanes = _depth(call), _lanes(call)
+        a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
+        depth, lanes = depth_of(call), _lanes(call)
         results = lanes * static(y.shape[-1]) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),
@@ -78,7 +39,7 @@ class Rows(Kernel):
         return Cost(macs * 1e-10, code=300)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        found, columns = _rescaling(call), static(call.outs[0].shape[-1])
+        found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
         b = viewed(call.ins[1], constants[1])
         rows = b.reshape(b.shape[-2:]).T
         values = numbers(call, constants, found, columns)
@@ -88,23 +49,13 @@ class Rows(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         form = "4x2" if call.blocks[0] == 4 else "1x4"
-        return {1: f"dsp_{form}", **dict.fromkeys(_rescaling(call).tables, f"table_{form}")}
-
-    def label(self, call: Call) -> str:
-        a, y = call.ins[0], call.outs[0]
-        return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
+        return {1: f"dsp_{form}", **dict.fromkeys(rescaling_of(call).tables, f"table_{form}")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_dsp.h"})
 
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
-        for index, name in zip(_rescaling(call).tables, ("table", "same0", "same1"), strict=True):
-            names[index] = name
-        return ["y"], names
-
     def context(self, call: Call) -> Mapping[str, Any]:
-        a, y, found = call.ins[0], call.outs[0], _rescaling(call)
+        a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         rows, outs = y.type.static_shape[-2:]
         lanes, small = call.blocks
         return {
@@ -121,75 +72,7 @@ class Rows(Kernel):
             "few": outs < 4 and not small,
         }
 
-    def sizes(self, call: Call) -> Mapping[str, int]:
-        a, y = call.ins[0], call.outs[0]
-        rows, outs = y.type.static_shape[-2:]
-        stride = outs if _rescaling(call).rest else static(y.strides[-2])
-        several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
-        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": _depth(call)}
-        return {**numbers, **several} if rows > 1 else numbers
-
-    def rest(self, call: Call) -> dict[str, Any]:
-        """What is left to do with the 8-bit result `found[o]` of column o of row `at`."""
-        y, found = call.outs[0], _rescaling(call)
-        if found.rest is None:
-            return {"rest": False}
-
-        def place(view: View) -> str:
-            row = "at" if y.shape[-2] != 1 else "0"
-            return index_c([static(stride) for stride in view.strides[-2:]], [row, "o"])
-
-        names = self.parameter_names(call)[1]
-        loads = ["found[o]"]
-        loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
-        lines, value = to_statements(found.rest, loads, local="v")
-        return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
-
 
 def _lanes(call: Call) -> int:
     rows, columns = call.outs[0].type.static_shape[-2:]
     return 4 if rows >= 4 and columns % 2 == 0 else 1
-
-
-def _depth(call: Call) -> int:
-    """Elements of a row in a patch."""
-    depth = static(call.ins[0].shape[-1])
-    return depth + -depth % 4
-
-
-def _kind(call: Call) -> Gemm:
-    assert isinstance(call.kind, Gemm)
-    return call.kind
-
-
-def _rescaling(call: Call) -> Rescaling:
-    found = rescaling(call, _kind(call).fixed, _kind(call).epilogue)
-    assert found is not None  # `match` has seen it
-    return found
-
-
-def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
-    chance = np.random.default_rng(columns)
-    per_column = [
-        np.broadcast_to(chance.integers(low, high, (1, columns)).astype(np.int32), (rows, columns))
-        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    ]
-    out = (rows, columns)
-    return Case(
-        name,
-        Gemm(i32, epilogue_of(dtype, 4, (1, 2, 3))),
-        (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * 3),
-        (TensorType(dtype, out),),
-        constant=frozenset({1, 2, 3, 4}),
-        ranges={0: (dtype.low, dtype.high), 1: (-128, 127)},
-        values={2 + i: array for i, array in enumerate(per_column)},
-        repeated=dict.fromkeys((2, 3, 4), (0,)),
-    )
-
-
-def _floats(name: str, case: Case) -> Case:
-    """The result as floats."""
-    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
-    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
-    out = TensorType(f32, case.outs[0].shape)
-    return replace(case, name=name, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))

@@ -31,6 +31,7 @@ APART = (
     ("mcc_vec.h", "mcc_vecmath.h"),
     ("mcc_dot.h",),
     ("mcc_dsp.h", "mcc_dsp_depthwise.h"),
+    ("mcc_scalar.h",),
     ("mcc_helium.h", "mcc_helium_depthwise.h"),
     ("mcc_random.h",),
     ("mcc_image.h",),

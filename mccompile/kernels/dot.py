@@ -150,6 +150,19 @@ def pack_fours(rows: np.ndarray, lanes: int = 4, depth: int = 4) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3))
 
 
+def pack_unsigned(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] plus 128, for mcc_scalar.h: [channels / 4][sum][channel]. The bytes count as signed."""
+    moved = padded((rows.astype(np.int16) + 128).astype(np.uint8), 4, 4).view(np.int8)
+    return np.ascontiguousarray(moved.reshape(-1, 4, moved.shape[1]).transpose(0, 2, 1))
+
+
+def without_zero(found: np.ndarray, rows: np.ndarray, zero: int, dtype: DType) -> np.ndarray:
+    """Bias, multiplier and addend [3, channels] for activations of that type and zero point that are read as unsigned
+    numbers (i8 plus 128), where weights [channels, sum] are signed."""
+    bias = found[0] - (zero - dtype.low) * rows.astype(np.int64).sum(1)
+    return np.stack([bias.astype(np.int32), *found[1:]])
+
+
 def table_of_pairs(found: np.ndarray) -> np.ndarray:
     """Bias, multiplier and addend [3, channels] as mcc_dsp_dot4x2 reads them."""
     bias, *rest = padded(found, 3, 2).reshape(3, -1, 2)

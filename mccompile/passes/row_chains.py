@@ -70,7 +70,7 @@ class Chain:
     last: int
     lines: dict[Buffer, int]  # of the results that stay inside
     ring_bytes: dict[Buffer, int]
-    scratch: int
+    scratch: int  # calls run one after the other, so they share it, but for those that keep something from row to row
     pulls: list[tuple[Pull, ...]]  # per call, those it pulls
     over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
     before: dict[Buffer, int] = field(
@@ -299,7 +299,8 @@ class Chains:
             last,
             rings,
             sizes,
-            sum(call.scratch[0] for call in calls),
+            sum(call.scratch[0] for call in calls if call.takes_all)
+            + max((call.scratch[0] for call in calls if not call.takes_all), default=0),
             [tuple(Pull(source, *window.pull) for source, window in own) for own in tree],
             sorted(over, key=lambda b: b.name),
             before,

@@ -27,6 +27,13 @@ MCC_INLINE int32_t mcc_high_sum(int32_t sum, int32_t a, int32_t b)
     int32_t found;
     __asm__("smmla %0, %1, %2, %3" : "=r"(found) : "r"(a), "r"(b), "r"(sum));
     return found;
+#elif defined(__thumb__) && !defined(__thumb2__)
+    /* there are products of 32 bits only: this one is put together from halves, none of which overflows */
+    const uint32_t a_low = (uint32_t)a & 65535u, b_low = (uint32_t)b & 65535u;
+    const int32_t a_high = mcc_shr_i32(a, 16), b_high = mcc_shr_i32(b, 16);
+    const int32_t first = b_high * (int32_t)a_low + (int32_t)(a_low * b_low >> 16);
+    const int32_t second = a_high * (int32_t)b_low + (first & 65535);
+    return mcc_add_i32(sum, a_high * b_high + mcc_shr_i32(first, 16) + mcc_shr_i32(second, 16));
 #else
     return mcc_add_i32(sum, (int32_t)mcc_shr_i64((int64_t)a * b, 32));
 #endif

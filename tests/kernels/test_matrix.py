@@ -33,7 +33,7 @@ WARNING_FREE = {
 }
 
 
-PORTABLE = {"c", "dsp", "helium"}  # the headers of others need their machine
+PORTABLE = {"c", "scalar", "dsp", "helium"}  # the headers of others need their machine
 
 
 def _runs() -> list[tuple[str, str]]:

@@ -287,7 +287,7 @@ def form_all(
                 call = member.call
                 call.ins = tuple(_sure(ring.view(view)) for view in call.ins)
                 call.outs = tuple(_sure(ring.view(view)) for view in call.outs)
-        stages = []
+        stages, shared = [], Buffer(names.take("scratch_rows"), u8, (0,))
         for number, (member, pulls) in enumerate(zip(members, chain.pulls, strict=True)):
             call = member.call
             call.kernel, call.rows = member.kernel, member.axis
@@ -296,13 +296,20 @@ def form_all(
                 raise InternalError(f"{call.kernel} does not run row by row: {needs.reason}")
             call.blocks, call.scratch = needs.blocks, None
             if needs.scratch:
-                call.scratch = Buffer(names.take("scratch_rows"), u8, (needs.scratch,), provenance=call.provenance)
-                call.scratch.storage = Storage(needs.scratch_align)
+                call.scratch = Buffer(names.take("scratch_kept"), u8, (0,)) if member.takes_all else shared
+                _widen(call.scratch, needs, call)
             stages.append(Stage(call, member.height, min(step, member.height), pulls, chain.in_place.get(number)))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
         before = tuple((twins[b], bytes) for b, bytes in sorted(chain.before.items(), key=lambda pair: pair[0].name))
         region = Rows(stages, tuple(twins[b] for b in chain.over), before, provenance)
         program.body[chain.first : chain.last + 1] = [region]
+
+
+def _widen(scratch: Buffer, needs: Needs, call: Call) -> None:
+    """Makes room for one more call."""
+    scratch.shape = (max(scratch.max_bytes, needs.scratch),)
+    scratch.storage = Storage(max(scratch.storage.align, needs.scratch_align))
+    scratch.provenance = tuple(dict.fromkeys((*scratch.provenance, *call.provenance)))
 
 
 def _sure(view: View | None) -> View:

@@ -1,0 +1,92 @@
+"""conv of 8-bit integers for cores that multiply 32 bits, once at a time: the windows of two positions are laid out
+beside each other, so that one multiplication serves both, and multiplied with all channels.
+
+Elements are copied one by one, so windows may begin anywhere; outside of the image lie zero points, which the bias
+makes up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import u8
+from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
+from mccompile.kernels.dot import numbers, pack_unsigned, without_zero
+from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, rescaling_of
+from mccompile.kernels.tiles import epilogue_alias
+
+
+class Patch(PatchConv):
+    isa = "scalar"
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = self.refusal(call, range(32))
+        if reason:
+            return No(reason)
+        found = rescaling_of(call)
+        results = 2 * static(call.ins[1].shape[0]) if found.rest else 0
+        return Needs(
+            rows=frozenset({2}),
+            constant=frozenset({1, *range(2, conv_of(call).fixed), *found.tables}),
+            align={found.bias: 4},
+            alias=epilogue_alias(call, conv_of(call).fixed),
+            scratch=self.depth(call) * 4 + results,
+            scratch_align=4,
+            blocks=(int(target.prefer == "flash"),),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        macs = static(call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs]))
+        return Cost(macs * 1e-10, code=400)
+
+    def taken(self, call: Call) -> int:
+        """Elements of a window."""
+        w = call.ins[1].type.static_shape
+        return w[1] * w[2] * w[3]
+
+    def depth(self, call: Call) -> int:
+        return self.taken(call) + -self.taken(call) % 4
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        kind, found, channels = conv_of(call), rescaling_of(call), static(call.ins[1].shape[0])
+        rows = viewed(call.ins[1], constants[1]).transpose(0, 2, 3, 1).reshape(channels, -1)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
+        values = without_zero(numbers(call, constants, found, channels), rows, zero, call.ins[0].buffer.dtype)
+        return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return {1: "scalar", **dict.fromkeys(rescaling_of(call).tables, "table_channels_less_zero")}
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_scalar.h"})
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
+        (small,) = call.blocks
+        flip = "" if x.buffer.dtype is u8 else " ^ 128u"
+        return {
+            **self.rest(call),
+            "type": x.buffer.dtype.name,
+            "c_type": x.buffer.dtype.storage_c,
+            "y_type": found.dtype.name,
+            "y_c_type": found.dtype.storage_c,
+            "shift": found.shift,
+            "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
+            "has_zero": kind.x_zero,
+            "padded": any(kind.pads) or bool(small),
+            "flat": is_flat(call),
+            "joined": self.joined(call),
+            "by_rows": call.rows is not None,
+            "x_line": "row % x_lines" if x.lines else "row",
+            "y_line": "row_out % y_lines" if y.lines else "row_out",
+            "several": x.shape[0] != 1,
+            "rounded": self.depth(call) != self.taken(call) or bool(small),
+        }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        return {**super().sizes(call), "steps": self.depth(call), "taken": self.taken(call)}

@@ -1,0 +1,223 @@
+"""What convolutions of 8-bit integers share that lay out the windows of a few positions as a patch, which is then
+multiplied with all channels: what they can do, the windows as numbers, and what is left of the epilogue. Test cases
+are those of all convolutions of 8-bit integers.
+
+Operands and result lie channels-last. `depth` of a kernel is how many elements a window has in its patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.dims import static
+from ..base.dtypes import DType, i8, i32, u8
+from ..base.tensor import TensorType
+from ..expr.ir import apply, cast, literal, operand
+from ..expr.scalar_c import load_c, store_c, to_statements
+from ..kinds.conv import Conv
+from .api import Call, Case, Kernel, View, static_views
+from .dot import Rescaling, epilogue_of, rescaling
+from .loops import index_c
+from .tiles import is_constant
+
+
+class PatchConv(Kernel):
+    kind = Conv
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        strided, pointwise = replace(plain, strides=(2, 2)), replace(plain, pads=(0,) * 4, x_zero=False)
+        return [
+            rescaled_case("3x3", plain, (1, 8, 5, 7), (6, 8, 3, 3)),
+            rescaled_case("3x3_u8", plain, (1, 8, 5, 7), (6, 8, 3, 3), u8),
+            rescaled_case("few_channels", strided, (1, 3, 9, 8), (8, 3, 3, 3)),
+            rescaled_case("one_channel", replace(strided, pads=(4, 1, 5, 1)), (1, 1, 12, 10), (8, 1, 10, 4)),
+            rescaled_case("two_pictures", plain, (2, 4, 3, 3), (4, 4, 3, 3)),
+            rescaled_case("1x1", pointwise, (1, 12, 5, 5), (10, 12, 1, 1)),
+            rescaled_case("1x1_strided", replace(pointwise, strides=(2, 2)), (1, 8, 7, 6), (4, 8, 1, 1)),
+            rescaled_case("1x1_odd", pointwise, (1, 7, 3, 3), (5, 7, 1, 1)),
+            rescaled_case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3)),
+            rescaled_case("few_outputs", pointwise, (1, 8, 1, 1), (3, 8, 1, 1)),
+            _rest("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
+            _rest("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
+            _rest("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
+            _rest("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
+            rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
+        ]
+
+    def refusal(self, call: Call, shifts: range) -> str:
+        """Why windows of this call cannot be laid out like that, or nothing. Results may have these `shifts`."""
+        kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
+        reason = static_views(call)
+        if reason:
+            return reason
+        found = rescaling(call, kind.fixed, kind.epilogue)
+        if found is None or found.shift not in shifts:
+            return "sums are not rescaled to 8 bits with short numbers"
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
+            return "operands are not of 8 bits, weights have zero points, or there are groups"
+        zeros = call.ins[2 : kind.fixed]
+        if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
+            return "this is no picture, or weights are computed"
+        height, width = y.type.static_shape[2:]
+        by_rows = call.rows is not None
+        flat = by_rows or height == 1 or width == 1 or y.strides[2] == width * static(y.strides[3])
+        if not flat or any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
+            return "x and the result do not lie channels-last"
+        taps = zip(w.type.static_shape[2:], kind.dilations, strict=True)
+        spans = [(size - 1) * dilation + 1 for size, dilation in taps]
+        if any(pad >= span for pad, span in zip(kind.pads, spans * 2, strict=True)):
+            return "windows lie outside of the image"
+        return ""
+
+    def joined(self, call: Call) -> bool:
+        """Do the taps of a row of a window follow each other without gaps?"""
+        x, w, kind = call.ins[0], call.ins[1], conv_of(call)
+        return w.shape[3] == 1 or (kind.dilations[1] == 1 and x.strides[3] == x.shape[1])
+
+    def run(self, call: Call) -> int:
+        """Elements of x that follow each other in a window."""
+        w = call.ins[1]
+        return static(w.shape[1]) * (static(w.shape[3]) if self.joined(call) else 1)
+
+    def depth(self, call: Call) -> int:
+        raise NotImplementedError
+
+    def label(self, call: Call) -> str:
+        kind, (x, w) = conv_of(call), call.ins[:2]
+        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
+        return f"conv_{kernel}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        kind = conv_of(call)
+        names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+        for index, name in zip(rescaling_of(call).tables, ("table", "same0", "same1"), strict=True):
+            names[index] = name
+        return ["y"], names
+
+    def rest(self, call: Call) -> dict[str, Any]:
+        """What is left to do with the 8-bit result `found[i]` of channel i of position `at`."""
+        kind, y, found = conv_of(call), call.outs[0], rescaling_of(call)
+        if found.rest is None:
+            return {"rest": False}
+        width, by_rows = static(y.shape[3]), call.rows is not None
+
+        def place(view: View) -> str:
+            batch, channel, row, column = (static(stride) for stride in view.strides)
+            line = f"(at_row % {view.lines})" if view.lines else "at_row"
+            return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", line, "at_column", "o"])
+
+        names = self.parameter_names(call)[1]
+        loads = ["found[o]"]
+        for number, view in enumerate(call.ins[kind.fixed :], kind.fixed):
+            loads.append(load_c(view.buffer.dtype, names[number], place(view)))
+        lines, value = to_statements(found.rest, loads, local="v")
+        return {
+            "rest": True,
+            "rest_lines": lines,
+            "rest_store": store_c(y.buffer.dtype, "y", place(y), value),
+            "rest_row": "row_out" if by_rows else f"at / {width}" if width > 1 else "at",
+            "rest_column": "at" if by_rows else f"at % {width}" if width > 1 else "0",
+        }
+
+    def family(self, call: Call) -> str:
+        return "conv_flat" if is_flat(call) else "conv"
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
+        width, found = static(y.shape[3]), rescaling_of(call)
+        several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
+        pixel, outs = static(y.strides[3] if width > 1 else y.strides[2]), static(w.shape[0])
+        windows = {
+            "width": width,
+            "x_height": static(x.shape[2]),
+            "x_width": static(x.shape[3]),
+            "x_row": static(x.strides[2]),
+            "rows": static(w.shape[2]),
+            "columns": static(w.shape[3]),
+            "stride_y": kind.strides[0],
+            "stride_x": kind.strides[1],
+            "pad_y": kind.pads[0],
+            "pad_x": kind.pads[1],
+            "dilation_y": kind.dilations[0],
+            "dilation_x": kind.dilations[1],
+        }
+        return {
+            **(several if x.shape[0] != 1 else {}),
+            **({"x_lines": x.lines} if x.lines else {}),
+            **({"y_lines": y.lines} if y.lines else {}),
+            **({"y_row": static(y.strides[2])} if call.rows is not None else {}),
+            "points": points(call),
+            "x_pixel": static(x.strides[3]),
+            "y_pixel": outs if found.rest else pixel,
+            "inputs": static(x.shape[1]),
+            "outs": outs,
+            **({} if is_flat(call) else windows),
+        }
+
+
+def points(call: Call) -> int:
+    """Positions that are computed in one go: all, or those of a row."""
+    height, width = call.outs[0].type.static_shape[2:]
+    return width if call.rows is not None else height * width
+
+
+def is_flat(call: Call) -> bool:
+    """Are windows single elements, in rows that follow each other without gaps?"""
+    kind, (x, w) = conv_of(call), call.ins[:2]
+    single = w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1) and call.rows is None
+    return single and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+
+
+def conv_of(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind
+
+
+def rescaling_of(call: Call) -> Rescaling:
+    kind = conv_of(call)
+    found = rescaling(call, kind.fixed, kind.epilogue)
+    assert found is not None  # `match` has seen it
+    return found
+
+
+def rescaled_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8) -> Case:
+    """One whose epilogue is what ShortRescale writes, with random numbers for each channel."""
+    out = kind.out_shape(x, w)
+    channels = w[0]
+    kind = replace(kind, epilogue=epilogue_of(dtype, 4, (1, 2, 3)))
+    chance, full = np.random.default_rng(channels), [static(size) for size in out]
+    per_channel = [
+        np.broadcast_to(chance.integers(low, high, (1, channels, 1, 1)).astype(np.int32), full)
+        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
+    ]
+    zeros = (TensorType(dtype, ()),) * kind.x_zero
+    fixed = kind.fixed
+    return Case(
+        name,
+        kind,
+        (TensorType(dtype, x), TensorType(i8, w), *zeros, *[TensorType(i32, out)] * 3),
+        (TensorType(dtype, out),),
+        permute={0: (0, 2, 3, 1)},
+        permute_outs={0: (0, 2, 3, 1)},
+        constant=frozenset(range(1, fixed + 3)),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
+        values={fixed + i: array for i, array in enumerate(per_channel)},
+        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 2, 3)),
+    )
+
+
+def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...]) -> Case:
+    """The mean with another picture, at least so much."""
+    case = rescaled_case(name, kind, x, w)
+    assert isinstance(case.kind, Conv) and case.kind.epilogue is not None
+    both = apply("add", cast(case.kind.epilogue, i32), cast(operand(4, i8), i32))
+    mean = cast(apply("max", apply("shift_right", both, literal(1, i32)), literal(-50, i32)), i8)
+    ins, last = (*case.ins, case.outs[0]), len(case.ins)
+    permute = {**case.permute, last: (0, 2, 3, 1)}
+    ranges = {**case.ranges, last: (-128, 127)}
+    return replace(case, kind=replace(case.kind, epilogue=mean), ins=ins, permute=permute, ranges=ranges)

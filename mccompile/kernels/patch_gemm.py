@@ -1,0 +1,134 @@
+"""What matrix products of 8-bit integers with constant weights share that copy rows side by side: what they can do, and
+what is left of the epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.dims import static
+from ..base.dtypes import DType, f32, i8, i32, u8
+from ..base.tensor import TensorType
+from ..expr.ir import apply, cast, operand
+from ..expr.scalar_c import load_c, store_c, to_statements
+from ..kinds.gemm import Gemm
+from .api import Call, Case, Kernel, View, static_views
+from .dot import Rescaling, epilogue_of, rescaling
+from .loops import index_c
+from .tiles import is_constant
+
+
+class PatchGemm(Kernel):
+    kind = Gemm
+
+    def cases(self) -> Sequence[Case]:
+        return [
+            _case("one_row", 1, 37, 12),
+            _case("one_row_odd", 1, 40, 11),
+            _case("few_outputs", 1, 8, 2),
+            _case("rows", 7, 16, 6),
+            _case("rows_u8", 8, 33, 10, u8),
+            _case("rows_one_more", 5, 12, 4),
+            _case("rows_odd", 6, 9, 5),
+            _floats("floats", _case("", 1, 24, 10)),
+            _floats("rows_of_floats", _case("", 9, 24, 10)),
+        ]
+
+    def refusal(self, call: Call, shifts: range) -> str:
+        """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`."""
+        kind, (a, b), y = gemm_of(call), call.ins[:2], call.outs[0]
+        reason = static_views(call)
+        if reason:
+            return reason
+        found = rescaling(call, kind.fixed, kind.epilogue)
+        if found is None or found.shift not in shifts:
+            return "sums are not rescaled to 8 bits with short numbers"
+        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype is not i8 or kind.a_zero or kind.b_zero:
+            return "operands are not of 8 bits, or have zero points"
+        if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
+            return "weights are computed, or there are several matrices"
+        if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in (a, y)):
+            return "rows of a or of the result have gaps"
+        return ""
+
+    def label(self, call: Call) -> str:
+        a, y = call.ins[0], call.outs[0]
+        return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
+        for index, name in zip(rescaling_of(call).tables, ("table", "same0", "same1"), strict=True):
+            names[index] = name
+        return ["y"], names
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        a, y = call.ins[0], call.outs[0]
+        rows, outs = y.type.static_shape[-2:]
+        stride = outs if rescaling_of(call).rest else static(y.strides[-2])
+        several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
+        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": depth_of(call)}
+        return {**numbers, **several} if rows > 1 else numbers
+
+    def rest(self, call: Call) -> dict[str, Any]:
+        """What is left to do with the 8-bit result `found[o]` of column o of row `at`."""
+        y, found = call.outs[0], rescaling_of(call)
+        if found.rest is None:
+            return {"rest": False}
+
+        def place(view: View) -> str:
+            row = "at" if y.shape[-2] != 1 else "0"
+            return index_c([static(stride) for stride in view.strides[-2:]], [row, "o"])
+
+        names = self.parameter_names(call)[1]
+        loads = ["found[o]"]
+        loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
+        lines, value = to_statements(found.rest, loads, local="v")
+        return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
+
+
+def depth_of(call: Call) -> int:
+    """Elements of a row in a copy: they are taken in fours."""
+    depth = static(call.ins[0].shape[-1])
+    return depth + -depth % 4
+
+
+def gemm_of(call: Call) -> Gemm:
+    assert isinstance(call.kind, Gemm)
+    return call.kind
+
+
+def rescaling_of(call: Call) -> Rescaling:
+    found = rescaling(call, gemm_of(call).fixed, gemm_of(call).epilogue)
+    assert found is not None  # `match` has seen it
+    return found
+
+
+def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
+    chance = np.random.default_rng(columns)
+    per_column = [
+        np.broadcast_to(chance.integers(low, high, (1, columns)).astype(np.int32), (rows, columns))
+        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
+    ]
+    out = (rows, columns)
+    return Case(
+        name,
+        Gemm(i32, epilogue_of(dtype, 4, (1, 2, 3))),
+        (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * 3),
+        (TensorType(dtype, out),),
+        constant=frozenset({1, 2, 3, 4}),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127)},
+        values={2 + i: array for i, array in enumerate(per_column)},
+        repeated=dict.fromkeys((2, 3, 4), (0,)),
+    )
+
+
+def _floats(name: str, case: Case) -> Case:
+    """The result as floats."""
+    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
+    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
+    out = TensorType(f32, case.outs[0].shape)
+    return replace(case, name=name, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))

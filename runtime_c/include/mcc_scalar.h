@@ -1,0 +1,508 @@
+/* mcc_scalar.h - sums of products of 8-bit integers for cores that multiply 32 bits, once at a time: Cortex-M0, M3, RV32.
+ * All kernels of the ISA `scalar` are made of these few words:
+ *
+ *     mcc_scalar_widen_i8(&lane, x, n)                 n elements of x to one lane of a patch (u8 too)
+ *     mcc_scalar_blank(&lane, z, n)                    n times the zero point to a lane of a patch
+ *     mcc_scalar_dot2x4_i8(w, patch, lanes, y, t, n)   n (1 or 2) positions of a patch x all channels, four at a time
+ *     mcc_scalar_row4_i8_u8(w, x, n, y, t)             a row of n i8 as it lies x all channels, results u8 (and other pairs)
+ *     mcc_scalar_columns_i8(columns)                   sums of 3x3 windows over a channel of three rows, as it lies
+ *     mcc_scalar_round_i8(y, sums, table, r)           what is stored of some sums
+ *
+ * Everything in a patch is unsigned: i8 plus 128, so are the weights, and their channels lie in fours (kernels/dot.py).
+ * A patch holds two positions in the halves of 32 bits. One multiplication then gives two products; both fit 16 bits. With
+ *
+ *     a = sum(product)    b = sum(product >> 16)
+ *
+ * b is the sum of the upper position, a - (b << 16) that of the lower one, modulo 2^32 like all sums. The 128 of the
+ * activations and their zero point are in the biases; that of the weights is subtracted with the total of each lane.
+ *
+ * The inner loops are assembly on cores with eight low registers, in functions that contain nothing else: compilers
+ * keep no sums in the upper ones. Everywhere else C does the same, bit for bit.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_SCALAR_H
+#define MCC_SCALAR_H
+
+#include "mcc.h"
+#include "mcc_quant.h"
+
+#if defined(__GNUC__) && defined(__thumb__) && !defined(__thumb2__) && !defined(MCC_SCALAR_PORTABLE)
+#define MCC_SCALAR_ASM 1
+#define MCC_SCALAR_UNUSED __attribute__((unused))
+#else
+#define MCC_SCALAR_ASM 0
+#endif
+
+/* Loops that keep many sums in registers are functions of their own: around calls there are more of them. */
+#if defined(__GNUC__)
+#define MCC_SCALAR_APART static __attribute__((noinline, unused)) void
+#else
+#define MCC_SCALAR_APART MCC_INLINE void
+#endif
+
+/* Where size counts, there is one copy of what is not called often, else one made to measure for each place. */
+#if defined(__OPTIMIZE_SIZE__) && defined(__GNUC__)
+#define MCC_SCALAR_CALLED static __attribute__((noinline, unused))
+#else
+#define MCC_SCALAR_CALLED MCC_INLINE
+#endif
+
+/* What is made of the sums of all channels. */
+typedef struct mcc_scalar_result {
+    const int32_t *table; /* bias, multiplier and addend of each channel (mcc_quant.h) */
+    int32_t channels;     /* those that are stored; of weights there is a multiple of four */
+    int32_t steps;        /* of the sum: a multiple of four */
+    int32_t stride;       /* from the results of one position to those of the next */
+    int32_t shift;
+} mcc_scalar_result;
+
+/* How some sums become results: steps from one to the next are those of sums, table and y, in elements. */
+typedef struct mcc_scalar_rounding {
+    int32_t reach; /* of the sums: their number times their step */
+    int32_t shift;
+    int32_t sums_step;
+    int32_t table_step;
+    int32_t y_step;
+} mcc_scalar_rounding;
+
+/* A channel of three rows, each element of which is multiplied with the three weights of its row. */
+typedef struct mcc_scalar_columns {
+    int32_t weights[9]; /* row by row; zeros for a row outside of the image */
+    int32_t less;       /* is added to each element: the zero point, negated */
+    int32_t step;       /* from column to column */
+    int32_t end;        /* number of columns times step */
+    const void *rows[3];
+    int32_t *sums; /* around the column before the first one, around each column, and around that behind the last */
+} mcc_scalar_columns;
+
+/* Where the next element of a lane goes, and the total of those before it. */
+typedef struct mcc_scalar_lane {
+    uint16_t *next;
+    uint32_t total;
+} mcc_scalar_lane;
+
+#define MCC_SCALAR_ELEMENT(I, FLIP)                                                                                    \
+    element = (uint8_t)x[I] ^ (FLIP);                                                                                  \
+    d[2 * (I)] = (uint16_t)element;                                                                                    \
+    total += element;
+#define MCC_SCALAR_WIDEN(T, C, FLIP)                                                                                   \
+    MCC_SCALAR_CALLED void mcc_scalar_widen_##T(mcc_scalar_lane *lane, const C *x, mcc_index n)                        \
+    {                                                                                                                  \
+        uint16_t *d = lane->next;                                                                                      \
+        uint32_t element, total = lane->total;                                                                         \
+        lane->next += 2 * n;                                                                                           \
+        for (; n >= 4; n -= 4) {                                                                                       \
+            MCC_SCALAR_ELEMENT(0, FLIP)                                                                                \
+            MCC_SCALAR_ELEMENT(1, FLIP)                                                                                \
+            MCC_SCALAR_ELEMENT(2, FLIP)                                                                                \
+            MCC_SCALAR_ELEMENT(3, FLIP)                                                                                \
+            d += 8;                                                                                                    \
+            x += 4;                                                                                                    \
+        }                                                                                                              \
+        for (; n > 0; --n) {                                                                                           \
+            MCC_SCALAR_ELEMENT(0, FLIP)                                                                                \
+            d += 2;                                                                                                    \
+            ++x;                                                                                                       \
+        }                                                                                                              \
+        lane->total = total;                                                                                           \
+    }
+MCC_SCALAR_WIDEN(i8, int8_t, 128u)
+MCC_SCALAR_WIDEN(u8, uint8_t, 0u)
+
+MCC_SCALAR_CALLED void mcc_scalar_blank(mcc_scalar_lane *lane, uint32_t zero, mcc_index n)
+{
+    for (mcc_index i = 0; i < n; ++i) lane->next[2 * i] = (uint16_t)zero;
+    lane->next += 2 * n;
+    lane->total += zero * (uint32_t)n;
+}
+
+#if MCC_SCALAR_ASM
+#define MCC_SCALAR_NAKED static __attribute__((naked, noinline, unused)) void
+
+/* r0 weights, r1 patch, r2 a pair of elements, r3 a weight and its products; a in r8-r11, b in r4-r7; r12 end of patch. */
+#define MCC_SCALAR_PRODUCT(W, A, B)                                                                                    \
+    "ldrb r3, [r0, #" W "]\n"                                                                                          \
+    "muls r3, r2\n"                                                                                                    \
+    "add " A ", r3\n"                                                                                                  \
+    "lsrs r3, r3, #16\n"                                                                                               \
+    "adds " B ", " B ", r3\n"
+#define MCC_SCALAR_STEP(X, W0, W1, W2, W3)                                                                             \
+    "ldr r2, [r1, #" X "]\n" MCC_SCALAR_PRODUCT(W0, "r8", "r4") MCC_SCALAR_PRODUCT(W1, "r9", "r5")                     \
+        MCC_SCALAR_PRODUCT(W2, "r10", "r6") MCC_SCALAR_PRODUCT(W3, "r11", "r7")
+#define MCC_SCALAR_KEEP(A, B, LOWER, UPPER)                                                                            \
+    "mov r0, " A "\n"                                                                                                  \
+    "lsls r1, " B ", #16\n"                                                                                            \
+    "subs r0, r0, r1\n"                                                                                                \
+    "str r0, [r2, #" LOWER "]\n"                                                                                       \
+    "str " B ", [r2, #" UPPER "]\n"
+MCC_SCALAR_NAKED mcc_scalar_sums2x4(const uint8_t *w MCC_SCALAR_UNUSED, const uint16_t *patch MCC_SCALAR_UNUSED,
+                                    int32_t *sums MCC_SCALAR_UNUSED, int32_t steps MCC_SCALAR_UNUSED)
+{
+    __asm__ volatile(".syntax unified\n"
+                     "push {r4-r7, lr}\n"
+                     "mov r4, r8\n"
+                     "mov r5, r9\n"
+                     "mov r6, r10\n"
+                     "mov r7, r11\n"
+                     "push {r2, r4-r7}\n"
+                     "lsls r3, r3, #2\n"
+                     "adds r3, r3, r1\n"
+                     "mov r12, r3\n"
+                     "ldr r4, [r2, #16]\n"
+                     "mov r5, r4\n"
+                     "mov r6, r4\n"
+                     "mov r7, r4\n"
+                     "lsls r3, r4, #16\n"
+                     "ldr r2, [r2]\n"
+                     "adds r2, r2, r3\n"
+                     "mov r8, r2\n"
+                     "mov r9, r2\n"
+                     "mov r10, r2\n"
+                     "mov r11, r2\n"
+                     "1:\n"                      MCC_SCALAR_STEP("0", "0", "1", "2", "3")
+                     MCC_SCALAR_STEP("4", "4", "5", "6", "7")
+                     MCC_SCALAR_STEP("8", "8", "9", "10", "11")
+                     MCC_SCALAR_STEP("12", "12", "13", "14", "15")
+                     "adds r0, #16\n"
+                     "adds r1, #16\n"
+                     "cmp r1, r12\n"
+                     "bne 1b\n"
+                     "pop {r2}\n"                      MCC_SCALAR_KEEP("r8", "r4", "0", "16")
+                     MCC_SCALAR_KEEP("r9", "r5", "4", "20")
+                     MCC_SCALAR_KEEP("r10", "r6", "8", "24")
+                     MCC_SCALAR_KEEP("r11", "r7", "12", "28")
+                     "pop {r4-r7}\n"
+                     "mov r8, r4\n"
+                     "mov r9, r5\n"
+                     "mov r10, r6\n"
+                     "mov r11, r7\n"
+                     "pop {r4-r7, pc}\n");
+}
+
+/* r0 weights, r1 end of x, r2 place in x before it, r3 an element, r4 a weight and its product; sums in r5-r8. */
+#define MCC_SCALAR_TERM(W, A)                                                                                          \
+    "ldrb r4, [r0, #" W "]\n"                                                                                          \
+    "muls r4, r3\n"                                                                                                    \
+    "add " A ", r4\n"
+#define MCC_SCALAR_TERMS(LOAD, W0, W1, W2, W3)                                                                         \
+    LOAD " r3, [r1, r2]\n" MCC_SCALAR_TERM(W0, "r5") MCC_SCALAR_TERM(W1, "r6") MCC_SCALAR_TERM(W2, "r7")               \
+        MCC_SCALAR_TERM(W3, "r8")
+#define MCC_SCALAR_SUMS1X4(NAME, C, LOAD, BYTES)                                                                       \
+    MCC_SCALAR_NAKED NAME(const uint8_t *w MCC_SCALAR_UNUSED, const C *x MCC_SCALAR_UNUSED,                            \
+                          int32_t *sums MCC_SCALAR_UNUSED, int32_t steps MCC_SCALAR_UNUSED)                            \
+    {                                                                                                                  \
+        __asm__ volatile(".syntax unified\n"                                                                           \
+                         "push {r4-r7, lr}\n"                                                                          \
+                         "mov r4, r8\n"                                                                                \
+                         "push {r2, r4}\n"                                                                             \
+                         "ldr r5, [r2]\n"                                                                              \
+                         "mov r6, r5\n"                                                                                \
+                         "mov r7, r5\n"                                                                                \
+                         "mov r8, r5\n"                                                                                \
+                         "movs r2, #" BYTES "\n"                                                                       \
+                         "muls r2, r3\n"                                                                               \
+                         "adds r1, r1, r2\n"                                                                           \
+                         "rsbs r2, r2, #0\n"                                                                           \
+                         "1:\n"                                                                                        \
+                         MCC_SCALAR_TERMS(LOAD, "0", "1", "2", "3") "adds r2, #" BYTES "\n"                            \
+                         MCC_SCALAR_TERMS(LOAD, "4", "5", "6", "7") "adds r2, #" BYTES "\n"                            \
+                         MCC_SCALAR_TERMS(LOAD, "8", "9", "10", "11") "adds r2, #" BYTES "\n"                          \
+                         MCC_SCALAR_TERMS(LOAD, "12", "13", "14", "15")                                                \
+                         "adds r0, #16\n"                                                                              \
+                         "adds r2, #" BYTES "\n"                                                                       \
+                         "bne 1b\n"                                                                                    \
+                         "pop {r2, r4}\n"                                                                              \
+                         "str r5, [r2]\n"                                                                              \
+                         "str r6, [r2, #4]\n"                                                                          \
+                         "str r7, [r2, #8]\n"                                                                          \
+                         "mov r3, r8\n"                                                                                \
+                         "str r3, [r2, #12]\n"                                                                         \
+                         "mov r8, r4\n"                                                                                \
+                         "pop {r4-r7, pc}\n");                                                                         \
+    }
+MCC_SCALAR_SUMS1X4(mcc_scalar_sums1x4, uint16_t, "ldrh", "4")
+MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, "ldrsb", "1")
+MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, "ldrb", "1")
+
+/* r5 sums, r6 table, r7 y; r8 shift, r9-r11 steps, r12 end of the sums. The upper half of a product of 32 bits is put
+ * together from four products of 16 bits. */
+#define MCC_SCALAR_ROUND(T, C, SATURATE)                                                                               \
+    MCC_SCALAR_NAKED mcc_scalar_round_##T(C *y MCC_SCALAR_UNUSED, const int32_t *sums MCC_SCALAR_UNUSED,               \
+                                          const int32_t *table MCC_SCALAR_UNUSED,                                      \
+                                          const mcc_scalar_rounding *r MCC_SCALAR_UNUSED)                              \
+    {                                                                                                                  \
+        __asm__ volatile(".syntax unified\n"                                                                           \
+                         "push {r4-r7, lr}\n"                                                                          \
+                         "mov r4, r8\n"                                                                                \
+                         "mov r5, r9\n"                                                                                \
+                         "mov r6, r10\n"                                                                               \
+                         "mov r7, r11\n"                                                                               \
+                         "push {r4-r7}\n"                                                                              \
+                         "mov r7, r0\n"                                                                                \
+                         "mov r5, r1\n"                                                                                \
+                         "mov r6, r2\n"                                                                                \
+                         "ldmia r3!, {r0, r1, r2, r4}\n"                                                               \
+                         "lsls r0, r0, #2\n"                                                                           \
+                         "adds r0, r0, r5\n"                                                                           \
+                         "mov r12, r0\n"                                                                               \
+                         "mov r8, r1\n"                                                                                \
+                         "lsls r2, r2, #2\n"                                                                           \
+                         "mov r9, r2\n"                                                                                \
+                         "lsls r4, r4, #2\n"                                                                           \
+                         "mov r10, r4\n"                                                                               \
+                         "ldr r4, [r3]\n"                                                                              \
+                         "mov r11, r4\n"                                                                               \
+                         "1: ldr r0, [r5]\n"                                                                           \
+                         "add r5, r9\n"                                                                                \
+                         "ldr r1, [r6]\n"                                                                              \
+                         "ldr r2, [r6, #4]\n"                                                                          \
+                         "adds r0, r0, r1\n"                                                                           \
+                         "uxth r1, r0\n"                                                                               \
+                         "asrs r0, r0, #16\n"                                                                          \
+                         "asrs r3, r2, #16\n"                                                                          \
+                         "uxth r2, r2\n"                                                                               \
+                         "mov r4, r1\n"                                                                                \
+                         "muls r4, r2\n"                                                                               \
+                         "lsrs r4, r4, #16\n"                                                                          \
+                         "muls r1, r3\n"                                                                               \
+                         "adds r1, r1, r4\n"                                                                           \
+                         "muls r2, r0\n"                                                                               \
+                         "muls r0, r3\n"                                                                               \
+                         "asrs r4, r1, #16\n"                                                                          \
+                         "adds r0, r0, r4\n"                                                                           \
+                         "uxth r1, r1\n"                                                                               \
+                         "adds r2, r2, r1\n"                                                                           \
+                         "asrs r2, r2, #16\n"                                                                          \
+                         "adds r0, r0, r2\n"                                                                           \
+                         "ldr r4, [r6, #8]\n"                                                                          \
+                         "adds r0, r0, r4\n"                                                                           \
+                         "mov r4, r8\n"                                                                                \
+                         "asrs r0, r4\n"                                                                               \
+                         "add r6, r10\n" SATURATE "2: strb r1, [r7]\n"                                                 \
+                         "add r7, r11\n"                                                                               \
+                         "cmp r5, r12\n"                                                                               \
+                         "bne 1b\n"                                                                                    \
+                         "pop {r4-r7}\n"                                                                               \
+                         "mov r8, r4\n"                                                                                \
+                         "mov r9, r5\n"                                                                                \
+                         "mov r10, r6\n"                                                                               \
+                         "mov r11, r7\n"                                                                               \
+                         "pop {r4-r7, pc}\n");                                                                         \
+    }
+MCC_SCALAR_ROUND(i8, int8_t, "sxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmovs r1, #127\neors r1, r0\n")
+MCC_SCALAR_ROUND(u8, uint8_t, "uxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmvns r1, r0\n")
+
+/* r0-r2 rows, r3 place in them, r4 an element, r5 a product, r7 sums; sums that are being made: r6 of the column before,
+ * r8 of this one, r9 of the next; r10 step, r11 end, r12 what is added to elements; weights on the stack. */
+#define MCC_SCALAR_CELL(LOAD, ROW, W0, W1, W2, NEXT)                                                                   \
+    LOAD " r4, [" ROW ", r3]\n"                                                                                        \
+    "add r4, r12\n"                                                                                                    \
+    "ldr r5, [sp, #" W2 "]\n"                                                                                          \
+    "muls r5, r4\n"                                                                                                    \
+    "add r6, r5\n"                                                                                                     \
+    "ldr r5, [sp, #" W1 "]\n"                                                                                          \
+    "muls r5, r4\n"                                                                                                    \
+    "add r8, r5\n"                                                                                                     \
+    "ldr r5, [sp, #" W0 "]\n"                                                                                          \
+    "muls r5, r4\n" NEXT " r9, r5\n"
+#define MCC_SCALAR_COLUMNS(T, LOAD)                                                                                    \
+    MCC_SCALAR_NAKED mcc_scalar_columns_##T(const mcc_scalar_columns *columns MCC_SCALAR_UNUSED)                       \
+    {                                                                                                                  \
+        __asm__ volatile(".syntax unified\n"                                                                           \
+                         "push {r4-r7, lr}\n"                                                                          \
+                         "mov r4, r8\n"                                                                                \
+                         "mov r5, r9\n"                                                                                \
+                         "mov r6, r10\n"                                                                               \
+                         "mov r7, r11\n"                                                                               \
+                         "push {r4-r7}\n"                                                                              \
+                         "sub sp, #36\n"                                                                               \
+                         "mov r4, sp\n"                                                                                \
+                         "ldmia r0!, {r1, r2, r3}\n"                                                                   \
+                         "stmia r4!, {r1, r2, r3}\n"                                                                   \
+                         "ldmia r0!, {r1, r2, r3}\n"                                                                   \
+                         "stmia r4!, {r1, r2, r3}\n"                                                                   \
+                         "ldmia r0!, {r1, r2, r3}\n"                                                                   \
+                         "stmia r4!, {r1, r2, r3}\n"                                                                   \
+                         "ldmia r0!, {r1, r2, r3}\n"                                                                   \
+                         "mov r12, r1\n"                                                                               \
+                         "mov r10, r2\n"                                                                               \
+                         "mov r11, r3\n"                                                                               \
+                         "ldr r7, [r0, #12]\n"                                                                         \
+                         "ldmia r0, {r0, r1, r2}\n"                                                                    \
+                         "movs r3, #0\n"                                                                               \
+                         "movs r6, #0\n"                                                                               \
+                         "mov r8, r3\n"                                                                                \
+                         "1:\n"                                                                                        \
+                         MCC_SCALAR_CELL(LOAD, "r0", "0", "4", "8", "mov")                                             \
+                         MCC_SCALAR_CELL(LOAD, "r1", "12", "16", "20", "add")                                          \
+                         MCC_SCALAR_CELL(LOAD, "r2", "24", "28", "32", "add")                                          \
+                         "stmia r7!, {r6}\n"                                                                           \
+                         "mov r6, r8\n"                                                                                \
+                         "mov r8, r9\n"                                                                                \
+                         "add r3, r10\n"                                                                               \
+                         "cmp r3, r11\n"                                                                               \
+                         "bne 1b\n"                                                                                    \
+                         "mov r5, r8\n"                                                                                \
+                         "str r6, [r7]\n"                                                                              \
+                         "str r5, [r7, #4]\n"                                                                          \
+                         "add sp, #36\n"                                                                               \
+                         "pop {r4-r7}\n"                                                                               \
+                         "mov r8, r4\n"                                                                                \
+                         "mov r9, r5\n"                                                                                \
+                         "mov r10, r6\n"                                                                               \
+                         "mov r11, r7\n"                                                                               \
+                         "pop {r4-r7, pc}\n");                                                                         \
+    }
+MCC_SCALAR_COLUMNS(i8, "ldrsb")
+MCC_SCALAR_COLUMNS(u8, "ldrb")
+
+#else
+#define MCC_SCALAR_PRODUCT(I, J)                                                                                       \
+    factor = w[4 * (I) + (J)];                                                                                         \
+    a##J += lower * factor;                                                                                            \
+    b##J += upper * factor;
+#define MCC_SCALAR_STEP(I)                                                                                             \
+    lower = patch[2 * (I)];                                                                                            \
+    upper = patch[2 * (I) + 1];                                                                                        \
+    MCC_SCALAR_PRODUCT(I, 0) MCC_SCALAR_PRODUCT(I, 1) MCC_SCALAR_PRODUCT(I, 2) MCC_SCALAR_PRODUCT(I, 3)
+/* Four channels of both lanes; sums of the first channel are given, and are those of all channels to begin with. */
+MCC_SCALAR_APART mcc_scalar_sums2x4(const uint8_t *w, const uint16_t *patch, int32_t *sums, int32_t steps)
+{
+    const uint16_t *const end = patch + 2 * steps;
+    uint32_t a0 = (uint32_t)sums[0], a1 = a0, a2 = a0, a3 = a0;
+    uint32_t b0 = (uint32_t)sums[4], b1 = b0, b2 = b0, b3 = b0;
+    uint32_t lower, upper, factor;
+    while (patch < end) {
+        MCC_SCALAR_STEP(0) MCC_SCALAR_STEP(1)
+        w += 8;
+        patch += 4;
+    }
+    sums[0] = (int32_t)a0;
+    sums[1] = (int32_t)a1;
+    sums[2] = (int32_t)a2;
+    sums[3] = (int32_t)a3;
+    sums[4] = (int32_t)b0;
+    sums[5] = (int32_t)b1;
+    sums[6] = (int32_t)b2;
+    sums[7] = (int32_t)b3;
+}
+
+#define MCC_SCALAR_TERMS(I, STEP)                                                                                      \
+    element = (uint32_t)(int32_t)x[(I) * (STEP)];                                                                      \
+    a0 += element * w[4 * (I)];                                                                                        \
+    a1 += element * w[4 * (I) + 1];                                                                                    \
+    a2 += element * w[4 * (I) + 2];                                                                                    \
+    a3 += element * w[4 * (I) + 3];
+#define MCC_SCALAR_SUMS1X4(NAME, C, STEP)                                                                              \
+    MCC_SCALAR_APART NAME(const uint8_t *w, const C *x, int32_t *sums, int32_t steps)                                  \
+    {                                                                                                                  \
+        const C *const end = x + (STEP) * steps;                                                                       \
+        uint32_t a0 = (uint32_t)sums[0], a1 = a0, a2 = a0, a3 = a0, element;                                           \
+        while (x < end) {                                                                                              \
+            MCC_SCALAR_TERMS(0, STEP) MCC_SCALAR_TERMS(1, STEP) MCC_SCALAR_TERMS(2, STEP) MCC_SCALAR_TERMS(3, STEP)    \
+            w += 16;                                                                                                   \
+            x += 4 * (STEP);                                                                                           \
+        }                                                                                                              \
+        sums[0] = (int32_t)a0;                                                                                         \
+        sums[1] = (int32_t)a1;                                                                                         \
+        sums[2] = (int32_t)a2;                                                                                         \
+        sums[3] = (int32_t)a3;                                                                                         \
+    }
+MCC_SCALAR_SUMS1X4(mcc_scalar_sums1x4, uint16_t, 2)
+MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, 1)
+MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, 1)
+
+#define MCC_SCALAR_ROUND(T, C)                                                                                         \
+    MCC_SCALAR_APART mcc_scalar_round_##T(C *y, const int32_t *sums, const int32_t *table,                             \
+                                         const mcc_scalar_rounding *r)                                                 \
+    {                                                                                                                  \
+        for (int32_t i = 0; i < r->reach; i += r->sums_step) {                                                         \
+            const int32_t large = mcc_high_sum(table[2], mcc_add_i32(sums[i], table[0]), table[1]);                    \
+            *y = (C)mcc_saturate_##T(mcc_shr_i32(large, r->shift));                                                    \
+            table += r->table_step;                                                                                    \
+            y += r->y_step;                                                                                            \
+        }                                                                                                              \
+    }
+MCC_SCALAR_ROUND(i8, int8_t)
+MCC_SCALAR_ROUND(u8, uint8_t)
+
+#define MCC_SCALAR_CELL(K)                                                                                             \
+    element = x##K[i] + columns->less;                                                                                 \
+    before += element * w[3 * (K) + 2];                                                                                \
+    here += element * w[3 * (K) + 1];                                                                                  \
+    next += element * w[3 * (K)];
+#define MCC_SCALAR_COLUMNS(T, C)                                                                                       \
+    MCC_SCALAR_APART mcc_scalar_columns_##T(const mcc_scalar_columns *columns)                                         \
+    {                                                                                                                  \
+        const C *const x0 = (const C *)columns->rows[0], *const x1 = (const C *)columns->rows[1];                      \
+        const C *const x2 = (const C *)columns->rows[2];                                                               \
+        const int32_t *const w = columns->weights;                                                                     \
+        int32_t *sums = columns->sums, before = 0, here = 0;                                                           \
+        for (int32_t i = 0; i < columns->end; i += columns->step) {                                                    \
+            int32_t next = 0, element;                                                                                 \
+            MCC_SCALAR_CELL(0) MCC_SCALAR_CELL(1) MCC_SCALAR_CELL(2)                                                   \
+            *sums++ = before;                                                                                          \
+            before = here;                                                                                             \
+            here = next;                                                                                               \
+        }                                                                                                              \
+        sums[0] = before;                                                                                              \
+        sums[1] = here;                                                                                                \
+    }
+MCC_SCALAR_COLUMNS(i8, int8_t)
+MCC_SCALAR_COLUMNS(u8, uint8_t)
+#endif
+
+#define MCC_SCALAR_DOT(T, C)                                                                                           \
+    MCC_SCALAR_CALLED void mcc_scalar_dot2x4_##T(const int8_t *w, const uint16_t *patch, const mcc_scalar_lane *lanes, \
+                                                 C *y, const mcc_scalar_result *t, mcc_index positions)                \
+    {                                                                                                                  \
+        const uint8_t *own = (const uint8_t *)w;                                                                       \
+        const int32_t *table = t->table;                                                                               \
+        mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
+        for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
+            int32_t sums[8];                                                                                           \
+            sums[0] = (int32_t)(0u - 128u * lanes[0].total);                                                           \
+            sums[4] = (int32_t)(0u - 128u * lanes[1].total);                                                           \
+            if (left < 4) r.reach = left;                                                                              \
+            if (positions > 1) {                                                                                       \
+                mcc_scalar_sums2x4(own, patch, sums, t->steps);                                                        \
+                mcc_scalar_round_##T(y + t->stride, sums + 4, table, &r);                                              \
+            } else {                                                                                                   \
+                mcc_scalar_sums1x4(own, patch, sums, t->steps);                                                        \
+            }                                                                                                          \
+            mcc_scalar_round_##T(y, sums, table, &r);                                                                  \
+            own += 4 * t->steps;                                                                                       \
+            table += 12;                                                                                               \
+            y += 4;                                                                                                    \
+        }                                                                                                              \
+    }
+MCC_SCALAR_DOT(i8, int8_t)
+MCC_SCALAR_DOT(u8, uint8_t)
+
+#define MCC_SCALAR_ROW(X, XC, Y, YC)                                                                                   \
+    MCC_SCALAR_CALLED void mcc_scalar_row4_##X##_##Y(const int8_t *w, const XC *x, mcc_index inputs, YC *y,            \
+                                                     const mcc_scalar_result *t)                                       \
+    {                                                                                                                  \
+        const uint8_t *own = (const uint8_t *)w;                                                                       \
+        const int32_t *table = t->table;                                                                               \
+        mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
+        int32_t total = 0;                                                                                             \
+        for (mcc_index i = 0; i < inputs; ++i) total += x[i];                                                          \
+        for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
+            int32_t sums[4];                                                                                           \
+            sums[0] = -128 * total;                                                                                    \
+            if (left < 4) r.reach = left;                                                                              \
+            mcc_scalar_row_sums_##X(own, x, sums, t->steps);                                                           \
+            mcc_scalar_round_##Y(y, sums, table, &r);                                                                  \
+            own += 4 * t->steps;                                                                                       \
+            table += 12;                                                                                               \
+            y += 4;                                                                                                    \
+        }                                                                                                              \
+    }
+MCC_SCALAR_ROW(i8, int8_t, i8, int8_t)
+MCC_SCALAR_ROW(i8, int8_t, u8, uint8_t)
+MCC_SCALAR_ROW(u8, uint8_t, i8, int8_t)
+MCC_SCALAR_ROW(u8, uint8_t, u8, uint8_t)
+
+#endif /* MCC_SCALAR_H */
