@@ -35,6 +35,7 @@ from mccompile.kernels.vector_tiles import (
     fetched_ahead,
     row_cycles,
     stored_weights,
+    taken_together,
     vector_headers,
     vector_refusal,
 )
@@ -138,7 +139,7 @@ class ChannelsLastTile(Kernel):
         size, cut = layout.best(target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
-        blocks = (size.lanes, size.points, size.vectors, cut)
+        blocks = (size.lanes, size.points, size.vectors, size.together, cut)
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
         return Needs(alias=alias, constant=frozenset({1}), numeric="ulp", blocks=blocks, rows=rows)
@@ -167,7 +168,7 @@ class ChannelsLastTile(Kernel):
         return {1: np.concatenate(tiles)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors, _ = call.blocks
+        lanes, _, vectors, *_ = call.blocks
         return {1: f"conv channels in {vectors}x{lanes}"}
 
     def label(self, call: Call) -> str:
@@ -211,12 +212,24 @@ class _Layout:
     def step(self) -> int:
         return self.points.x * self.points.stride
 
+    @property
+    def run(self) -> int:
+        """How many steps of the sum at most read neighbouring numbers: inputs, those of several taps, or taps."""
+        step, kernel = self.points.x * self.points.dilation, self.points.kernel
+        if self.inputs == 1:
+            return kernel if step == 1 else 1
+        if static(self.x.strides[1]) != 1:
+            return 1
+        return self.inputs * (kernel if step == self.inputs else 1)
+
     def best(self, target: Target) -> tuple[TileSize, int]:
         """The size of tiles, and how the work is cut."""
         shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
-        found = [(best_tile(*shape), NOT_CUT)]
+        run = self.run
+        found = [(best_tile(*shape, run=run), NOT_CUT)]
         if self.call.workers > 1 and self.call.rows is None:
-            found = [(best_tile(*shape), BY_POSITIONS), (best_tile(*shape, self.call.workers), BY_CHANNELS)]
+            workers = self.call.workers
+            found = [(best_tile(*shape, run=run), BY_POSITIONS), (best_tile(*shape, workers, run), BY_CHANNELS)]
 
         def effort(chosen: tuple[TileSize, int]) -> float:
             size, cut = chosen
@@ -267,7 +280,7 @@ class _Layout:
         headers = groups.headers("o", Units() if cut == BY_CHANNELS else None)
         for header, (_, _, vectors, last) in zip(headers, groups.parts(), strict=True):
             units = Units() if cut == BY_POSITIONS and not self.rows else None
-            parts = tuple(self.part(run, size.lanes, vectors, last, names, units) for run in self.cover(size))
+            parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
         several = groups.padded > size.channels
         return {
@@ -303,13 +316,14 @@ class _Layout:
     def part(
         self,
         run: tuple[int, int, int, bool],
-        lanes: int,
+        size: TileSize,
         vectors: int,
         last: int,
         names: list[str],
         units: Units | None,
     ) -> Part:
         first, count, tiles, edge = run
+        lanes = size.lanes
         point, header = str(first), "{"
         if tiles > 1 or units is not None:
             point = f"p{len(self.rows)}"
@@ -340,9 +354,11 @@ class _Layout:
         at.append(f"({self.points.origin(point)})")
         x_at = self.place(self.x, at, [axis.x for axis in every], "0")
         around = [self.tap_loop(number, axis) for number, axis in enumerate(self.rows)]
-        taps = self.edge(first, count, lanes * vectors) if edge else [self.inside(count, lanes * vectors)]
+        step = lanes * vectors
+        each = self.edge(first, count, step) if edge else [self.inside(count, step)]
+        taps = [part for one in each for part in taken_together(one, size.together, step)]
         kept = tuple(loop for loop in around if loop is not None)
-        ahead = fetched_ahead(lanes * vectors * self.depth, self.channels * self.depth)
+        ahead = fetched_ahead(step * self.depth, self.channels * self.depth)
         stored = self.w.buffer.dtype
         tile = Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead, stored)
         return Part(header, x_at, tile)

@@ -37,6 +37,7 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     row_cycles,
+    taken_together,
     vector_headers,
     vector_refusal,
 )
@@ -75,6 +76,7 @@ class Plan:
     lanes: int
     points: int
     vectors: int
+    together: int = 1
     cut: int = NOT_CUT
 
     @property
@@ -83,11 +85,12 @@ class Plan:
 
     @property
     def size(self) -> TileSize:
-        return TileSize(self.lanes, self.points, self.vectors)
+        return TileSize(self.lanes, self.points, self.vectors, self.together)
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        return (self.m, self.per_block, self.x_lanes, self.lanes, self.points, self.vectors, self.cut)
+        size = (self.lanes, self.points, self.vectors, self.together)
+        return (self.m, self.per_block, self.x_lanes, *size, self.cut)
 
 
 class Winograd(Kernel):
@@ -272,8 +275,8 @@ class _Layout:
                 v_at = index_c([self.v_element, self.v_step, 1], ["element", row, k])
                 w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
                 loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
-                taps = Taps(tuple(range(count)), loops, v_at, w_at)
-                tile = Tile(plan.lanes, count, vectors, self.v_step, (), (taps,), hoisted, stores, ahead=ahead)
+                taps = taken_together(Taps(tuple(range(count)), loops, v_at, w_at), plan.together, step)
+                tile = Tile(plan.lanes, count, vectors, self.v_step, (), taps, hoisted, stores, ahead=ahead)
                 parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found
@@ -328,10 +331,11 @@ def _plans(call: Call, target: Target) -> list[Plan]:
             workers = call.workers if cut == BY_BLOCKS else 1
             passes = -(-tiles // (most * workers)) * workers
             per_block = -(-tiles // passes)
-            draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1, cut)
+            draft = Plan(m, per_block, x_lanes, best_lanes(channels, target), 1, 1, cut=cut)
             workers = call.workers if cut == IN_PHASES else 1
-            size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target, workers)
-            found.append(replace(draft, points=size.points, vectors=size.vectors))
+            size = best_tile(per_block, channels, inputs, _steps(call, draft)[0] * 4, target, workers, inputs)
+            tile = {"points": size.points, "vectors": size.vectors, "together": size.together}
+            found.append(replace(draft, **tile))
     return found
 
 

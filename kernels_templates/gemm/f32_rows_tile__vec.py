@@ -34,6 +34,7 @@ from mccompile.kernels.vector_tiles import (
     fetched_ahead,
     row_cycles,
     stored_weights,
+    taken_together,
     vector_headers,
     vector_refusal,
 )
@@ -115,7 +116,7 @@ class RowsTile(Kernel):
             numeric="ulp",
             scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how == TURNED else 0,
             scratch_align=64,
-            blocks=(size.lanes, size.points, size.vectors, how, cut),
+            blocks=(size.lanes, size.points, size.vectors, size.together, how, cut),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -172,8 +173,8 @@ class _Layout:
     def __init__(self, call: Call, names: list[str]) -> None:
         self.kind, self.names = _kind(call), names
         self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
-        lanes, points, vectors, self.how, self.cut = call.blocks
-        self.size = TileSize(lanes, points, vectors)
+        *size, self.how, self.cut = call.blocks
+        self.size = TileSize(*size)
         self.rows = self.y.shape[-2]
         self.columns, self.depth = static(self.y.shape[-1]), static(self.a.shape[-1])
         if self.how in (PACKED, PACKED_EACH):
@@ -234,11 +235,12 @@ class _Layout:
         else:
             b_at = index_c([1, 1, static(self.b.strides[-2])], [self.batch(self.b), "j", k])
         loops = (Range("k", self.depth),) if self.depth > 1 else ()
-        taps = Taps(tuple(range(count)), loops, a_at, b_at)
+        b_step = static(self.b.strides[-2]) if self.how == AS_IT_IS else vectors * lanes
+        taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype
-        return Part(header, Tile(lanes, count, vectors, down, (), (taps,), hoisted, stores, w_last, ahead, stored))
+        return Part(header, Tile(lanes, count, vectors, down, (), taps, hoisted, stores, w_last, ahead, stored))
 
 
 def _sizes_refusal(call: Call) -> str:
@@ -263,7 +265,8 @@ def _best(call: Call, target: Target) -> tuple[TileSize, int]:
     a, y = call.ins[0], call.outs[0]
     rows, columns, depth = upper(y.shape[-2]), static(y.shape[-1]), static(a.shape[-1])
     shape = (rows, columns, depth, abs(static(a.strides[-2])) * 4, target)
-    size = best_tile(*shape)
+    run = depth if a.strides[-1] == 1 else 1
+    size = best_tile(*shape, run=run)
     if call.workers == 1:
         return size, NOT_CUT
 
@@ -273,7 +276,7 @@ def _best(call: Call, target: Target) -> tuple[TileSize, int]:
         unfair = slowest(units, call.workers) if units else call.workers
         return row_cycles(size, rows, columns, depth, target) * unfair
 
-    return min(((size, BY_BATCHES), (best_tile(*shape, call.workers), BY_COLUMNS), (size, BY_ROWS)), key=effort)
+    return min(((size, BY_BATCHES), (best_tile(*shape, call.workers, run), BY_COLUMNS), (size, BY_ROWS)), key=effort)
 
 
 def _units(call: Call, size: TileSize, cut: int) -> tuple[int, ...]:

@@ -88,6 +88,7 @@ class TileSize:
     lanes: int
     points: int
     vectors: int
+    together: int = 1  # steps of the sum whose numbers are loaded as one vector and multiplied with by element
 
     @property
     def channels(self) -> int:
@@ -96,21 +97,22 @@ class TileSize:
 
 @cache
 def best_tile(
-    points: int, channels: int, depth: int, step_bytes: int, target: Target, workers: int = 1
+    points: int, channels: int, depth: int, step_bytes: int, target: Target, workers: int = 1, run: int = 1
 ) -> TileSize:
     """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
-    of neighbouring points. With several workers each takes some of the channels."""
+    of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels."""
     lanes = best_lanes(channels, target)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
     registers = vector_registers(lanes, target)
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
+    together = lanes if target.option("by_element", 0) and run >= lanes else 1
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
     sizes = [
-        TileSize(lanes, p, v)
+        TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in range(1, most + 1)
-        if p * v + v + repeated <= registers or p * v == 1
+        if p * v + v + (p + v if together > 1 else repeated) <= registers or p * v == 1
     ]
 
     def effort(size: TileSize) -> float:
@@ -128,17 +130,22 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
     for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
         for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
             if count and vectors:
-                one = step_cycles(size.lanes, count, vectors, target) * depth + 12 + 2 * count * vectors
+                one = step_cycles(replace(size, points=count, vectors=vectors), target) * depth
+                one += 12 + 2 * count * vectors
                 total += groups * tiles * one
     return total
 
 
-def step_cycles(lanes: int, points: int, vectors: int, target: Target) -> float:
+def step_cycles(size: TileSize, target: Target) -> float:
     """Cycles of one step of the sum: additions wait for each other, the rest for units and for being decoded."""
-    per_cycle = 1 if lanes == 16 else 2
-    waiting = 4.0
+    points, vectors = size.points, size.vectors
     results = points * vectors
-    loads = (vectors * (2 if lanes == 16 else 1) + points) / 2
+    if lanes_of(target) == 4:  # cores that decode two or three instructions at once
+        return max(results + vectors + points / size.together + 2 / size.together, 8 / size.together) / 2
+    wide = size.lanes == 16
+    per_cycle = 1 if wide else 2
+    waiting = 4.0
+    loads = (vectors * (2 if wide else 1) + points) / 2
     instructions = results + vectors + (points if vectors > 1 else 0) + 2
     from_caches = 0.15 * vectors + 0.05 * points
     return max(results / per_cycle, waiting, loads, instructions / 4) + from_caches
@@ -228,6 +235,21 @@ class Taps:
     loops: tuple[Range, ...]
     x: str  # C of the index of what point 0 is multiplied by
     w: str  # C of the index of the first vector of weights
+    w_step: int = 0  # from the weights of a step to those of the next one, where several are taken together
+    together: int = 1  # steps of the innermost loop that are taken together
+
+
+def taken_together(taps: Taps, many: int, w_step: int) -> tuple[Taps, ...]:
+    """The innermost loop in strides of so many steps, and the steps that are left over."""
+    inner = taps.loops[-1] if taps.loops else None
+    if many == 1 or inner is None or inner.extent < many:
+        return (taps,)
+    whole = inner.extent // many * many
+    strides = replace(inner, extent=whole, step=many)
+    found = [replace(taps, loops=(*taps.loops[:-1], strides), w_step=w_step, together=many)]
+    if whole < inner.extent:
+        found.append(replace(taps, loops=(*taps.loops[:-1], replace(inner, begin=str(whole)))))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -247,8 +269,10 @@ class Tile:
 
     stored: DType = f32  # of the weights
 
-    def weights(self, vector: int) -> str:
-        place = f"wp + {vector * self.lanes}" if vector else "wp"
+    def weights(self, vector: int, step: int = 0) -> str:
+        """C that loads a vector of weights, `step` floats after those of the first step."""
+        at = step + vector * self.lanes
+        place = f"wp + {at}" if at else "wp"
         if self.w_last and vector == self.vectors - 1:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
         return f"mcc_load_{narrow(self.stored)}{self.of}({place})"
