@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import DType, f16, f32, f64, i32
+from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -41,6 +41,8 @@ class Gate:
     weight: str
     w: str  # of the input
     apply: str  # statements that make `<name>_on` of the sum
+    scale: str = ""  # of integer weights
+    w_scale: str = ""
 
 
 class StridedCells(Kernel):
@@ -74,6 +76,17 @@ class StridedCells(Kernel):
             ),
             _case("lstm_w", Recurrent(LSTM, usual, f32, both, (*every, "w", "w_bias"), three), 4, 3, 5, inputs=2),
             _case("lstm_w_f16", Recurrent(LSTM, usual, f32, uses=("w",), gives=three), 3, 2, 4, f16, 6),
+            _case("lstm_bytes", Recurrent(LSTM, usual, f32, both, ("bias", "r_scale"), three), 3, 2, 5),
+            _case(
+                "gru_bytes",
+                Recurrent(GRU, (sigmoid, tanh), f32, uses=("h0", "w", "r_scale", "w_scale")),
+                4, 2, 5, inputs=3,
+            ),
+            _case(
+                "gru_after_bytes",
+                Recurrent(GRU, (sigmoid, tanh), f32, uses=("bias", "w", "w_bias", "w_scale"), reset_after=True),
+                3, 2, 4, inputs=5,
+            ),
             _case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
         ]  # fmt: skip
 
@@ -217,10 +230,14 @@ class _Printer:
             start += f" + {self.at('bias_in', [self.d, 'j'], number)}"
         weight = self.at("r_in", [self.d, "j", "k"], number)
         w = self.at("w_in", [self.d, "j", "i"], number) if "w" in self.kind.uses else ""
+        scale, w_scale = (
+            self.at(f"{name}_in", [self.d, "j"], number) if name in self.kind.uses else ""
+            for name in ("r_scale", "w_scale")
+        )
         clipped = self.clipped(name)
         lines, value = to_statements(activation, [f"{name}_in" if clipped else name], local=f"{name}_")
         last = f"const {self.type} {name}_on = {value};"
-        return Gate(name, start, weight, w, "\n".join([*clipped, *lines, last]))
+        return Gate(name, start, weight, w, "\n".join([*clipped, *lines, last]), scale, w_scale)
 
     def clipped(self, name: str) -> list[str]:
         clip = self.kind.clip
@@ -281,7 +298,7 @@ def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype:
         "peepholes": TensorType(dtype, (directions, 3 * hidden)),
         "lengths": TensorType(i32, (batch,)),
         "w": TensorType(dtype, (directions, rows, inputs)),
-        "w_bias": TensorType(dtype, (directions, rows)),
+        **dict.fromkeys(("w_bias", "r_scale", "w_scale"), TensorType(dtype, (directions, rows))),
         "y": TensorType(dtype, (time, directions, batch, hidden)),
         "h": state,
         "c": state,
@@ -289,5 +306,10 @@ def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype:
     x = TensorType(dtype if inputs else kind.accumulator, (time, batch, directions, inputs or rows))
     r = TensorType(dtype, (directions, rows, hidden))
     ranges = {2 + kind.uses.index("lengths"): (0.0, float(time))} if "lengths" in kind.uses else {}
-    ins = (x, r, *(types[use] for use in kind.uses))
+    types["r"] = r
+    for weights in ("r", "w"):
+        if f"{weights}_scale" in kind.uses:
+            types[weights] = TensorType(i8, types[weights].shape)
+            ranges |= {kind.names.index(weights): (-127.0, 127.0), kind.names.index(f"{weights}_scale"): (0.0, 0.02)}
+    ins = (x, types["r"], *(types[use] for use in kind.uses))
     return Case(name, kind, ins, tuple(types[result] for result in kind.gives), ranges=ranges)

@@ -8,11 +8,11 @@ gru z, r, h; lstm i, o, f, c):
 
 and h (for lstm also c) as ONNX defines it. Operands: x [time, batch, directions, gates*hidden]; r [directions,
 gates*hidden, hidden]; then, where `uses` names them: bias [directions, gates*hidden], h0 and c0 [directions, batch,
-hidden], peepholes [directions, 3*hidden], lengths [batch], w [directions, gates*hidden, inputs] and w_bias
-[directions, gates*hidden]. With w, x is [time, batch, directions, inputs], and w[d, gate] . x[t, b, d] + w_bias[d,
-gate] stands above in its place. Results, where `gives` names them: y [time, directions,
-batch, hidden], h and c [directions, batch, hidden]. Beyond its length a sequence gives zeros, and its last state is
-the one at its end.
+hidden], peepholes [directions, 3*hidden], lengths [batch], w [directions, gates*hidden, inputs], w_bias, r_scale and
+w_scale [directions, gates*hidden]. With w, x is [time, batch, directions, inputs], and w[d, gate] . x[t, b, d] +
+w_bias[d, gate] stands above in its place. Where r or w are integers, their scales multiply the sums of products.
+Results, where `gives` names them: y [time, directions, batch, hidden], h and c [directions, batch, hidden]. Beyond its
+length a sequence gives zeros, and its last state is the one at its end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .api import Kind
 
 RNN, GRU, LSTM = "rnn", "gru", "lstm"
 GATES = {RNN: 1, GRU: 3, LSTM: 4}
-OPTIONAL = ("bias", "h0", "c0", "peepholes", "lengths", "w", "w_bias")
+OPTIONAL = ("bias", "h0", "c0", "peepholes", "lengths", "w", "w_bias", "r_scale", "w_scale")
 RESULTS = ("y", "h", "c")
 
 
@@ -74,6 +74,8 @@ class Recurrent(Kind):
             "lengths": (batch,),
             "w": (directions, rows, width),
             "w_bias": (directions, rows),
+            "r_scale": (directions, rows),
+            "w_scale": (directions, rows),
             "y": (time, directions, batch, hidden),
             "h": state,
             "c": state,
@@ -81,6 +83,10 @@ class Recurrent(Kind):
         for name, type in zip((*self.uses, *self.gives), (*ins[2:], *outs), strict=True):
             if name not in wanted or type.shape != wanted[name] or (name == "lengths") != (type.dtype is i32):
                 return f"{name} is {type}"
+        types = dict(zip(self.names, ins, strict=True))
+        for name in ("r", "w"):
+            if name in types and types[name].dtype.is_integer != (f"{name}_scale" in types):
+                return f"{name} is {types[name]}, and integers have a scale, floats none"
         if any(expr.dtype is not self.accumulator for expr in self.activations):
             return f"an activation does not compute in {self.accumulator}"
         return "" if len(self.activations) == {RNN: 1, GRU: 2, LSTM: 3}[self.cell] else "activations are missing"

@@ -8,6 +8,8 @@ lower_qdq makes integer operators out of it; `fold_dequantized` folds what that 
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...base.constant import Constant
 from ...base.dtypes import f32, i8
 from ...base.errors import Problem, UnsupportedModel
@@ -49,21 +51,34 @@ def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> Non
 
 
 def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
-    """Floats that know the bytes they were, where these have no zero points."""
-    bytes, scale, zero = (*node.inputs, None)[:3]
-    if bytes is None or bytes.constant is None or scale is None or scale.constant is None or bytes.type.dtype is not i8:
+    """Floats that know the bytes they were, if these fit 8 bits without their zero points."""
+    integers, scale, zero = (*node.inputs, None)[:3]
+    if integers is None or integers.constant is None or scale is None or scale.constant is None:
         return floats
+    dtype = integers.type.dtype
     if scale.type.dtype is not f32 or floats.type.dtype is not f32 or vars(node.op)["block_size"]:
         return floats
-    if zero is not None and (zero.constant is None or zero.constant.array.any()):
+    if not dtype.is_integer or dtype.bits > 8 or (zero is not None and zero.constant is None):
         return floats
-    if zero is not None:
-        graph.facts_used[f"every element of {zero.name} is 0"] = None
-    shape = [1] * bytes.type.rank
+    shape = [1] * integers.type.rank
     if scale.type.count != 1:
         shape[vars(node.op)["axis"]] = -1
+    points = zero.constant.array.astype(np.int16) if zero is not None and zero.constant is not None else None
+    if dtype is i8 and (points is None or not points.any()):
+        bytes = integers.constant
+        if zero is not None:
+            graph.facts_used[f"every element of {zero.name} is 0"] = None
+    else:
+        wide = integers.constant.array.astype(np.int16)
+        if points is not None:
+            wide = wide - points.reshape(shape if points.size != 1 else ())
+        if wide.size and (wide.min() < -128 or wide.max() > 127):
+            return floats
+        if dtype.bits == 8:
+            graph.facts_used[f"{integers.name} less its zero points fits 8 bits"] = None
+        bytes = Constant.of(wide.astype(np.int8))
     spread = Constant.of(scale.constant.array.reshape(shape))
-    return Constant(floats.type, lambda: floats.array, (bytes.constant, spread))
+    return Constant(floats.type, lambda: floats.array, (bytes, spread))
 
 
 def _replace(graph: Graph, value: Value, constant: Constant) -> None:

@@ -1,7 +1,8 @@
 """byte_weights: weights that the model stores as bytes with a scale per channel stay bytes in the blob, where time does
-not come first; sums are multiplied with the scales.
+not come first; sums are multiplied with the scales, in the epilogue of a product or by the recurrent layer itself.
 
-Invariant: what anything but products reads stays floats. Before `narrow_weights`, which takes what is left.
+Invariant: what anything but products and recurrent layers reads stays floats. Before `narrow_weights`, which takes what
+is left; after `absorb_products`, so that a layer's weights are found where they are used.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...base.names import Names
 from ...expr.ir import apply, operand, substitute
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
+from ...kinds.recurrent import Recurrent
 from ...program.ir import CONSTANT, Buffer, Call, Program, View, reads, walk
 from ..api import Context
 
@@ -26,17 +28,16 @@ def byte_weights(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
-    found = [(call, strides) for call in program.calls() if (strides := _strides(call)) is not None]
+    found = [(call, place, strides) for call in program.calls() for place, strides in _weights(call)]
     readers: dict[Buffer, int] = {}
     for item in walk(program.body):
         for view in reads(item):
             readers[view.buffer] = readers.get(view.buffer, 0) + 1
-    for call, _ in found:
-        readers[call.ins[WEIGHTS].buffer] -= 1
+    for call, place, _ in found:
+        readers[call.ins[place].buffer] -= 1
     made: dict[Buffer, list[Buffer]] = {}
-    for call, strides in found:
-        view = call.ins[WEIGHTS]
-        floats = view.buffer
+    for call, place, strides in found:
+        floats = call.ins[place].buffer
         if readers[floats] or floats.constant is None or floats.constant.origin is None:
             continue
         if floats not in made:
@@ -46,37 +47,57 @@ def byte_weights(program: Program, context: Context) -> None:
                 for what, c in parts
             ]
         bytes, scales = made[floats]
-        _multiply(call, replace(view, buffer=bytes), View(scales, call.outs[0].shape, strides))
+        _multiply(call, place, bytes, scales, strides)
 
 
-def _strides(call: Call) -> tuple[int, ...] | None:
-    """How the scales of the call's weights lie along its result; None where it has no such weights."""
-    kind, view = call.kind, call.ins[WEIGHTS] if len(call.ins) > WEIGHTS else None
-    if not isinstance(kind, Conv | Gemm) or view is None or kind.accumulator is not f32:
-        return None
+def _weights(call: Call) -> list[tuple[int, tuple[int, ...]]]:
+    """The operands that may be such weights, and how their scales lie along what they multiply."""
+    kind = call.kind
+    if isinstance(kind, Conv | Gemm) and kind.accumulator is f32 and kind.fixed == 2:  # zero points are no floats'
+        places = [WEIGHTS]
+    elif isinstance(kind, Recurrent) and kind.accumulator is f32:
+        places = [kind.names.index(name) for name in ("r", "w") if name in kind.names]
+    else:
+        return []
+    found = [(place, _strides(call, place)) for place in places]
+    return [(place, strides) for place, strides in found if strides is not None]
+
+
+def _strides(call: Call, place: int) -> tuple[int, ...] | None:
+    view = call.ins[place]
     buffer = view.buffer
     if buffer.role != CONSTANT or buffer.constant is None or buffer.constant.origin is None or view.offset != 0:
         return None
-    if kind.fixed > 2:
-        return None  # zero points, which floats do not have
     sizes = buffer.constant.origin[1].type.static_shape
-    strides = [0] * len(call.outs[0].shape)
-    if math.prod(sizes) > 1:
-        axis = next(number for number, size in enumerate(sizes) if size > 1)
-        of_weights, of_result = (0, 1) if isinstance(kind, Conv) else (-1, -1)
-        step = math.prod(buffer.constant.type.static_shape[axis + 1 :])
-        if (view.shape[of_weights], view.strides[of_weights]) != (sizes[axis], step):
-            return None
-        strides[of_result] = 1
-    return tuple(strides)
+    of_result = (0, 0) if isinstance(call.kind, Recurrent) else (0,) * len(call.outs[0].shape)
+    if math.prod(sizes) == 1:
+        return of_result
+    axis = next(number for number, size in enumerate(sizes) if size > 1)
+    step = math.prod(buffer.constant.type.static_shape[axis + 1 :])
+    # For each kind of call: axes of the weights that may have scales, and the axis of the result that is theirs.
+    if isinstance(call.kind, Recurrent):
+        axes = {0: 0, 1: 1}
+    elif isinstance(call.kind, Conv):
+        axes = {0: 1}
+    else:
+        axes = {len(view.shape) - 1: len(of_result) - 1} | ({0: 0} if len(view.shape) == 3 else {})
+    for of_weights, of_sums in axes.items():
+        if (view.shape[of_weights], view.strides[of_weights]) == (sizes[axis], step):
+            return tuple(int(number == of_sums) for number in range(len(of_result)))
+    return None
 
 
-def _multiply(call: Call, weights: View, scales: View) -> None:
-    kind = call.kind
-    assert isinstance(kind, Conv | Gemm)  # `_strides`
+def _multiply(call: Call, place: int, bytes: Buffer, scales: Buffer, strides: tuple[int, ...]) -> None:
+    kind, weights = call.kind, replace(call.ins[place], buffer=bytes)
+    ins = (*call.ins[:place], weights, *call.ins[place + 1 :])
+    if isinstance(kind, Recurrent):
+        call.kind = replace(kind, uses=(*kind.uses, f"{kind.names[place]}_scale"))
+        call.ins = (*ins, View(scales, weights.shape[:2], strides))
+        return
+    assert isinstance(kind, Conv | Gemm)  # `_weights`
     extras = call.ins[kind.fixed :]
     total = apply("mul", operand(0, f32), operand(len(extras) + 1, f32))
     others = [operand(number, view.buffer.dtype) for number, view in enumerate(extras, 1)]
     epilogue = total if kind.epilogue is None else substitute(kind.epilogue, [total, *others])
     call.kind = replace(kind, epilogue=epilogue)
-    call.ins = (*call.ins[:WEIGHTS], weights, *call.ins[WEIGHTS + 1 :], scales)
+    call.ins = (*ins, View(scales, call.outs[0].shape, strides))

@@ -13,6 +13,9 @@ from mccompile.kinds.recurrent import Recurrent
 def oracle(kind: Recurrent, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     given = dict(zip(kind.names, arrays, strict=True))
     wide = {name: a if name == "lengths" else a.astype(np.float64) for name, a in given.items()}
+    for name in ("r", "w"):
+        if f"{name}_scale" in wide:
+            wide[name] = wide[name] * wide[f"{name}_scale"][..., None]
     time, batch, directions, _ = wide["x"].shape
     rows, hidden = wide["r"].shape[1:]
     if "w" in wide:
@@ -32,7 +35,7 @@ def oracle(kind: Recurrent, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
                 h, c = _step(kind, wide["x"][t, b, d], wide["r"][d], bias, h, c, peepholes)
                 y[t, d, b] = h
             h_last[d, b], c_last[d, b] = h, c
-    dtype = arrays[1].dtype
+    dtype = kind.accumulator.numpy if arrays[1].dtype.kind == "i" else arrays[1].dtype
     results = {"y": y, "h": h_last, "c": c_last}
     return tuple(results[name].astype(dtype) for name in kind.gives)
 
