@@ -24,6 +24,7 @@ from tests import small_models
 from tests.small_models import node, save
 
 pytest.importorskip("onnxruntime")
+EXPONENTIALS = 1024  # bytes of the table that Softmax reads
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 
 
@@ -41,7 +42,7 @@ def test_digits_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
     report = quantize(DIGITS / "digits.onnx", result, pictures, Options(), Recipe())
     assert report.accuracy is not None and report.accuracy.after >= report.accuracy.before - 0.005
     assert report.after.arena <= report.before.arena / 3.9
-    assert report.after.weights <= report.before.weights / 3
+    assert report.after.weights - EXPONENTIALS <= report.before.weights / 3
     assert report.outputs["scores"] > 35
     assert not report.left_in_float
     assert report.differences is not None and report.differences.elements > 50_000
