@@ -30,7 +30,6 @@ from mccompile.kernels.dot_tiles import (
     Place,
     best_dot_tile,
     dot_refusal,
-    pack_dots,
     row_cycles,
     shifted,
 )
@@ -124,20 +123,22 @@ class ChannelsLastDots(Kernel):
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         layout, kind = _Layout(call), _kind(call)
-        *size, shift = call.blocks
+        size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         w = viewed(call.ins[1], constants[1])
         channels = w.shape[0]
-        runs = w.reshape(*w.shape[:2], -1, w.shape[-1]).transpose(0, 2, 3, 1).reshape(channels, -1, layout.run)
+        order = (0, 2, 1, 3) if layout.rows.planar else (0, 2, 3, 1)
+        runs = w.reshape(*w.shape[:2], -1, w.shape[-1]).transpose(order).reshape(channels, -1, layout.run)
         rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % DEPTH)]).reshape(channels, -1)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         begins = layout.epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
-        return {1: pack_dots(rows, begins, TileSize(*size)), **layout.epilogue.pack(constants, size[0])}
+        return {1: layout.epilogue.pack_weights(rows, begins, size), **layout.epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         layout = _Layout(call)
-        lanes, _, vectors, shift = call.blocks
-        bias = "" if layout.epilogue.bias is None else "_bias"
-        return {1: f"dots_{vectors}x{lanes}_{layout.run}_{shift}{bias}", **layout.epilogue.packing(lanes)}
+        size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
+        more = "_planar" * layout.rows.planar + "_bias" * (layout.epilogue.bias is not None)
+        weights = f"dots_{layout.epilogue.order(size)}_{layout.run}_{shift}{more}"
+        return {1: weights, **layout.epilogue.packing(size)}
 
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]
@@ -160,29 +161,32 @@ class ChannelsLastDots(Kernel):
 
 class _Layout:
     """Loops and C of indices for one call. Counters: n batch, p0 row, p1 position in it (or in the picture, where rows
-    follow each other without gaps), o first channel of a tile, k0 and k1 taps, c along a run of elements."""
+    follow each other without gaps), o first channel of a tile, k0 rows of the window, k1 runs of elements in them (taps
+    or planes), c along a run."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.kind = call, _kind(call)
         self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
-        self.rows = PaddedRows(call, self.kind, 1, DEPTH - 1)
+        self.rows = PaddedRows(call, self.kind, 1, DEPTH - 1, planes=True)
         self.channels = static(call.ins[1].shape[0])
 
     @property
-    def joined(self) -> bool:
-        """Do the taps of a row of a window follow each other without gaps?"""
-        rows = self.rows
-        return rows.kernel[1] == 1 or (rows.dilations[1] == 1 and rows.pixel == rows.channels)
+    def run(self) -> int:
+        """Elements that follow each other in a row of a window."""
+        return self.rows.channels * self.rows.kernel[1] // self.runs
 
     @property
-    def run(self) -> int:
-        """Elements that follow each other in a window."""
-        return self.rows.channels * (self.rows.kernel[1] if self.joined else 1)
+    def runs(self) -> int:
+        """Of elements in a row of a window, with gaps between them."""
+        rows = self.rows
+        if rows.planar:
+            return rows.channels
+        joined = rows.kernel[1] == 1 or (rows.dilations[1] == 1 and rows.pixel == rows.channels)
+        return 1 if joined else rows.kernel[1]
 
     @property
     def steps(self) -> int:
-        rows, columns = self.rows.kernel
-        return rows * (1 if self.joined else columns) * -(-self.run // DEPTH)
+        return self.rows.kernel[0] * self.runs * -(-self.run // DEPTH)
 
     @cached_property
     def flat(self) -> bool:
@@ -247,16 +251,16 @@ class _Layout:
         extras = [place(v, n) for v, n in zip(self.call.ins[self.kind.fixed :], names[self.kind.fixed :], strict=True)]
         hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
         loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
-        loops += [] if self.joined else [Range("k1", rows.kernel[1])]
+        loops += [Range("k1", self.runs)] if self.runs > 1 else []
         line = rows.picture if self.flat else "lines[k0]" if rows.kernel[0] > 1 else "lines[0]"
-        between = [rows.strides[1] * rows.pixel, rows.dilations[1] * rows.pixel]
+        between = [rows.strides[1] * rows.pixel, rows.plane if rows.planar else rows.dilations[1] * rows.pixel]
         return DotTile(
             size.lanes,
             points,
             vectors,
             index_c([1, (self.steps + 1) * DEPTH], ["w", "o"]),
             (*loops, Range("c", self.run, step=DEPTH)),
-            index_c([1, *between], [line, "p1", "0" if self.joined else "k1"]),
+            index_c([1, *between], [line, "p1", "k1" if self.runs > 1 else "0"]),
             between[0],
             rows.x.buffer.dtype,
             hoisted,

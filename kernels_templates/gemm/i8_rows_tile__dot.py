@@ -24,15 +24,16 @@ from mccompile.kernels.dot_tiles import (
     Place,
     best_dot_tile,
     dot_refusal,
-    pack_dots,
     row_cycles,
     shifted,
 )
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
-from mccompile.kernels.vector_tiles import Groups, TileSize
+from mccompile.kernels.vector_tiles import SECOND_LEVEL, Groups, TileSize
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
+
+AHEAD = 2048  # bytes
 
 
 class RowDots(Kernel):
@@ -83,18 +84,18 @@ class RowDots(Kernel):
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         epilogue = _epilogue(call)
-        *size, shift = call.blocks
+        size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         b = viewed(call.ins[1], constants[1])
         rows = np.pad(b.reshape(b.shape[-2:]).T, [(0, 0), (0, -b.shape[-2] % DEPTH)])
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if _kind(call).a_zero else 0
         begins = epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
-        return {1: pack_dots(rows, begins, TileSize(*size)), **epilogue.pack(constants, size[0])}
+        return {1: epilogue.pack_weights(rows, begins, size), **epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         epilogue = _epilogue(call)
-        lanes, _, vectors, shift = call.blocks
+        size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         bias = "" if epilogue.bias is None else "_bias"
-        return {1: f"dots_{vectors}x{lanes}_{shift}{bias}", **epilogue.packing(lanes)}
+        return {1: f"dots_{epilogue.order(size)}_{shift}{bias}", **epilogue.packing(size)}
 
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]
@@ -153,6 +154,7 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
         a.buffer.dtype,
         hoisted,
         stores,
+        AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
     )
 
 

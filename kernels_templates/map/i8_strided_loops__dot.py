@@ -1,5 +1,5 @@
-"""map to bytes in vectors along the axis in which the result lies side by side: of integers, or of floats that are
-rounded and cast. Operands lie so too, or are one number."""
+"""map of bytes in vectors along the axis in which the result lies side by side: integers that stay integers or become
+floats, or floats that are rounded and cast. Operands lie so too, or are one number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mccompile.base.dtypes import f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
-from mccompile.expr.vector_c import refusal, to_vector_statements
+from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.dot_tiles import HEADERS, dot_lanes, dot_refusal
 from mccompile.kernels.loops import Nest
@@ -38,8 +38,11 @@ class ByteLoops(Kernel):
             total = apply("high_sum", total, raised, literal(factor, i32))
         added = cast(apply("saturate_u8", apply("shift_right", total, literal(7, i32))), u8)
         clipped = cast(apply("min", apply("max", cast(operand(0, i8), i32), literal(-20, i32)), literal(30, i32)), i8)
+        less = apply("sub", cast(operand(0, u8), i32), cast(operand(2, u8), i32))
+        dequantized = apply("mul", cast(less, f32), operand(1, f32))
         return [
             *cases,
+            *(_case(f"dequantize_{n}", dequantized, (u8, f32, u8), f32, n) for n in (5, 16, 35)),
             *(_case(f"add_{n}", added, (u8, u8, i32), u8, n, whole=2) for n in (5, 16, 35)),
             _case("clip", clipped, (i8,), i8, 21, whole=1),
         ]
@@ -51,11 +54,13 @@ class ByteLoops(Kernel):
             return No(reason)
         floats = _of_floats(expr)
         reason = integer_refusal(expr) if floats is None else refusal(floats)
+        if all(view.buffer.dtype is f32 for view in (*call.ins, *call.outs)) or uses_math(expr):
+            return No("only for bytes, and not for functions of floats")
         loops = vector_nest([*call.outs, *call.ins])
         if reason or isinstance(loops, str):
             return No(reason or str(loops))
         for view, strides in zip(call.ins, loops.strides[1:], strict=True):
-            side_by_side = (f32,) if floats is not None else (i8, u8)
+            side_by_side = (f32,) if floats is not None else (i8, u8, f32)
             if strides[-1] and view.buffer.dtype not in side_by_side:
                 return No(f"an operand of {view.buffer.dtype} changes from element to element")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
@@ -97,7 +102,7 @@ class ByteLoops(Kernel):
             dtype, index = view.buffer.dtype, loops.index(number)
             if floats is not None and dtype is not f32:
                 loads.append(f"mcc_set_f32x{lanes}((float){name}[{index}])")
-            elif floats is not None:
+            elif dtype is f32:
                 loads.append(chunk.load(lanes, name, index, static(loops.strides[number][-1])))
             elif not loops.strides[number][-1]:
                 loads.append(f"mcc_set_{'i64' if dtype is i64 else 'i32'}x{lanes}({name}[{index}])")

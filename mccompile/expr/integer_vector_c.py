@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.dtypes import DType, i8, i32, i64, u8
-from .ir import Apply, Cast, Expr, Literal, Operand, walk
+from ..base.dtypes import DType, f32, i8, i32, i64, u8
+from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, walk
 from .scalar_c import literal_c
+from .vector_c import refusal, to_vector_statements, uses_math
 
 _LANES = (i8, u8, i32)
 _OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_sum", "saturate_i8", "saturate_u8"})
@@ -18,10 +19,30 @@ _OF_I64 = frozenset({"add"})
 
 
 def integer_refusal(expr: Expr) -> str:
-    """Why vectors of sums cannot compute the expression and store it as bytes, or nothing."""
+    """Why vectors of sums cannot compute the expression and store it as bytes or floats, or nothing."""
+    if expr.dtype is f32:
+        if uses_math(expr):
+            return "functions of floats are not for vectors of sums"
+        floats, inner = _floats(expr)
+        return refusal(floats) or next(filter(None, map(_refusal, (n for e in inner for n in walk(e)))), "")
     if expr.dtype not in (i8, u8):
         return f"vectors of sums are not stored as {expr.dtype}"
     return next(filter(None, map(_refusal, walk(expr))), "")
+
+
+def _floats(expr: Expr) -> tuple[Expr, list[Expr]]:
+    """What is computed of floats, where integers that become floats are further operands; and those integers."""
+    inner: list[Expr] = []
+    first = 1 + max((node.index for node in walk(expr) if isinstance(node, Operand)), default=0)
+
+    def as_operand(node: Expr) -> Expr | None:
+        if not isinstance(node, Cast) or node.dtype is not f32 or node.argument.dtype not in _LANES:
+            return None
+        if node.argument not in inner:
+            inner.append(node.argument)
+        return operand(first + inner.index(node.argument), f32)
+
+    return rebuild(expr, as_operand), inner
 
 
 def _refusal(node: Expr) -> str:
@@ -68,6 +89,16 @@ def to_integer_statements(
 ) -> list[str]:
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors."""
+    if expr.dtype is f32:
+        floats, inner = _floats(expr)
+        before, loads = [], list(operands)
+        loads += [""] * (max((n.index for n in walk(expr) if isinstance(n, Operand)), default=0) + 1 - len(loads))
+        for number, integer in enumerate(inner):
+            printer = _Printer(integer, operands, lanes, f"{local}{number}_")
+            loads.append(f"mcc_i32_to_f32x{lanes}({printer.text(integer)})")
+            before += printer.lines
+        lines, text = to_vector_statements(floats, loads, lanes, f"{local}f")
+        return [*before, *lines, store.format(f"f32x{lanes}", text)]
     printer = _Printer(expr, operands, lanes, local)
     value, how = expr, f"{expr.dtype}_i32x{lanes}"
     if isinstance(expr, Cast):

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import static
-from ..base.dtypes import DType, i8, i32, i64, u8
+from ..base.dtypes import DType, f32, i8, i32, i64, u8
 from ..expr.integer_vector_c import integer_refusal, to_integer_statements
 from ..expr.ir import Apply, Expr, operand, operands_used, rebuild
 from ..expr.scalar_c import load_c, store_c, to_statements
@@ -83,7 +83,8 @@ def row_cycles(size: TileSize, points: int, channels: int, steps: int) -> float:
             if count and vectors:
                 loads = 0.6 * (2 * vectors + count)
                 step = max(count * vectors, loads, 4.0) + 0.1 * loads
-                total += groups * tiles * (step * steps + 10 + 6 * count * vectors)
+                after = (4 if vectors == 4 else 6) * count * vectors  # four are stored together
+                total += groups * tiles * (step * steps + 10 + after)
     return total
 
 
@@ -117,6 +118,7 @@ class DotTile:
     type: DType  # of the elements: u8 or i8
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
+    ahead: int = 0  # bytes from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
 
     @property
     def of(self) -> str:
@@ -152,10 +154,12 @@ class DotEpilogue:
     def _refusal(self) -> str:
         if self.expr is None or (reason := integer_refusal(self.expr)):
             return reason if self.expr is not None else "sums are stored as they are"
+        if any(self.moves(v) and v.buffer.dtype is f32 for v in self.extras) and self.y.buffer.dtype is not f32:
+            return "floats among the operands of bytes"
         if self.y.strides[self.axis] != 1 and self.channels != 1:
             return "channels of the result do not lie side by side"
         for view in self.extras:
-            if not self.is_table(view) and not self.stays(view) and view.buffer.dtype not in (i8, u8):
+            if self.moves(view) and view.buffer.dtype not in (i8, u8, f32):
                 return f"an operand of {view.buffer.dtype} changes from point to point"
             if not self.is_table(view) and view.strides[self.axis] not in (0, 1) and self.channels != 1:
                 return "channels of an operand do not lie side by side"
@@ -191,13 +195,40 @@ class DotEpilogue:
             for index, view in self.tables.items()
         }
 
-    def pack(self, constants: Mapping[int, Constant], lanes: int) -> dict[int, np.ndarray]:
+    def pack(self, constants: Mapping[int, Constant], size: TileSize) -> dict[int, np.ndarray]:
         """Tables with numbers for whole vectors."""
-        rows = self.rows(constants).items()
-        return {index: halves(np.pad(row, (0, -self.channels % lanes)), lanes) for index, row in rows}
+        return {n: halves(self.ordered(row, size), size.lanes) for n, row in self.rows(constants).items()}
 
-    def packing(self, lanes: int) -> dict[int, str]:
-        return dict.fromkeys(self.tables, f"table_of_{lanes}")
+    def ordered(self, values: np.ndarray, size: TileSize) -> np.ndarray:
+        """Values of all channels, along the first axis, for whole vectors and in the order of the tiles."""
+        groups = Groups(size, self.channels)
+        values = np.pad(values, [(0, groups.padded - self.channels)] + [(0, 0)] * (values.ndim - 1))
+        found = []
+        for begin, end, vectors, _ in groups.parts():
+            for first in range(begin, end, vectors * size.lanes):
+                part = values[first : first + vectors * size.lanes]
+                found.append(zipped(part, size.lanes) if self.in_fours(vectors) else part)
+        return np.concatenate(found)
+
+    def packing(self, size: TileSize) -> dict[int, str]:
+        return dict.fromkeys(self.tables, f"table_of_{self.order(size)}")
+
+    def order(self, size: TileSize) -> str:
+        """A name for the order of the channels."""
+        return f"{size.vectors}x{size.lanes}{'_zipped' if self.in_fours(size.vectors) else ''}"
+
+    def pack_weights(
+        self, rows: np.ndarray, begins: np.ndarray, size: TileSize
+    ) -> np.ndarray:
+        """Weights [channels, sum], a multiple of four long, and what the sums of each channel begin with."""
+        found = []
+        rows, starts = self.ordered(rows, size).astype(np.int8), self.ordered(begins, size).astype(np.int32)
+        for begin, end, vectors, _ in Groups(size, self.channels).parts():
+            width = vectors * size.lanes
+            for first in range(begin, end, width):
+                block = rows[first : first + width].reshape(vectors, size.lanes, -1, DEPTH).transpose(2, 0, 1, 3)
+                found += [starts[first : first + width].view(np.int8), np.ascontiguousarray(block).reshape(-1)]
+        return np.concatenate(found)
 
     def begins(self, constants: Mapping[int, Constant]) -> np.ndarray:
         """What the bias adds to the sums of each channel."""
@@ -221,6 +252,10 @@ class DotEpilogue:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         assert self.expr is not None
         hoisted, stores = self.hoisted(lanes, vectors, extras), []
+        if self.in_fours(vectors):
+            for point in range(points):
+                stores += self.four(f"a{point}", lanes, y, 3 * lanes + last, extras, point)
+            return hoisted, tuple(stores)
         for point in range(points):
             for vector in range(vectors):
                 part = last if vector == vectors - 1 else lanes
@@ -241,7 +276,7 @@ class DotEpilogue:
         """Statements that load what is the same at all points, as `<pointer>_<vector>`."""
         used, found = operands_used(self.expr) if self.expr is not None else set(), []
         for place in (place for number, place in enumerate(extras, 1) if number in used):
-            kind = f"{'i64' if place.view.buffer.dtype is i64 else 'i32'}x{lanes}"
+            kind = f"{_lane(place.view.buffer.dtype)}x{lanes}"
             if self.stays(place.view):
                 value = f"mcc_set_{kind}({place.pointer}[{place.index}])"
                 found.append(f"const mcc_{kind} {place.pointer}_0 = {value};")
@@ -250,18 +285,33 @@ class DotEpilogue:
                     found.append(f"const mcc_{kind} {place.pointer}_{vector} = {_load(place, lanes, 0, vector)};")
         return tuple(found)
 
-    def four(self, sums: str, lanes: int, y: Place, part: int, extras: Sequence[Place]) -> list[str]:
+    def in_fours(self, vectors: int) -> bool:
+        """Are the channels of a tile in the order of mcc_dot_zip, so that four vectors are stored together?"""
+        return vectors == 4 and self.in_vectors and self.y.buffer.dtype in (i8, u8)
+
+    def four(
+        self, sums: str, lanes: int, y: Place, part: int, extras: Sequence[Place], point: int = 0
+    ) -> list[str]:
         """Statements that store the results of four accumulators `<sums>_<vector>` in the order of mcc_dot_zip, of
-        which `part` channels count. No operand changes from point to point."""
+        which `part` channels count."""
         assert self.expr is not None
-        lines, of = [f"mcc_dot_four_i32x{lanes} four;"], self.expr.dtype
+        lines, of, whole = [f"mcc_dot_four_i32x{lanes} four;"], self.expr.dtype, part == 4 * lanes
+        for place in filter(lambda place: self.moves(place.view), extras):
+            dtype, at = place.view.buffer.dtype, f"{place.pointer} + {place.at(point, 0)}"
+            load = f"mcc_load_four_{dtype}_i32x{lanes}({at})"
+            if not whole:
+                load = f"mcc_load_four_part_{dtype}_i32x{lanes}({at}, {part})"
+            lines.append(f"const mcc_dot_four_i32x{lanes} {place.pointer}_four = {load};")
         for vector in range(4):
             loads = [f"{sums}_{vector}"]
-            loads += [f"{place.pointer}_{0 if self.stays(place.view) else vector}" for place in extras]
+            for place in extras:
+                if self.moves(place.view):
+                    loads.append(f"{place.pointer}_four.v{vector}")
+                else:
+                    loads.append(f"{place.pointer}_{0 if self.stays(place.view) else vector}")
             store = f"four.v{vector} = {{1}};"
             lines += to_integer_statements(self.expr, loads, lanes, store, local=f"t{vector}_")
-        at = f"{y.pointer} + {y.at(0, 0)}"
-        whole = part == 4 * lanes
+        at = f"{y.pointer} + {y.at(point, 0)}"
         store = f"mcc_store_four_{of}_i32x{lanes}({at}, four);"
         return ["{", *lines, store if whole else f"mcc_store_four_part_{of}_i32x{lanes}({at}, {part}, four);", "}"]
 
@@ -294,13 +344,13 @@ def _load(place: Place, lanes: int, point: int, vector: int, part: int = 0) -> s
     """C of a vector of an operand, of which only a part may be read if so many lanes are given."""
     dtype = place.view.buffer.dtype
     at = f"{place.pointer} + {place.at(point, vector * lanes)}"
-    if dtype is i64:
-        return f"mcc_load_i64x{lanes}({at})"
-    if dtype is i32:
-        return f"mcc_load_i32x{lanes}({at})"
-    if 0 < part < lanes:
-        return f"mcc_load_part_{dtype}_i32x{lanes}({at}, {part})"
-    return f"mcc_load_{dtype}_i32x{lanes}({at})"
+    of = f"{dtype}_i32x{lanes}" if dtype in (i8, u8) else f"{dtype}x{lanes}"
+    return f"mcc_load_part_{of}({at}, {part})" if 0 < part < lanes else f"mcc_load_{of}({at})"
+
+
+def _lane(dtype: DType) -> str:
+    """What a lane of it holds."""
+    return dtype.name if dtype in (i64, f32) else "i32"
 
 
 def halves(row: np.ndarray, lanes: int) -> np.ndarray:
@@ -314,20 +364,6 @@ def zipped(values: np.ndarray, lanes: int) -> np.ndarray:
     """Values of 4 * lanes channels, along the first axis, in the order of mcc_dot_zip."""
     rest = values.shape[1:]
     return values.reshape(lanes // 4, 4, 4, *rest).swapaxes(0, 1).reshape(4 * lanes, *rest)
-
-
-def pack_dots(rows: np.ndarray, begins: np.ndarray, size: TileSize) -> np.ndarray:
-    """Weights [channels, sum], a multiple of four long, and what the sums of each channel begin with."""
-    groups, found = Groups(size, rows.shape[0]), []
-    missing = groups.padded - rows.shape[0]
-    rows = np.pad(rows, [(0, missing), (0, 0)]).astype(np.int8)
-    starts = np.pad(begins, (0, missing)).astype(np.int64).astype(np.int32)
-    for begin, end, vectors, _ in groups.parts():
-        width = vectors * size.lanes
-        for first in range(begin, end, width):
-            block = rows[first : first + width].reshape(vectors, size.lanes, -1, DEPTH).transpose(2, 0, 1, 3)
-            found += [starts[first : first + width].view(np.int8), np.ascontiguousarray(block).reshape(-1)]
-    return np.concatenate(found)
 
 
 def _adds(node: Expr, number: int) -> bool:

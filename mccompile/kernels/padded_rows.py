@@ -16,12 +16,16 @@ from ..kinds.conv import Conv
 from ..program.ir import Call, View
 from .loops import index_c
 
+FEW_PLANES = 4  # a run of elements in a window of one channel is short
+
 
 class PaddedRows:
     """For windows of `at_once` rows of results. Counters in C: n batch, p0 row of the result, k0 row of a window.
-    `over`: so many bytes may be read behind the last one."""
+    `over`: so many bytes may be read behind the last one. `planes`: a
+    few channels that lie apart may stay so, each with a row of its own."""
 
-    def __init__(self, call: Call, kind: Conv, at_once: int, over: int) -> None:
+    def __init__(self, call: Call, kind: Conv, at_once: int, over: int, planes: bool = False) -> None:
+        self.planes = planes
         self.call, self.at_once, self.over = call, at_once, over
         self.x, self.y = call.ins[0], call.outs[0]
         rank = len(kind.strides)
@@ -38,10 +42,22 @@ class PaddedRows:
         side_by_side = self.x.strides[1] == 1 or self.channels == 1
         return side_by_side and not any((*self.before, *self.after))
 
+    @cached_property
+    def planar(self) -> bool:
+        """Do channels have rows of their own?"""
+        apart = steps(self.x)[1] == 1 and self.x.strides[1] != 1 and self.dilations[1] == 1
+        few = 1 < self.channels <= FEW_PLANES and self.kernel[1] > 1
+        return self.planes and apart and few and not self.in_place
+
     @property
     def pixel(self) -> int:
         """From position to position in a row that is read."""
-        return steps(self.x)[1] if self.in_place else self.channels
+        return steps(self.x)[1] if self.in_place else 1 if self.planar else self.channels
+
+    @property
+    def plane(self) -> int:
+        """Elements of a row of one channel."""
+        return self.x_space[1] + self.before[1] + self.after[1]
 
     @property
     def rows(self) -> int:
@@ -56,7 +72,7 @@ class PaddedRows:
     @property
     def line(self) -> int:
         """Bytes of a row in the ring."""
-        return (self.x_space[1] + self.before[1] + self.after[1]) * self.channels
+        return self.plane * self.channels
 
     @property
     def ring_bytes(self) -> int:
@@ -100,7 +116,10 @@ class PaddedRows:
             "bytes": self.ring_bytes,
             "dilation": self.dilations[0],
             "top": index_c([self.strides[0]], ["p0"], -self.before[0]),
-            "left": self.before[1] * self.channels,
+            "left": self.before[1] * self.pixel,
+            "planar": self.planar,
+            "plane": self.plane,
+            "x_plane": static(self.x.strides[1]),
             "together": column == self.channels and (self.x.strides[1] == 1 or self.channels == 1),
             "x_next": index_c([1, row], [self.picture, f"(next % {self.x.lines})" if self.x.lines else "next"]),
             "x_row": index_c([1, row], [self.picture, f"(row % {self.x.lines})" if self.x.lines else "row"]),

@@ -21,6 +21,7 @@
  *
  *     mcc_dot_zip_u8_i32xN(a, b, c, d)     pointers to rows -> mcc_dot_four_i32xN, in the form of mcc_dot; also i8
  *     mcc_store_four_u8_i32xN(p, f)        4 * N sums in the order of memory, with bounds; mcc_store_four_part, i8
+ *     mcc_load_four_u8_i32xN(p)            and back; mcc_load_four_part, i8
  *
  * To add a machine: a section for its number of lanes below, which defines what is listed there and ends in
  * MCC_DOT_REST(N, N / 2); then `dot` among the `isas` of the target, and its options `dot_lanes` and `dot_signed`.
@@ -112,6 +113,34 @@
     {                                                                                                                  \
         return mcc_dot_form_i8_i32x##N(mcc_dot_set_i32x##N(p));                                                        \
     }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_u8_i32x##N(const uint8_t *p)                                     \
+    {                                                                                                                  \
+        const uint8_t none[4 * N] = {0};                                                                               \
+        return mcc_dot_zip_i32x##N(p, none, none, none);                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_i8_i32x##N(const int8_t *p)                                      \
+    {                                                                                                                  \
+        const uint8_t none[4 * N] = {0};                                                                               \
+        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(none, none, none, p); /* in the upper bytes */                    \
+        f.v0 = f.v0 >> 24;                                                                                             \
+        f.v1 = f.v1 >> 24;                                                                                             \
+        f.v2 = f.v2 >> 24;                                                                                             \
+        f.v3 = f.v3 >> 24;                                                                                             \
+        return f;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_part_u8_i32x##N(const uint8_t *p, int n)                         \
+    {                                                                                                                  \
+        uint8_t all[4 * N] = {0};                                                                                      \
+        (void)memcpy(all, p, (size_t)n);                                                                               \
+        return mcc_load_four_u8_i32x##N(all);                                                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_part_i8_i32x##N(const int8_t *p, int n)                          \
+    {                                                                                                                  \
+        int8_t all[4 * N] = {0};                                                                                       \
+        (void)memcpy(all, p, (size_t)n);                                                                               \
+        return mcc_load_four_i8_i32x##N(all);                                                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_i32_to_f32x##N(mcc_i32x##N v) { return __builtin_convertvector(v, mcc_f32x##N); }   \
     MCC_VEC_INLINE mcc_i32x##N mcc_saturate_u8_i32x##N(mcc_i32x##N v)                                                  \
     {                                                                                                                  \
         return mcc_min_i32x##N(mcc_max_i32x##N(v, mcc_set_i32x##N(0)), mcc_set_i32x##N(255));                          \
