@@ -181,6 +181,9 @@ class DepthwiseDots(Kernel):
         kind = _kind(call)
         return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
+    def units(self, call: Call) -> Sequence[int]:
+        return (1,) * _layout(call).rows.y_space[0]
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return _layout(call).context(self.parameter_names(call)[1])
 

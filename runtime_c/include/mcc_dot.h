@@ -40,6 +40,14 @@
 #define MCC_DOT_SIGNED 1
 #endif
 
+/* Keeps a vector that is used several times in its register; compilers would rather read it again each time, which takes
+ * longer than the products. */
+#if defined(__AVX__)
+#define MCC_DOT_KEEP(v) __asm__("" : "+v"(v))
+#else
+#define MCC_DOT_KEEP(v) ((void)0)
+#endif
+
 /* In terms of C operators: loads, 32-bit arithmetic that wraps, and 64-bit numbers in two halves. */
 #define MCC_DOT_TYPES(N)                                                                                               \
     typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
