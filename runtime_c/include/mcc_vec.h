@@ -359,31 +359,6 @@ MCC_VEC_ONE_TO_ONE(4, floor, vrndmq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
-#elif defined(__wasm_simd128__)
-/* `pmax` and `pmin` give their first operand where either is NaN. */
-MCC_VEC_INLINE mcc_f32x4 mcc_max_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)wasm_f32x4_max((v128_t)a, (v128_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_min_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)wasm_f32x4_min((v128_t)a, (v128_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_at_least_f32x4(mcc_f32x4 x, mcc_f32x4 low)
-{
-    return (mcc_f32x4)wasm_f32x4_pmax((v128_t)x, (v128_t)low);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high)
-{
-    return (mcc_f32x4)wasm_f32x4_pmin((v128_t)x, (v128_t)high);
-}
-MCC_VEC_SET(4);
-MCC_VEC_FMA(4);
-MCC_VEC_ONE_TO_ONE(4, sqrt, wasm_f32x4_sqrt((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, floor, wasm_f32x4_floor((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, ceil, wasm_f32x4_ceil((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, trunc, wasm_f32x4_trunc((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, round_even, wasm_f32x4_nearest((v128_t)x));
 #else
 MCC_VEC_NEON(add, vaddq_f32);
 MCC_VEC_NEON(sub, vsubq_f32);
@@ -407,6 +382,32 @@ MCC_VEC_NEON_MASK(greater, vcgtq_f32);
 MCC_VEC_SQRT(4);
 MCC_VEC_ROUND(4);
 #endif
+#elif defined(__wasm_simd128__)
+/* `pmax` and `pmin` give their first operand where either is NaN. */
+MCC_VEC_INLINE mcc_f32x4 mcc_max_f32x4(mcc_f32x4 a, mcc_f32x4 b)
+{
+    return (mcc_f32x4)wasm_f32x4_max((v128_t)a, (v128_t)b);
+}
+MCC_VEC_INLINE mcc_f32x4 mcc_min_f32x4(mcc_f32x4 a, mcc_f32x4 b)
+{
+    return (mcc_f32x4)wasm_f32x4_min((v128_t)a, (v128_t)b);
+}
+MCC_VEC_INLINE mcc_f32x4 mcc_at_least_f32x4(mcc_f32x4 x, mcc_f32x4 low)
+{
+    return (mcc_f32x4)wasm_f32x4_pmax((v128_t)x, (v128_t)low);
+}
+MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high)
+{
+    return (mcc_f32x4)wasm_f32x4_pmin((v128_t)x, (v128_t)high);
+}
+MCC_VEC_SET(4);
+MCC_VEC_ARITHMETIC(4);
+MCC_VEC_FMA(4);
+MCC_VEC_ONE_TO_ONE(4, sqrt, wasm_f32x4_sqrt((v128_t)x));
+MCC_VEC_ONE_TO_ONE(4, floor, wasm_f32x4_floor((v128_t)x));
+MCC_VEC_ONE_TO_ONE(4, ceil, wasm_f32x4_ceil((v128_t)x));
+MCC_VEC_ONE_TO_ONE(4, trunc, wasm_f32x4_trunc((v128_t)x));
+MCC_VEC_ONE_TO_ONE(4, round_even, wasm_f32x4_nearest((v128_t)x));
 #else
 MCC_VEC_ARITHMETIC(4);
 MCC_VEC_PLAIN(4);
