@@ -1,5 +1,6 @@
 """What vectors save: instructions of one inference with a target's vector kernels, and with portable C alone, compiled
-with the same flags. Emulators count exactly; benchmarks/instructions.json keeps it, docs/speed.md has it as a table.
+with the same flags, and where compilers make vectors of that by themselves also for the relative without vectors.
+Emulators count exactly; benchmarks/instructions.json keeps it, docs/speed.md has it as a table.
 
 python -m benchmarks.instructions             measure vectors; fail where they take 2 % more than is recorded
 python -m benchmarks.instructions --update    measure both, and write both files anew
@@ -28,7 +29,8 @@ BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update --
 GROWTH = 1.02
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
-HEAD = ("model", "target", "macs", "portable C", "vectors", "vectors per mac", "share")
+WITHOUT_VECTORS = {"riscv64v": "riscv64", "riscv64v256": "riscv64", "wasm32": "wasm32-scalar"}
+HEAD = ("model", "target", "macs", "scalar C", "portable C", "vectors", "per mac", "of scalar C", "of portable C")
 
 
 def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path]]:
@@ -62,8 +64,12 @@ def main() -> int:
                     found = cost(path, Options(target=target, prefer="time", name=name))
                     row = {"macs": found.macs, "vectors": found.run_instructions}
                     if given.update:
-                        plain = cost(path, Options(target=portable(target, Path(scratch)), prefer="time", name=name))
-                        row["portable"] = plain.run_instructions
+                        others = {"portable": portable(target, Path(scratch))}
+                        if target in WITHOUT_VECTORS:
+                            others["scalar"] = WITHOUT_VECTORS[target]
+                        for word, other in others.items():
+                            plain = cost(path, Options(target=other, prefer="time", name=name))
+                            row[word] = plain.run_instructions
                 except MccError as error:
                     print(f"{key}: {error}", file=sys.stderr)
                     return error.exit_code
@@ -86,8 +92,8 @@ def main() -> int:
 def shown(recorded: dict[str, dict[str, int]]) -> list[str]:
     lines = []
     for key, row in sorted(recorded.items()):
-        figures = [f"{row[name]:,}" for name in ("macs", "portable", "vectors")]
-        ratios = [f"{row['vectors'] / row['macs']:.3f}", f"{row['vectors'] / row['portable']:.3f}"]
+        figures = [f"{row[name]:,}" if name in row else "" for name in ("macs", "scalar", "portable", "vectors")]
+        ratios = [f"{row['vectors'] / row[name]:.3f}" if name in row else "" for name in ("macs", "scalar", "portable")]
         lines.append([*key.split(), *figures, *ratios])
     return table(HEAD, lines, frozenset({0, 1}))
 

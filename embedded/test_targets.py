@@ -34,6 +34,7 @@ TARGETS = (
     "riscv64v",
     "riscv64v256",
     "wasm32",
+    "wasm32-scalar",
 )
 # All models on cores that differ much from each other; on their relatives those that need most of a core.
 DIFFERENT = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
