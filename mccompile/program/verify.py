@@ -70,9 +70,12 @@ class _Checker:
             if isinstance(item, If):
                 self.read(item.condition, written, "if")
                 branches = [set(written), set(written)]
+                filled = dict(self.filled)
                 self.body(item.then, branches[0])
                 before = dict(self.writer)
+                filled, self.filled = self.filled, filled
                 self.body(item.otherwise, branches[1])
+                self.filled = {b: max(filled.get(b, 0), self.filled.get(b, 0)) for b in {**filled, **self.filled}}
                 # Both branches may write one result: that is its one writer, the region.
                 self.writer = {**self.writer, **before}
                 ends = [bool(body) and isinstance(body[-1], Stop) for body in (item.then, item.otherwise)]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
 from mccompile import backend
 from mccompile.base.errors import MccError
@@ -88,15 +88,15 @@ def test_branches_inside_of_branches() -> None:
     agrees(made, *((floats(2, 3), np.array(c), np.array(d)) for c in (True, False) for d in (True, False)))
 
 
-def test_results_of_two_shapes_are_refused() -> None:
+def test_results_of_two_ranks_are_refused() -> None:
     then = graph([node("Identity", "x", "t")], [], [("t", FLOAT, (2, 3))])
-    otherwise = graph([node("Transpose", "x", "e", perm=[1, 0])], [], [("e", FLOAT, (3, 2))])
+    otherwise = graph([node("Reshape", "x six", "e")], [], [("e", FLOAT, (6,))], six=np.array([6]))
     choice = node("If", "c", "y", then_branch=then, else_branch=otherwise)
     made = helper.make_model(
-        graph([choice], [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, ("a", "b"))]),  # type: ignore[list-item]
+        graph([choice], [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, ())]),
         opset_imports=[helper.make_opsetid("", 17)],
     )
-    with pytest.raises(MccError, match=r"f32\[2,3\] in one branch and f32\[3,2\] in the other"):
+    with pytest.raises(MccError, match=r"f32\[2,3\] in one branch and f32\[6\] in the other"):
         backend.prepare(made)
 
 
@@ -258,3 +258,23 @@ def test_scan_along_other_axes_and_backwards() -> None:
 def test_the_code_does_not_grow_with_the_number_of_trips() -> None:
     few, many = (compiled(_scan(trips)).files["net.c"].count(b"\n") for trips in (7, 70))
     assert few == many
+
+
+def test_branches_of_different_sizes() -> None:
+    made = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> '
+        "g (float[4,3] x, bool[4] c, float[2] q) => (float[n,3] y, int64[k] z) {"
+        " kept = Compress<axis=0>(x, c) f = ReduceSum<keepdims=0>(q) zero = Constant<value_float=0.0>()"
+        " go = Greater(f, zero) a, z = If(go) <then_branch = t () => (float[p,3] p, int64[r] pz) {"
+        " p = Neg(kept) s = Shape(kept) one = Constant<value_ints=[5, 6, 7]>() pz = Concat<axis=0>(s, one) },"
+        " else_branch = e () => (float[2,3] q1, int64[0] qz) {"
+        " q1 = Constant<value=float[2,3] {1, 2, 3, 4, 5, 6}>() qz = Constant<value=int64[0] {}>() }> y = Abs(a) }"
+    )
+    session, rep = onnxruntime.InferenceSession(made.SerializeToString()), backend.prepare(made)
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for flags in ([1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1]):
+        for sign in (1, -1):
+            feed = {"x": x, "c": np.array(flags, bool), "q": np.array([sign, 0], np.float32)}
+            for got, want in zip(rep.run(feed), session.run(None, feed), strict=True):
+                assert got.shape == want.shape
+                np.testing.assert_array_equal(got, want)

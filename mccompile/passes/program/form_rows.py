@@ -151,7 +151,7 @@ class _Outside:
                     if buffer.role != CONSTANT:
                         self.spans.setdefault(buffer, [time, time])[1] = time
         kept = program.lasting_inputs(context.keep_inputs)
-        for buffer in [*(view.buffer for _, view in program.outputs), *kept]:
+        for buffer in [*(view.buffer for _, view in program.outputs if view.buffer.role != CONSTANT), *kept]:
             self.spans[buffer][1] = len(program.body)
 
     def cost(self, first: int, last: int, chain: Chain | None) -> int:
