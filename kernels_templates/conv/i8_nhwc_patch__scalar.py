@@ -7,33 +7,43 @@ makes up for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import u8
-from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_unsigned, without_zero
-from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, rescaling_of
+from mccompile.base.dtypes import i32, u8
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.dot import numbers, pack_unsigned, with_biases, without_zero
+from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, left_over, rescaling_in, totals_case
 from mccompile.kernels.tiles import epilogue_alias
+from mccompile.kinds.conv import Conv
 
 
 class Patch(PatchConv):
     isa = "scalar"
 
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        return [
+            *super().cases(),
+            totals_case("totals", plain, (1, 3, 5, 7), (6, 3, 3, 3)),
+            totals_case("totals_u8", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 3, 3), (5, 8, 1, 1), u8),
+        ]
+
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, range(32))
+        reason = self.refusal(call, range(32), totals=True)
         if reason:
             return No(reason)
-        found = rescaling_of(call)
-        results = 2 * static(call.ins[1].shape[0]) if found.rest else 0
+        found = rescaling_in(call)
+        results = 2 * static(call.ins[1].shape[0]) * (1 if found else 4) if left_over(call) else 0
         return Needs(
             rows=frozenset({2}),
-            constant=frozenset({1, *range(2, conv_of(call).fixed), *found.tables}),
-            align={found.bias: 4},
+            constant=frozenset({1, *range(2, conv_of(call).fixed), *(found.tables if found else ())}),
+            align={found.bias: 4} if found else {1: 4},
             alias=epilogue_alias(call, conv_of(call).fixed),
             scratch=self.depth(call) * 4 + results,
             scratch_align=4,
@@ -53,29 +63,36 @@ class Patch(PatchConv):
         return self.taken(call) + -self.taken(call) % 4
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        kind, found, channels = conv_of(call), rescaling_of(call), static(call.ins[1].shape[0])
+        kind, found, channels = conv_of(call), rescaling_in(call), static(call.ins[1].shape[0])
         rows = viewed(call.ins[1], constants[1]).transpose(0, 2, 3, 1).reshape(channels, -1)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
-        values = without_zero(numbers(call, constants, found, channels), rows, zero, call.ins[0].buffer.dtype)
+        values = numbers(call, constants, found, channels) if found else np.zeros((1, channels), np.int32)
+        values = without_zero(values, rows, zero, call.ins[0].buffer.dtype)
+        if found is None:
+            return {1: with_biases(pack_unsigned(rows), values)}
         return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: "scalar", **dict.fromkeys(rescaling_of(call).tables, "table_channels_less_zero")}
+        found = rescaling_in(call)
+        if found is None:
+            return {1: "scalar_with_biases"}
+        return {1: "scalar", **dict.fromkeys(found.tables, "table_channels_less_zero")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
+        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_in(call)
         (small,) = call.blocks
         flip = "" if x.buffer.dtype is u8 else " ^ 128u"
         return {
             **self.rest(call),
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "y_type": (found.dtype if found else i32).name,
+            "y_c_type": (found.dtype if found else i32).storage_c,
+            "shift": found.shift if found else 0,
+            "totals": found is None,
             "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
             "has_zero": kind.x_zero,
             "padded": any(kind.pads) or bool(small),

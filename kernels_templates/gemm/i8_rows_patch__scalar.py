@@ -3,33 +3,39 @@ out beside each other, so that one multiplication serves both; a single one is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_unsigned, without_zero
-from mccompile.kernels.patch_gemm import PatchGemm, depth_of, rescaling_of
+from mccompile.base.dtypes import i32, u8
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.dot import numbers, pack_unsigned, with_biases, without_zero
+from mccompile.kernels.patch_gemm import PatchGemm, depth_of, left_over, rescaling_in, totals_case
 
 
 class Rows(PatchGemm):
     isa = "scalar"
 
+    def cases(self) -> Sequence[Case]:
+        totals = (totals_case("row_of_totals", 1, 13, 6), totals_case("rows_of_totals", 3, 13, 6, u8))
+        return [*super().cases(), *totals]
+
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, range(32))
+        reason = self.refusal(call, range(32), totals=True)
         if reason:
             return No(reason)
-        a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
+        a, y, found = call.ins[0], call.outs[0], rescaling_in(call)
         rows, outs = y.type.static_shape[-2:]
         lanes = min(rows, 2)
+        results = lanes * outs * (1 if found else 4) if left_over(call) else 0
         return Needs(
-            constant=frozenset({1, *found.tables}),
-            align={found.bias: 4},
+            constant=frozenset({1, *(found.tables if found else ())}),
+            align={found.bias: 4} if found else {1: 4},
             slack={0: depth_of(call) - static(a.shape[-1])} if lanes == 1 else {},
-            scratch=(depth_of(call) * 4 if lanes == 2 else 0) + (lanes * outs if found.rest else 0),
+            scratch=(depth_of(call) * 4 if lanes == 2 else 0) + results,
             scratch_align=4,
             blocks=(lanes,),
         )
@@ -39,28 +45,33 @@ class Rows(PatchGemm):
         return Cost(macs * 1e-10, code=300)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
+        found, columns = rescaling_in(call), static(call.outs[0].shape[-1])
         b = viewed(call.ins[1], constants[1])
         rows = b.reshape(b.shape[-2:]).T
-        values = numbers(call, constants, found, columns)
+        values = numbers(call, constants, found, columns) if found else np.zeros((1, columns), np.int32)
         if call.blocks == (2,):
             values = without_zero(values, rows, 0, call.ins[0].buffer.dtype)
+        if found is None:
+            return {1: with_biases(pack_unsigned(rows), values)}
         return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        table = "table_channels_less_zero" if call.blocks == (2,) else "table_channels"
-        return {1: "scalar", **dict.fromkeys(rescaling_of(call).tables, table)}
+        found, less = rescaling_in(call), "_less_zero" if call.blocks == (2,) else ""
+        if found is None:
+            return {1: f"scalar_with_biases{less}"}
+        return {1: "scalar", **dict.fromkeys(found.tables, f"table_channels{less}")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        a, found = call.ins[0], rescaling_of(call)
+        a, found = call.ins[0], rescaling_in(call)
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "y_type": (found.dtype if found else i32).name,
+            "y_c_type": (found.dtype if found else i32).storage_c,
+            "shift": found.shift if found else 0,
+            "totals": found is None,
             "several": call.blocks == (2,),
         }

@@ -163,6 +163,11 @@ def without_zero(found: np.ndarray, rows: np.ndarray, zero: int, dtype: DType) -
     return np.stack([bias.astype(np.int32), *found[1:]])
 
 
+def with_biases(packed: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    """Packed weights, and behind them a number for each channel, which is added to its totals."""
+    return np.concatenate([packed.reshape(-1), padded(biases.astype("<i4"), 1, 4).reshape(-1).view(np.int8)])
+
+
 def table_of_pairs(found: np.ndarray) -> np.ndarray:
     """Bias, multiplier and addend [3, channels] as mcc_dsp_dot4x2 reads them."""
     bias, *rest = padded(found, 3, 2).reshape(3, -1, 2)

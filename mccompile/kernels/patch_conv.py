@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..base.dims import static
-from ..base.dtypes import DType, i8, i32, u8
+from ..base.dtypes import DType, f32, i8, i32, u8
 from ..base.tensor import TensorType
-from ..expr.ir import apply, cast, literal, operand
+from ..expr.ir import Expr, apply, cast, literal, operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kinds.conv import Conv
-from .api import Call, Case, Kernel, View, static_views
+from .api import Call, Case, Kernel, View, static_views, supports_types
 from .dot import Rescaling, epilogue_of, rescaling
 from .loops import index_c
 from .tiles import is_constant
@@ -49,15 +49,18 @@ class PatchConv(Kernel):
             rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
         ]
 
-    def refusal(self, call: Call, shifts: range) -> str:
-        """Why windows of this call cannot be laid out like that, or nothing. Results may have these `shifts`."""
+    def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
+        """Why windows of this call cannot be laid out like that, or nothing. Results may have these `shifts`;
+        with `totals`, what is made of sums may be anything."""
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
         reason = static_views(call)
         if reason:
             return reason
         found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or found.shift not in shifts:
+        if (found is None and not totals) or (found is not None and found.shift not in shifts):
             return "sums are not rescaled to 8 bits with short numbers"
+        if found is None and (kind.accumulator is not i32 or supports_types(call)):
+            return "sums are not made of 8-bit integers, or become what scalar C does not know"
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
             return "operands are not of 8 bits, weights have zero points, or there are groups"
         zeros = call.ins[2 : kind.fixed]
@@ -95,14 +98,16 @@ class PatchConv(Kernel):
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = conv_of(call)
         names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-        for index, name in zip(rescaling_of(call).tables, ("table", "same0", "same1"), strict=True):
-            names[index] = name
+        found = rescaling_in(call)
+        if found is not None:
+            for index, name in zip(found.tables, ("table", "same0", "same1"), strict=True):
+                names[index] = name
         return ["y"], names
 
     def rest(self, call: Call) -> dict[str, Any]:
-        """What is left to do with the 8-bit result `found[i]` of channel i of position `at`."""
-        kind, y, found = conv_of(call), call.outs[0], rescaling_of(call)
-        if found.rest is None:
+        """What is left to do with the result or total `found[o]` of channel o of position `at`."""
+        kind, y, left = conv_of(call), call.outs[0], left_over(call)
+        if left is None:
             return {"rest": False}
         width, by_rows = static(y.shape[3]), call.rows is not None
 
@@ -115,7 +120,7 @@ class PatchConv(Kernel):
         loads = ["found[o]"]
         for number, view in enumerate(call.ins[kind.fixed :], kind.fixed):
             loads.append(load_c(view.buffer.dtype, names[number], place(view)))
-        lines, value = to_statements(found.rest, loads, local="v")
+        lines, value = to_statements(left, loads, local="v")
         return {
             "rest": True,
             "rest_lines": lines,
@@ -129,7 +134,7 @@ class PatchConv(Kernel):
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
-        width, found = static(y.shape[3]), rescaling_of(call)
+        width = static(y.shape[3])
         several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
         pixel, outs = static(y.strides[3] if width > 1 else y.strides[2]), static(w.shape[0])
         windows = {
@@ -153,7 +158,7 @@ class PatchConv(Kernel):
             **({"y_row": static(y.strides[2])} if call.rows is not None else {}),
             "points": points(call),
             "x_pixel": static(x.strides[3]),
-            "y_pixel": outs if found.rest else pixel,
+            "y_pixel": outs if left_over(call) else pixel,
             "inputs": static(x.shape[1]),
             "outs": outs,
             **({} if is_flat(call) else windows),
@@ -178,9 +183,19 @@ def conv_of(call: Call) -> Conv:
     return call.kind
 
 
-def rescaling_of(call: Call) -> Rescaling:
+def rescaling_in(call: Call) -> Rescaling | None:
     kind = conv_of(call)
-    found = rescaling(call, kind.fixed, kind.epilogue)
+    return rescaling(call, kind.fixed, kind.epilogue)
+
+
+def left_over(call: Call) -> Expr | None:
+    """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
+    kind, found = conv_of(call), rescaling_in(call)
+    return found.rest if found is not None else kind.epilogue or operand(0, i32)
+
+
+def rescaling_of(call: Call) -> Rescaling:
+    found = rescaling_in(call)
     assert found is not None  # `match` has seen it
     return found
 
@@ -208,6 +223,23 @@ def rescaled_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...],
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
         values={fixed + i: array for i, array in enumerate(per_channel)},
         repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 2, 3)),
+    )
+
+
+def totals_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8) -> Case:
+    """One that makes floats of its totals."""
+    case = rescaled_case(name, kind, x, w, dtype)
+    out = TensorType(f32, case.outs[0].shape)
+    floats = apply("mul", cast(operand(0, i32), f32), operand(1, f32))
+    return replace(
+        case,
+        kind=replace(kind, epilogue=floats),
+        ins=(*case.ins[: kind.fixed], out),
+        outs=(out,),
+        permute={**case.permute, kind.fixed: (0, 2, 3, 1)},
+        constant=frozenset(range(1, kind.fixed)),
+        values={},
+        repeated={},
     )
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from ..base.dims import static
 from ..base.dtypes import DType, f32, i8, i32, u8
 from ..base.tensor import TensorType
-from ..expr.ir import apply, cast, operand
+from ..expr.ir import Expr, apply, cast, operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kinds.gemm import Gemm
-from .api import Call, Case, Kernel, View, static_views
+from .api import Call, Case, Kernel, View, static_views, supports_types
 from .dot import Rescaling, epilogue_of, rescaling
 from .loops import index_c
 from .tiles import is_constant
@@ -38,15 +38,18 @@ class PatchGemm(Kernel):
             _floats("rows_of_floats", _case("", 9, 24, 10)),
         ]
 
-    def refusal(self, call: Call, shifts: range) -> str:
-        """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`."""
+    def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
+        """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`;
+        with `totals`, what is made of sums may be anything."""
         kind, (a, b), y = gemm_of(call), call.ins[:2], call.outs[0]
         reason = static_views(call)
         if reason:
             return reason
         found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or found.shift not in shifts:
+        if (found is None and not totals) or (found is not None and found.shift not in shifts):
             return "sums are not rescaled to 8 bits with short numbers"
+        if found is None and (kind.accumulator is not i32 or supports_types(call)):
+            return "sums are not made of 8-bit integers, or become what scalar C does not know"
         if a.buffer.dtype not in (i8, u8) or b.buffer.dtype is not i8 or kind.a_zero or kind.b_zero:
             return "operands are not of 8 bits, or have zero points"
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
@@ -61,22 +64,24 @@ class PatchGemm(Kernel):
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
-        for index, name in zip(rescaling_of(call).tables, ("table", "same0", "same1"), strict=True):
-            names[index] = name
+        found = rescaling_in(call)
+        if found is not None:
+            for index, name in zip(found.tables, ("table", "same0", "same1"), strict=True):
+                names[index] = name
         return ["y"], names
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         a, y = call.ins[0], call.outs[0]
         rows, outs = y.type.static_shape[-2:]
-        stride = outs if rescaling_of(call).rest else static(y.strides[-2])
+        stride = outs if left_over(call) else static(y.strides[-2])
         several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
         numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": depth_of(call)}
         return {**numbers, **several} if rows > 1 else numbers
 
     def rest(self, call: Call) -> dict[str, Any]:
-        """What is left to do with the 8-bit result `found[o]` of column o of row `at`."""
-        y, found = call.outs[0], rescaling_of(call)
-        if found.rest is None:
+        """What is left to do with the result or total `found[o]` of column o of row `at`."""
+        y, left = call.outs[0], left_over(call)
+        if left is None:
             return {"rest": False}
 
         def place(view: View) -> str:
@@ -86,7 +91,7 @@ class PatchGemm(Kernel):
         names = self.parameter_names(call)[1]
         loads = ["found[o]"]
         loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
-        lines, value = to_statements(found.rest, loads, local="v")
+        lines, value = to_statements(left, loads, local="v")
         return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
 
 
@@ -101,8 +106,19 @@ def gemm_of(call: Call) -> Gemm:
     return call.kind
 
 
+def rescaling_in(call: Call) -> Rescaling | None:
+    kind = gemm_of(call)
+    return rescaling(call, kind.fixed, kind.epilogue)
+
+
+def left_over(call: Call) -> Expr | None:
+    """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
+    kind, found = gemm_of(call), rescaling_in(call)
+    return found.rest if found is not None else kind.epilogue or operand(0, i32)
+
+
 def rescaling_of(call: Call) -> Rescaling:
-    found = rescaling(call, gemm_of(call).fixed, gemm_of(call).epilogue)
+    found = rescaling_in(call)
     assert found is not None  # `match` has seen it
     return found
 
@@ -132,3 +148,12 @@ def _floats(name: str, case: Case) -> Case:
     rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
     out = TensorType(f32, case.outs[0].shape)
     return replace(case, name=name, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))
+
+
+def totals_case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
+    """One that makes floats of its totals."""
+    case = _case(name, rows, depth, columns, dtype)
+    out = TensorType(f32, case.outs[0].shape)
+    floats = apply("mul", cast(operand(0, i32), f32), operand(1, f32))
+    kind, ins = Gemm(i32, floats), (*case.ins[:2], out)
+    return replace(case, kind=kind, ins=ins, outs=(out,), constant=frozenset({1}), values={}, repeated={})

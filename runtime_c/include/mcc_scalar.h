@@ -50,7 +50,7 @@
 
 /* What is made of the sums of all channels. */
 typedef struct mcc_scalar_result {
-    const int32_t *table; /* bias, multiplier and addend of each channel (mcc_quant.h) */
+    const int32_t *table; /* bias, multiplier and addend of each channel (mcc_quant.h); for totals, one number each */
     int32_t channels;     /* those that are stored; of weights there is a multiple of four */
     int32_t steps;        /* of the sum: a multiple of four */
     int32_t stride;       /* from the results of one position to those of the next */
@@ -453,7 +453,14 @@ MCC_SCALAR_COLUMNS(i8, int8_t)
 MCC_SCALAR_COLUMNS(u8, uint8_t)
 #endif
 
-#define MCC_SCALAR_DOT(T, C)                                                                                           \
+/* Totals as they are, plus one number per channel. */
+MCC_INLINE void mcc_scalar_round_i32(int32_t *y, const int32_t *sums, const int32_t *table,
+                                     const mcc_scalar_rounding *r)
+{
+    for (int32_t i = 0; i < r->reach; ++i) y[i] = mcc_add_i32(sums[i], table[i]);
+}
+
+#define MCC_SCALAR_DOT(T, C, NUMBERS)                                                                                  \
     MCC_SCALAR_CALLED void mcc_scalar_dot2x4_##T(const int8_t *w, const uint16_t *patch, const mcc_scalar_lane *lanes, \
                                                  C *y, const mcc_scalar_result *t, mcc_index positions)                \
     {                                                                                                                  \
@@ -473,14 +480,15 @@ MCC_SCALAR_COLUMNS(u8, uint8_t)
             }                                                                                                          \
             mcc_scalar_round_##T(y, sums, table, &r);                                                                  \
             own += 4 * t->steps;                                                                                       \
-            table += 12;                                                                                               \
+            table += 4 * (NUMBERS);                                                                                    \
             y += 4;                                                                                                    \
         }                                                                                                              \
     }
-MCC_SCALAR_DOT(i8, int8_t)
-MCC_SCALAR_DOT(u8, uint8_t)
+MCC_SCALAR_DOT(i8, int8_t, 3)
+MCC_SCALAR_DOT(u8, uint8_t, 3)
+MCC_SCALAR_DOT(i32, int32_t, 1)
 
-#define MCC_SCALAR_ROW(X, XC, Y, YC)                                                                                   \
+#define MCC_SCALAR_ROW(X, XC, Y, YC, NUMBERS)                                                                          \
     MCC_SCALAR_CALLED void mcc_scalar_row4_##X##_##Y(const int8_t *w, const XC *x, mcc_index inputs, YC *y,            \
                                                      const mcc_scalar_result *t)                                       \
     {                                                                                                                  \
@@ -496,13 +504,15 @@ MCC_SCALAR_DOT(u8, uint8_t)
             mcc_scalar_row_sums_##X(own, x, sums, t->steps);                                                           \
             mcc_scalar_round_##Y(y, sums, table, &r);                                                                  \
             own += 4 * t->steps;                                                                                       \
-            table += 12;                                                                                               \
+            table += 4 * (NUMBERS);                                                                                    \
             y += 4;                                                                                                    \
         }                                                                                                              \
     }
-MCC_SCALAR_ROW(i8, int8_t, i8, int8_t)
-MCC_SCALAR_ROW(i8, int8_t, u8, uint8_t)
-MCC_SCALAR_ROW(u8, uint8_t, i8, int8_t)
-MCC_SCALAR_ROW(u8, uint8_t, u8, uint8_t)
+MCC_SCALAR_ROW(i8, int8_t, i8, int8_t, 3)
+MCC_SCALAR_ROW(i8, int8_t, u8, uint8_t, 3)
+MCC_SCALAR_ROW(u8, uint8_t, i8, int8_t, 3)
+MCC_SCALAR_ROW(u8, uint8_t, u8, uint8_t, 3)
+MCC_SCALAR_ROW(i8, int8_t, i32, int32_t, 1)
+MCC_SCALAR_ROW(u8, uint8_t, i32, int32_t, 1)
 
 #endif /* MCC_SCALAR_H */
