@@ -28,6 +28,7 @@ class Contestant:
     times: Callable[[int], list[float]]  # so many runs -> seconds of each
     macs: int = 0
     arena: int = 0
+    of_bytes: bool = False  # are there tensors of 8 bits?
 
 
 def peers_of(model: Path, inputs: Inputs, folder: Path) -> list[Contestant]:
