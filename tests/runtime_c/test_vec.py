@@ -1,5 +1,5 @@
 """Vectors of floats compute what scalars do, NaN, infinities and denormal numbers included, and mcc_vecmath.h is as
-accurate as it says; on every width of vector that this machine has."""
+accurate as it says; on every width of vector that this machine has (embedded/test_vectors.py: that others have)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import platform
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from mccompile.base.discovery import data_folder
 from mccompile.targets import api as targets
-from mccompile.toolchain.build import Library, compile_shared, find_compiler, load
+from mccompile.toolchain.build import compile_shared, find_compiler, load
 
 HARNESS = Path(__file__).with_name("vec_harness.c")
 STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
@@ -28,6 +29,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "round_even": np.rint,
 }
+ALL = (*UNARY, *EXACT, "max", "min", "at_least", "at_most", "sum", "largest", "part")  # as vec_harness.c counts them
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
 SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
 
@@ -42,19 +44,33 @@ def _variants() -> list[tuple[int, str]]:
     return found + ([(lanes, "-march=x86-64-v4") for lanes in (16, 8, 4)] if "avx512" in has else [])
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """The functions on vectors of so many lanes; `call` runs one on operands and what the result holds before."""
+
+    lanes: int
+    call: Callable[[str, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+    def apply(self, name: str, x: np.ndarray, y: np.ndarray | None = None, z: np.ndarray | None = None) -> np.ndarray:
+        return self.call(name, x, x if y is None else y, np.empty_like(x) if z is None else z)
+
+
 @pytest.fixture(scope="module", params=[(c, *v) for c in ("gcc", "clang") for v in _variants()], ids=str)
-def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, int]:
+def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Vectors:
     compiler, lanes, flag = request.param
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     out = tmp_path_factory.mktemp("vec") / "vec.so"
     flags = [*STRICT, f"-DLANES={lanes}", *flag.split()]
     compile_shared(find_compiler(compiler), [HARNESS], [data_folder("runtime_c") / "include"], out, flags)
-    cdef = [f"void t_{name}(const float *x, float *y, int n);" for name in (*UNARY, *EXACT)]
-    two = ("max", "min", "at_least", "at_most")
-    cdef += [f"void t_{name}(const float *x, const float *y, float *z, int n);" for name in two]
-    cdef += ["float t_sum(const float *x);", "float t_largest(const float *x);"]
-    return load(out, "\n".join([*cdef, "void t_part(const float *x, float *y);"])), lanes
+    library = load(out, "\n".join(f"void t_{name}(const float *x, const float *y, float *z, int n);" for name in ALL))
+
+    def call(name: str, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        pointers = [library.ffi.cast("float *", array.ctypes.data) for array in (x, y, z)]
+        getattr(library.functions, f"t_{name}")(*pointers, z.size)
+        return z
+
+    return Vectors(lanes, call)
 
 
 def _values() -> np.ndarray:
@@ -66,17 +82,10 @@ def _values() -> np.ndarray:
     return values[: len(values) // 16 * 16]
 
 
-def _apply(library: Library, name: str, *operands: np.ndarray) -> np.ndarray:
-    result = np.empty_like(operands[0])
-    pointers = [library.ffi.cast("float *", array.ctypes.data) for array in (*operands, result)]
-    getattr(library.functions, f"t_{name}")(*pointers, result.size)
-    return result
-
-
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_are_as_accurate_as_documented(vectors: tuple[Library, int], name: str) -> None:
+def test_functions_are_as_accurate_as_documented(vectors: Vectors, name: str) -> None:
     x = _values()
-    got = _apply(vectors[0], name, x).astype(np.float64)
+    got = vectors.apply(name, x).astype(np.float64)
     wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
         want = np.vectorize(math.erf)(wide) if name == "erf" else getattr(np, name)(wide)
@@ -88,44 +97,41 @@ def test_functions_are_as_accurate_as_documented(vectors: tuple[Library, int], n
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_rounding_and_roots_are_exact(vectors: tuple[Library, int], name: str) -> None:
+def test_rounding_and_roots_are_exact(vectors: Vectors, name: str) -> None:
     x = _values()
     with np.errstate(all="ignore"):
         want = EXACT[name](x)
-    got = _apply(vectors[0], name, x)
+    got = vectors.apply(name, x)
     np.testing.assert_array_equal(got, want)
     numbers = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]), "sign of zero")
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_larger_and_smaller_propagate_nan(vectors: tuple[Library, int], name: str) -> None:
+def test_larger_and_smaller_propagate_nan(vectors: Vectors, name: str) -> None:
     a, b = (grid.reshape(-1) for grid in np.meshgrid(np.resize(np.array(SPECIAL, np.float32), 32), _values()[:64]))
     want = {"max": np.maximum, "min": np.minimum}[name](a, b)
-    np.testing.assert_array_equal(_apply(vectors[0], name, a, b), want)
+    np.testing.assert_array_equal(vectors.apply(name, a, b), want)
 
 
-def test_bounds_keep_nan(vectors: tuple[Library, int]) -> None:
+def test_bounds_keep_nan(vectors: Vectors) -> None:
     x = np.resize(np.array(SPECIAL, np.float32), 32)
     low = np.full_like(x, -1)
-    np.testing.assert_array_equal(_apply(vectors[0], "at_least", x, low), np.maximum(x, low))
-    np.testing.assert_array_equal(_apply(vectors[0], "at_most", x, low), np.minimum(x, low))
+    np.testing.assert_array_equal(vectors.apply("at_least", x, low), np.maximum(x, low))
+    np.testing.assert_array_equal(vectors.apply("at_most", x, low), np.minimum(x, low))
 
 
-def test_sum_and_largest_see_every_lane(vectors: tuple[Library, int]) -> None:
-    library, lanes = vectors
-    for lane in range(lanes):
-        x = np.full(lanes, -3, np.float32)
-        x[lane] = 5
-        pointer = library.ffi.cast("float *", x.ctypes.data)
-        assert library.functions.t_sum(pointer) == 5 - 3 * (lanes - 1)
-        assert library.functions.t_largest(pointer) == 5
-        x[lane] = math.nan
-        assert math.isnan(library.functions.t_largest(pointer))
+def test_sum_and_largest_see_every_lane(vectors: Vectors) -> None:
+    lanes = vectors.lanes
+    x = np.full((lanes, lanes), -3, np.float32)  # a vector per lane
+    np.fill_diagonal(x, 5)
+    first = slice(0, None, lanes)
+    np.testing.assert_array_equal(vectors.apply("sum", x.reshape(-1))[first], 5 - 3 * (lanes - 1))
+    np.testing.assert_array_equal(vectors.apply("largest", x.reshape(-1))[first], 5)
+    np.fill_diagonal(x, math.nan)
+    assert np.isnan(vectors.apply("largest", x.reshape(-1))[first]).all()
 
 
-def test_parts_touch_nothing_beyond(vectors: tuple[Library, int]) -> None:
-    library, lanes = vectors
-    x, y = np.arange(lanes, dtype=np.float32), np.full(lanes, 9, np.float32)
-    library.functions.t_part(*(library.ffi.cast("float *", array.ctypes.data) for array in (x, y)))
-    np.testing.assert_array_equal(y, [*(x[:-1] + 1), 9])
+def test_parts_touch_nothing_beyond(vectors: Vectors) -> None:
+    x, z = np.arange(vectors.lanes, dtype=np.float32), np.full(vectors.lanes, 9, np.float32)
+    np.testing.assert_array_equal(vectors.apply("part", x, z=z), [*(x[:-1] + 1), 9])

@@ -1,4 +1,5 @@
-/* The functions of mcc_vec.h and mcc_vecmath.h over arrays; LANES and their names in FUNCTIONS come from the command line. */
+/* The functions of mcc_vec.h and mcc_vecmath.h over arrays of n floats; LANES comes from the command line. With PROGRAM, a program
+ * that calls the one whose number comes in through stdin, with n, x, y and what z holds before; z goes out through stdout. */
 #include "mcc_vecmath.h"
 
 #define JOIN_(a, b) a##b
@@ -6,19 +7,28 @@
 #define OF(name) JOIN(JOIN(JOIN(mcc_, name), _f32x), LANES)
 #define VECTOR JOIN(mcc_f32x, LANES)
 
+#define FUNCTION(name)                                                                                                 \
+    void t_##name(const float *x, const float *y, float *z, int n);                                                    \
+    void t_##name(const float *x, const float *y, float *z, int n)
 #define UNARY(name)                                                                                                    \
-    void t_##name(const float *x, float *y, int n);                                                                    \
-    void t_##name(const float *x, float *y, int n)                                                                     \
+    FUNCTION(name)                                                                                                     \
     {                                                                                                                  \
         int i;                                                                                                         \
-        for (i = 0; i < n; i += LANES) OF(store)(y + i, OF(name)(OF(load)(x + i)));                                    \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i += LANES) OF(store)(z + i, OF(name)(OF(load)(x + i)));                                    \
     }
 #define BINARY(name)                                                                                                   \
-    void t_##name(const float *x, const float *y, float *z, int n);                                                    \
-    void t_##name(const float *x, const float *y, float *z, int n)                                                     \
+    FUNCTION(name)                                                                                                     \
     {                                                                                                                  \
         int i;                                                                                                         \
         for (i = 0; i < n; i += LANES) OF(store)(z + i, OF(name)(OF(load)(x + i), OF(load)(y + i)));                   \
+    }
+#define ACROSS(name)                                                                                                   \
+    FUNCTION(name)                                                                                                     \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i += LANES) z[i] = OF(name)(OF(load)(x + i));                                               \
     }
 
 UNARY(exp)
@@ -38,15 +48,35 @@ BINARY(min)
 BINARY(at_least)
 BINARY(at_most)
 
-float t_sum(const float *x);
-float t_sum(const float *x) { return OF(sum)(OF(load)(x)); }
+ACROSS(sum)
+ACROSS(largest)
 
-float t_largest(const float *x);
-float t_largest(const float *x) { return OF(largest)(OF(load)(x)); }
-
-void t_part(const float *x, float *y);
-void t_part(const float *x, float *y)
+FUNCTION(part)
 {
     const VECTOR v = OF(load_part)(x, LANES - 1);
-    OF(store_part)(y, LANES - 1, v + OF(set)(1.0f));
+    (void)y;
+    (void)n;
+    OF(store_part)(z, LANES - 1, OF(add)(v, OF(set)(1.0f)));
 }
+
+#ifdef PROGRAM
+#include <stdio.h>
+
+enum { MOST = 1 << 17 };
+static float x[MOST], y[MOST], z[MOST];
+static void (*const functions[])(const float *, const float *, float *, int) = {
+    t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
+    t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
+};
+
+int main(void)
+{
+    int32_t given[2];
+    size_t n;
+    if (fread(given, sizeof given, 1, stdin) != 1 || given[1] > MOST) return 1;
+    n = (size_t)given[1];
+    if (fread(x, 4, n, stdin) != n || fread(y, 4, n, stdin) != n || fread(z, 4, n, stdin) != n) return 1;
+    functions[given[0]](x, y, z, given[1]);
+    return fwrite(z, 4, n, stdout) == n ? 0 : 1;
+}
+#endif
