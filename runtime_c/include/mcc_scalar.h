@@ -34,8 +34,8 @@
 #define MCC_SCALAR_ASM 0
 #endif
 
-/* Loops that keep many sums in registers are functions of their own: around calls there are more of them. */
-#if defined(__GNUC__)
+/* Loops that keep many sums in registers are functions of their own: there are fewer left beside other code. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__)
 #define MCC_SCALAR_APART static __attribute__((noinline, unused)) void
 #else
 #define MCC_SCALAR_APART MCC_INLINE void
