@@ -171,12 +171,6 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
     if any(options.single_file for _, options in jobs):
         raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
     packages = [compile(model, options) for model, options in jobs]
-    for made in packages:
-        if made.plan.has_pools:
-            why = "several models in one folder share one arena"
-            raise WrongUse(
-                Problem("pools are for one model", made.plan.name, why, "compile each alone, or without --mem")
-            )
     return packages, several(packages, _prefix(name))
 
 

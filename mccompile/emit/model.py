@@ -126,14 +126,14 @@ def _arena(arena: Arena) -> dict[str, object]:
     """`base` names its field, parameter and array; `suffix` stands in names of macros."""
     return {
         "base": arena.base,
-        "suffix": _suffix(arena.base),
+        "suffix": suffix_of(arena.base),
         "bytes": arena.bytes,
         "size": max(arena.bytes, 1),  # C has no arrays of length 0
         "align": arena.align,
     }
 
 
-def _suffix(base: str) -> str:
+def suffix_of(base: str) -> str:
     return base.removeprefix(arena_base("")).upper()
 
 
@@ -406,7 +406,7 @@ def _argument(argument: Argument) -> str:
 def _pointer(address: Address, c: str, const: bool) -> str:
     offset = dim_c(address.offset)
     if is_arena(address.base):
-        return f"A{_suffix(address.base)}({'const ' if const else ''}{c}, {offset})"
+        return f"A{suffix_of(address.base)}({'const ' if const else ''}{c}, {offset})"
     if address.base == BLOB:
         return f"W({c}, {offset})"
     if address.base == STREAMS:

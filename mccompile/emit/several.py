@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from ..base.errors import Problem, WrongUse
 from ..base.names import Names
-from ..plan.ir import Function
+from ..plan.ir import Arena, Function
 from .kernels import function_text, kernel_files
+from .model import suffix_of
 from .package import LIST, MARK, Package
 from .render import TEMPLATES, render, render_c
 
@@ -51,8 +52,9 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     functions = list({function.name: function for function in shared.values()}.values())
     texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
+    context["arenas"] = _arenas(packages)
     context["carriers"] = [prefix for prefix in prefixes if f"{prefix}_weights.c" in files]
-    texts |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", _arena(packages) | context)}
+    texts |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", context)}
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
     texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}
     files |= {path: text.encode() for path, text in texts.items()}
@@ -72,11 +74,16 @@ def _same_weights(one: Package, other: Package) -> bool:
     return blobs[0] == blobs[1] and one.plan.facts_used == other.plan.facts_used
 
 
-def _arena(packages: Sequence[Package]) -> dict[str, object]:
-    return {
-        "bytes": max(1, *(package.plan.arena_bytes for package in packages)),
-        "align": max(package.plan.arena_align for package in packages),
-    }
+def _arenas(packages: Sequence[Package]) -> list[dict[str, object]]:
+    """One in each memory, large enough for every model that has tensors in it."""
+    found: dict[str, list[Arena]] = {}
+    for package in packages:
+        for arena in package.plan.arenas:
+            found.setdefault(arena.base, []).append(arena)
+    return [
+        {"suffix": suffix_of(base), "bytes": max(1, *(a.bytes for a in same)), "align": max(a.align for a in same)}
+        for base, same in found.items()
+    ]
 
 
 def _shared(packages: Sequence[Package], name: str) -> dict[str, Function]:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from mccompile.base.errors import CheckFailed, WrongUse
+from mccompile.base.errors import CheckFailed
 from mccompile.driver import Options, arrange, compile, compile_several
+from mccompile.emit.package import write_folder
 from mccompile.measure.correctness import build
 from mccompile.option_texts import pools
 from mccompile.passes.api import ALL
@@ -66,7 +67,8 @@ def test_hot_and_small_is_in_the_fast_pool_and_the_report_says_so(tmp_path: Path
     assert 0 < pools[0]["bytes"] <= 700 == pools[0]["limit_bytes"]
     header = (folder / "conv.h").read_text()
     assert f"#define CONV_ARENA_DTCM_BYTES ({pools[0]['bytes']}u" in header and "CONV_ARENA_SRAM_ALIGN 16u" in header
-    assert "void *arena_dtcm, size_t arena_dtcm_bytes, void *arena_sram, size_t arena_sram_bytes" in header
+    words = " ".join(header.split())
+    assert "void *arena_dtcm, size_t arena_dtcm_bytes, void *arena_sram, size_t arena_sram_bytes" in words
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
@@ -145,10 +147,47 @@ def test_pools_of_a_target_file_are_used(tmp_path: Path) -> None:
     assert [(arena.pool, arena.limit) for arena in plan.arenas] == [("dtcm", 700), ("sram", None)]
 
 
-def test_several_models_in_one_folder_have_no_pools(tmp_path: Path) -> None:
-    files = [save(make(), tmp_path) for make in (small_models.conv, small_models.mlp)]
-    with pytest.raises(WrongUse, match="pools are for one model"):
-        compile_several(files, Options(mem=TWO))
+TURNS = """
+#include <string.h>
+#include "both.h"
+
+static MCC_ALIGNED(BOTH_ARENA_DTCM_ALIGN) uint8_t dtcm[BOTH_ARENA_DTCM_BYTES];
+static MCC_ALIGNED(BOTH_ARENA_SRAM_ALIGN) uint8_t sram[BOTH_ARENA_SRAM_BYTES];
+static float first[CONV_OUTPUT_Y_COUNT];
+
+static int conv_once(conv_model *m)
+{
+    for (size_t i = 0; i < CONV_INPUT_X_COUNT; i++) conv_input_x(m)[i] = (float)(i % 7u);
+    return conv_run(m) == MCC_OK;
+}
+
+int main(void)
+{
+    conv_model conv;
+    mlp_model mlp;
+    if (conv_init(&conv, dtcm, sizeof dtcm, sram, sizeof sram, conv_weights, conv_weights_bytes) != MCC_OK) return 1;
+    if (mlp_init(&mlp, dtcm, sizeof dtcm, sram, sizeof sram, mlp_weights, mlp_weights_bytes) != MCC_OK) return 2;
+    if (!conv_once(&conv)) return 3;
+    memcpy(first, conv_output_y(&conv), sizeof first);
+    if (mlp_run(&mlp) != MCC_OK || !conv_once(&conv)) return 4;
+    return memcmp(first, conv_output_y(&conv), sizeof first) == 0 ? 0 : 5;
+}
+"""
+
+
+def test_several_models_take_turns_in_all_pools(tmp_path: Path) -> None:
+    paths = [save(make(), tmp_path) for make in (small_models.conv, small_models.mlp)]
+    packages, files = compile_several(paths, Options(mem=TWO, name="both"))
+    for pool in ("dtcm", "sram"):
+        most = max(arena.bytes for package in packages for arena in package.plan.arenas if arena.pool == pool)
+        assert f"#define BOTH_ARENA_{pool.upper()}_BYTES ({most}u " in files["both.h"].decode()
+    out = tmp_path / "out"
+    write_folder(out, files)
+    subprocess.run(["make", "-s", "-C", str(out), f"CFLAGS={' '.join(STRICT)}"], check=True, capture_output=True)
+    (tmp_path / "turns.c").write_text(TURNS)
+    command = ["gcc", *STRICT, f"-I{out}", f"-I{out / 'runtime'}", str(tmp_path / "turns.c"), str(out / "libboth.a")]
+    subprocess.run([*command, "-o", str(tmp_path / "turns"), "-lm"], check=True)
+    assert subprocess.run([str(tmp_path / "turns")]).returncode == 0
 
 
 def test_options_are_read_and_refused() -> None:
