@@ -120,9 +120,10 @@ class _GlobalPool(Operator):
     fusion: ClassVar[str] = REDUCTION
     channels_last: ClassVar[bool] = True
     algorithm: ClassVar[str] = ""
+    takes: ClassVar[tuple[DType, ...]] = FLOATS
 
     def infer(self, site: Site) -> list[Fact]:
-        x = check_picture(site, FLOATS)
+        x = check_picture(site, self.takes)
         return [Fact(TensorType(site.type(0).dtype, (*x[:2], *(1 for _ in x[2:]))))]
 
     def pool(self, to: Lowering, p: int = 2) -> None:
@@ -155,6 +156,7 @@ class _GlobalPool(Operator):
 @dataclass(frozen=True)
 class GlobalMaxPool(_GlobalPool):
     name = "GlobalMaxPool"
+    takes = (*FLOATS, *SHORT)
     versions = (1, 22)
     algorithm = "max"
 

@@ -158,7 +158,8 @@ class Net:
     def join(self, q: str) -> str:
         n, c, h, w = self.shapes[q]
         other = self.input((n, 2, h, w))
-        return self.integers(self.node("Concat", self.floats(q), self.floats(other), axis=1), (n, c + 2, h, w))
+        y = self.node("Concat", self.floats(q), self.floats(other), axis=1)
+        return self.integers(self.activation(y), (n, c + 2, h, w))
 
     def squash(self, q: str) -> str:
         op = str(self.chance.choice(["Sigmoid", "Tanh", "HardSigmoid", "Relu"]))
@@ -179,6 +180,30 @@ class Net:
         n, c, h, w = self.shapes[q]
         y = self.node("MatMul", self.floats(q), self.floats(self.input((n, c, w, 3))))
         return self.integers(y, (n, c, h, 3))
+
+    def sub(self, q: str) -> str:
+        other = self.input(self.shapes[q])
+        return self.integers(self.activation(self.node("Sub", self.floats(q), self.floats(other))), self.shapes[q])
+
+    def reduced(self, q: str) -> str:
+        axes = [[2, 3], [1], [3], [1, 2]][int(self.chance.integers(0, 4))]
+        op = str(self.chance.choice(["ReduceMean", "ReduceSum", "ReduceMax"]))
+        y = self.node(op, self.floats(q), self.constant(np.array(axes, np.int64), "axes"), keepdims=1)
+        return self.integers(y, tuple(1 if axis in axes else n for axis, n in enumerate(self.shapes[q])))
+
+    def chosen(self, q: str) -> str:
+        op = str(self.chance.choice(["Max", "Min"]))
+        y = self.node(op, self.floats(q), self.floats(self.input(self.shapes[q])))
+        return self.integers(self.activation(y), self.shapes[q])
+
+    def padded_pool(self, q: str) -> str:
+        shape = self.shapes[q]
+        if min(shape[2:]) < 2:
+            return self.squash(q)
+        y = self.node(
+            "AveragePool", self.floats(q), kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1], count_include_pad=1
+        )
+        return self.integers(y, shape)
 
     def shares(self, q: str) -> str:
         return self.integers(self.node("Softmax", self.floats(q), axis=int(self.chance.integers(1, 4))), self.shapes[q])
@@ -207,11 +232,15 @@ BLOCKS = (
     Net.shares,
     Net.normal,
     Net.conv_transpose,
+    Net.sub,
+    Net.reduced,
+    Net.chosen,
+    Net.padded_pool,
 )
 
 
 # Those whose sums fit 32 bits with activations of 16.
-SHORT_BLOCKS = tuple(BLOCKS.index(b) for b in (Net.conv, Net.add, Net.pool, Net.turn, Net.join, Net.conv_transpose))
+SHORT_BLOCKS = tuple(BLOCKS.index(b) for b in (Net.conv, Net.add, Net.pool, Net.turn, Net.join, Net.sub, Net.reduced))
 
 
 def network(seed: int, blocks: list[int], widest: int = 5, bits: int = 8) -> ModelProto:
@@ -228,7 +257,7 @@ def network(seed: int, blocks: list[int], widest: int = 5, bits: int = 8) -> Mod
     if not net.nodes or q in net.inputs:
         q = net.turn(q)
     graph = helper.make_graph(net.nodes, "qdq", [info(name) for name in net.inputs], [info(q)], net.weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21 if bits == 16 else 17)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21 if bits == 16 else 18)], ir_version=10)
 
 
 def networks(widest: int = 5, fewest: int = 1, most: int = 4) -> st.SearchStrategy[ModelProto]:

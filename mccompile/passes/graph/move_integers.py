@@ -18,11 +18,12 @@ from ...base.names import Names
 from ...graph.ir import Fact, Graph, Node, Refused, Value
 from ...graph.pattern import graphs
 from ...ops.concat import Concat, Split
-from ...ops.expand import Expand
+from ...ops.expand import Expand, Tile
 from ...ops.gather import Gather
 from ...ops.pad import Pad
-from ...ops.pool import MaxPool
+from ...ops.pool import GlobalMaxPool, MaxPool
 from ...ops.quantize import QuantizeLinear
+from ...ops.reduce import ReduceMax, ReduceMin
 from ...ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
 from ...ops.resize import Resize
 from ...ops.slice import Slice
@@ -35,14 +36,18 @@ MOVES = (
     Expand,
     Flatten,
     Gather,
+    GlobalMaxPool,
     MaxPool,
     Pad,
+    ReduceMax,
+    ReduceMin,
     Reshape,
     Resize,
     Slice,
     SpaceToDepth,
     Split,
     Squeeze,
+    Tile,
     Transpose,
     Unsqueeze,
 )

@@ -108,6 +108,19 @@ def _result(op: str, args: list[Any], attributes: Mapping[str, Any]) -> Any:
             return x.matmul(b) + exact[2] if len(exact) > 2 else x.matmul(b)
         case "Add":
             return x + exact[1]
+        case "Sub":
+            return x + exact[1].each(lambda a: -a)
+        case "Max" | "Min":
+            common = math.lcm(x.denominator, exact[1].denominator)
+            function = np.maximum if op == "Max" else np.minimum
+            return Exact(function(x.over(common), exact[1].over(common)), common)
+        case "ReduceMean" | "ReduceSum" | "ReduceMax":
+            axes = tuple(int(axis) for axis in args[1])
+            if op == "ReduceMax":
+                return x.each(lambda a: a.max(axis=axes, keepdims=True))
+            total = x.each(lambda a: a.sum(axis=axes, keepdims=True))
+            count = math.prod(x.numerators.shape[axis] for axis in axes) if op == "ReduceMean" else 1
+            return Exact(total.numerators, x.denominator * count)
         case "Mul":
             return x * exact[1]
         case "Relu":
@@ -224,8 +237,14 @@ def _conv_transpose(x: Exact, w: Exact, bias: Exact | None, attributes: Mapping[
 
 def _pool(op: str, x: Exact, attributes: Mapping[str, Any]) -> Exact:
     a, kernel = x.numerators, attributes["kernel_shape"]
+    pads = attributes.get("pads", [0] * 2 * len(kernel))
+    if any(pads):
+        assert op == "AveragePool" and attributes.get("count_include_pad")
+        edges = list(zip(pads[: len(kernel)], a.shape[2:], pads[len(kernel) :], strict=True))
+        padded = np.zeros((*a.shape[:2], *(sum(edge) for edge in edges)), object)
+        padded[(slice(None), slice(None), *(slice(before, before + n) for before, n, _ in edges))] = a
+        a = padded
     strides = attributes.get("strides", [1] * len(kernel))
-    assert not any(attributes.get("pads", []))
     out = [(n - k) // s + 1 for n, k, s in zip(a.shape[2:], kernel, strides, strict=True)]
     made = np.empty((*a.shape[:2], *out), object)
     for place in np.ndindex(*out):

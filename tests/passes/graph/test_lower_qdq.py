@@ -68,7 +68,14 @@ def check_exact(model: ModelProto) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_generated_c_is_exact(seed: int) -> None:
-    blocks = [[*range(10), 11], [13, 2, 1, 2, 4, 8, 3], [6, 13, 4, 9], [10, 12, 0, 7], [1, 1, 5, 9], [2, 3, 6, 12, 11]]
+    blocks = [
+        [*range(10), 11],
+        [13, 2, 1, 2, 4, 8, 3],
+        [6, 13, 4, 9],
+        [10, 12, 0, 7],
+        [1, 14, 16, 17, 5, 9],
+        [2, 3, 15, 6, 12, 11],
+    ]
     model = network(seed, blocks[seed])
     inputs, options = some_integers(model), Options(name="qdq")
     package = compile_graph(load_proto(model), options, "qdq")
