@@ -1,0 +1,53 @@
+"""Epilogues of sums become C over vectors of integers, or are refused with a reason."""
+
+from __future__ import annotations
+
+from mccompile.base.dtypes import f32, i8, i32, i64, u8
+from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
+from mccompile.expr.ir import Expr, apply, cast, literal, operand
+
+SUM, TABLE = operand(0, i32), operand(1, i32)
+ROUNDED = apply("shift_right", apply("high_sum", TABLE, SUM, TABLE), literal(4, i32))
+
+
+def c(expr: Expr) -> list[str]:
+    return to_integer_statements(expr, ["s", "t"], 8, "mcc_store_{0}(y, {1});")
+
+
+def test_saturation_is_left_to_the_store() -> None:
+    expr = cast(apply("saturate_u8", apply("add", SUM, TABLE)), u8)
+    assert c(expr) == ["mcc_store_saturated_u8_i32x8(y, mcc_add_i32x8(s, t));"]
+
+
+def test_tighter_bounds_are_computed_and_the_low_bytes_stored() -> None:
+    bounded = apply("min", apply("max", SUM, literal(-3, i32)), literal(90, i32))
+    (line,) = c(cast(bounded, i8))
+    assert line.startswith("mcc_store_i8_i32x8(y, mcc_min_i32x8(mcc_max_i32x8(s, mcc_set_i32x8(INT32_C(-3)))")
+
+
+def test_what_is_used_twice_is_computed_once() -> None:
+    lines = c(cast(apply("saturate_i8", apply("mul", ROUNDED, ROUNDED)), i8))
+    assert lines[0].startswith("const mcc_i32x8 t0 = mcc_shift_right_i32x8(mcc_high_sum_i32x8(t, s, t), 4);")
+    assert lines[1] == "mcc_store_saturated_i8_i32x8(y, mcc_mul_i32x8(t0, t0));"
+
+
+def test_integers_may_become_floats() -> None:
+    expr = apply("mul", cast(apply("sub", SUM, TABLE), f32), literal(0.5, f32))
+    assert integer_refusal(expr) == ""
+    assert c(expr) == [
+        "mcc_store_f32x8(y, mcc_mul_f32x8(mcc_i32_to_f32x8(mcc_sub_i32x8(s, t)), mcc_set_f32x8(0.5f)));"
+    ]
+
+
+def test_bytes_that_would_wrap_are_refused() -> None:
+    assert "not wrapped" in integer_refusal(cast(apply("add", SUM, TABLE), u8))
+    assert "not wrapped" in integer_refusal(cast(cast(apply("saturate_i8", SUM), i8), u8))
+    assert integer_refusal(cast(apply("saturate_u8", SUM), u8)) == ""
+
+
+def test_what_has_no_vector_form_is_refused_with_its_reason() -> None:
+    of_floats = apply("exp", cast(SUM, f32))
+    assert "functions of floats" in integer_refusal(of_floats)
+    shifted = apply("shift_right", SUM, TABLE)
+    assert "shifts by computed numbers" in integer_refusal(cast(apply("saturate_u8", shifted), u8))
+    assert "not stored as i64" in integer_refusal(cast(SUM, i64))
