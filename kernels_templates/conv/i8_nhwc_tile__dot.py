@@ -131,7 +131,7 @@ class ChannelsLastDots(Kernel):
         rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % DEPTH)]).reshape(channels, -1)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         begins = layout.epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
-        return {1: layout.epilogue.pack_weights(rows, begins, size), **layout.epilogue.pack(constants, size)}
+        return {1: layout.epilogue.pack_weights(rows, [begins], size), **layout.epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         layout = _Layout(call)

@@ -1,4 +1,8 @@
-"""gemm of 8-bit integers with constant weights in dot products of vectors: tiles of rows x vectors of columns."""
+"""gemm of 8-bit integers with constant weights in dot products of vectors: tiles of rows x vectors of columns.
+
+Zero points of a that are known only at run time are multiplied with sums of the weights, those of weights with sums of
+the rows of a. Weights without a sign become weights with one whose zero point is 128 less.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from mccompile.kernels.dot import epilogue_of
 from mccompile.kernels.dot_tiles import (
     DEPTH,
     HEADERS,
+    SHIFT,
     DotEpilogue,
     DotTile,
     Place,
@@ -42,11 +47,18 @@ class RowDots(Kernel):
 
     def cases(self) -> Sequence[Case]:
         sizes = [(1, 1, 1), (2, 3, 2), (3, 7, 15), (7, 2, 16), (15, 16, 17), (16, 31, 31), (17, 33, 33), (1, 200, 130)]
+        variants = [
+            (f"zeros_{of}_{late}_{weights}", of, late, weights)
+            for of in (i8, u8)
+            for late in ("one", "rows")
+            for weights in (None, i8, u8)
+        ]
         return [
             *(_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
             _case("u8", 5, 18, 20, u8),
             _with_zero(_case("zero", 5, 18, 20, u8)),
             _floats(_case("floats", 9, 24, 19)),
+            *(_with_zeros(_case(name, 7, 70, 37, of), late, of_weights) for name, of, late, of_weights in variants),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -54,20 +66,24 @@ class RowDots(Kernel):
         reason = dot_refusal(target) or static_views(call)
         if reason:
             return No(reason)
-        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype is not i8 or kind.b_zero:
-            return No("operands are not of 8 bits, or weights have zero points")
+        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
+            return No("operands are not of 8 bits")
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
             return No("weights are computed, or there are several matrices")
-        if kind.a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2])):
-            return No("the zero point changes from row to row")
+        if kind.b_zero and not (is_constant(_b_zero(call)) and _b_zero(call).strides[-1] in (0, 1)):
+            return No("zero points of the weights are computed, or have gaps")
         if a.strides[-1] != 1 and a.shape[-1] != 1:
             return No("rows of a have gaps")
         epilogue, (rows, columns) = _epilogue(call), y.type.static_shape[-2:]
         depth = static(a.shape[-1])
         size = best_dot_tile(rows, columns, -(-depth // DEPTH), target)
         return Needs(
-            constant=frozenset(range(1, kind.fixed)) | epilogue.constants,
+            constant=frozenset({1, *([] if _is_late(call) else range(2, kind.fixed - kind.b_zero))})
+            | frozenset({kind.fixed - 1} if kind.b_zero else ())
+            | epilogue.constants,
             align={1: 4},
+            scratch=4 * rows if _has_sums(call) else 0,
+            scratch_align=4,
             slack={0: -depth % DEPTH},
             alias=epilogue_alias(call, kind.fixed),
             blocks=(size.lanes, size.points, size.vectors, shifted(a.buffer.dtype, target)),
@@ -86,16 +102,28 @@ class RowDots(Kernel):
         epilogue = _epilogue(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         b = viewed(call.ins[1], constants[1])
-        rows = np.pad(b.reshape(b.shape[-2:]).T, [(0, 0), (0, -b.shape[-2] % DEPTH)])
-        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if _kind(call).a_zero else 0
-        begins = epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
-        return {1: epilogue.pack_weights(rows, begins, size), **epilogue.pack(constants, size)}
+        rows = np.pad(b.reshape(b.shape[-2:]).T.astype(np.int64), [(0, 0), (0, -b.shape[-2] % DEPTH)])
+        if call.ins[1].buffer.dtype is u8:
+            rows[:, : b.shape[-2]] -= SHIFT
+        sums = rows.sum(1)
+        late = _is_late(call)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if _kind(call).a_zero and not late else 0
+        begins = epilogue.begins(constants) - (zero + shift) * sums
+        found = {1: epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)}
+        if _kind(call).b_zero and _b_zero(call).strides[-1]:
+            index = _kind(call).fixed - 1
+            row = viewed(call.ins[index], constants[index]).reshape(-1, b.shape[-1])[0]
+            found[index] = epilogue.ordered(row, size)
+        return {**found, **epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         epilogue = _epilogue(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
-        bias = "" if epilogue.bias is None else "_bias"
-        return {1: f"dots_{epilogue.order(size)}_{shift}{bias}", **epilogue.packing(size)}
+        more = "_bias" * (epilogue.bias is not None) + "_sums" * _is_late(call)
+        found = {1: f"dots_{epilogue.order(size)}_{shift}{more}"}
+        if _kind(call).b_zero and _b_zero(call).strides[-1]:
+            found[_kind(call).fixed - 1] = f"table_of_{epilogue.order(size)}"
+        return {**found, **epilogue.packing(size)}
 
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]
@@ -106,7 +134,8 @@ class RowDots(Kernel):
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
-        return ["y"], ["a", "b", *["a_zero"] * kind.a_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+        zeros = [*["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
+        return ["y"], ["a", "b", *zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
     def units(self, call: Call) -> Sequence[int]:
         """Groups of columns."""
@@ -125,8 +154,17 @@ class RowDots(Kernel):
             (header, [(_header(run), _tile(call, run[1], size, part, names)) for run in runs])
             for header, part in zip(headers, groups.parts(), strict=True)
         ]
-        lines = " ".join(line for _, inner in found for _, tile in inner for line in (*tile.hoisted, *tile.stores))
+        tiles = [tile for _, inner in found for _, tile in inner]
+        lines = " ".join(line for tile in tiles for line in (*tile.zeros, *tile.hoisted, *tile.stores))
+        a, sums = call.ins[0], _has_sums(call)
+        lines += _late_zero(call, "i") if sums else ""
         return {
+            "sums": sums,
+            "rows": rows,
+            "sum": f"mcc_sum_{a.buffer.dtype}_i32x{size.lanes}",
+            "row": index_c([1, static(a.strides[-2])], ["a", "i"]),
+            "depth": static(a.shape[-1]),
+            "late_zero": _late_zero(call, "i"),
             "groups": found,
             "unused": [n for n in names[2:] if not re.search(rf"\b{n}\b", lines)],
         }
@@ -143,17 +181,20 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
     extras = [place(v, n) for v, n in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)]
     hoisted, stores = _epilogue(call).statements(size, points, vectors, last, place(call.outs[0], "y"), extras)
     depth, row = static(a.shape[-1]), static(a.strides[-2])
+    heads = 1 + _is_late(call)
     return DotTile(
         size.lanes,
         points,
         vectors,
-        index_c([1, (-(-depth // DEPTH) + 1) * DEPTH], ["b", "j"]),
+        index_c([1, (-(-depth // DEPTH) + heads) * DEPTH], [_weights(call), "j"]),
         (Range("c", depth, step=DEPTH),),
         index_c([1, row], ["a", "i"]),
         row,
         a.buffer.dtype,
         hoisted,
         stores,
+        _zeros(call, size.lanes, points, vectors),
+        heads,
         AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
     )
 
@@ -163,6 +204,69 @@ def _header(run: tuple[int, int, int]) -> str:
     if end - first == points:
         return f"{{ const mcc_index i = {first};"
     return Range("i", end, str(first), step=points).header
+
+
+def _weights(call: Call) -> str:
+    return "b" if call.ins[1].buffer.dtype is i8 else "(const int8_t *)b"
+
+
+def _zeros(call: Call, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
+    """What zero points that are not in the sums yet take off them."""
+    of, lines = f"i32x{lanes}", []
+    late, sums = _is_late(call), _has_sums(call)
+    for vector in range(vectors):
+        if late:
+            at = vectors * lanes * DEPTH + vector * lanes * DEPTH
+            lines.append(f"const mcc_{of} of_weights{vector} = mcc_load_{of}(wp + {at});")
+        if sums:
+            lines.append(f"const mcc_{of} zero{vector} = {_b_zero_c(call, lanes, vector)};")
+    for point in range(points):
+        row = f"i + {point}" if point else "i"
+        for vector in range(vectors):
+            total = f"a{point}_{vector}"
+            if late:
+                product = f"mcc_mul_{of}(mcc_set_{of}({_late_zero(call, row)}), of_weights{vector})"
+                lines.append(f"{total} = mcc_sub_{of}({total}, {product});")
+            if sums:
+                product = f"mcc_mul_{of}(mcc_set_{of}(rest[{row}]), zero{vector})"
+                lines.append(f"{total} = mcc_sub_{of}({total}, {product});")
+    return tuple(lines)
+
+
+def _b_zero_c(call: Call, lanes: int, vector: int) -> str:
+    """C of the zero points of the packed weights."""
+    kind, less = _kind(call), SHIFT if call.ins[1].buffer.dtype is u8 else 0
+    if not kind.b_zero:
+        return f"mcc_set_i32x{lanes}({-less})"
+    view = _b_zero(call)
+    if view.strides[-1]:
+        at = f"b_zero + j + {vector * lanes}" if vector else "b_zero + j"
+        zero = f"mcc_load_{view.buffer.dtype}_i32x{lanes}({at})"
+    else:
+        zero = f"mcc_set_i32x{lanes}(b_zero[0])"
+    return f"mcc_sub_i32x{lanes}({zero}, mcc_set_i32x{lanes}({less}))" if less else zero
+
+
+def _late_zero(call: Call, row: str) -> str:
+    """C of the zero point of a row of a."""
+    if not _kind(call).a_zero:
+        return "0"
+    view = call.ins[2]
+    return f"a_zero[{index_c([static(view.strides[-1])], [row if row.isidentifier() else f'({row})'])}]"
+
+
+def _is_late(call: Call) -> bool:
+    """Is there a zero point of a that is not known when weights are packed?"""
+    return _kind(call).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
+
+
+def _has_sums(call: Call) -> bool:
+    """Are the rows of a summed up, for zero points of the weights?"""
+    return _kind(call).b_zero or call.ins[1].buffer.dtype is u8
+
+
+def _b_zero(call: Call) -> View:
+    return call.ins[_kind(call).fixed - 1]
 
 
 def _is_one_number(view: View) -> bool:
@@ -210,6 +314,26 @@ def _with_zero(case: Case) -> Case:
         ranges={**case.ranges, 2: (dtype.low, dtype.high)},
         values={index + 1: array for index, array in case.values.items()},
         repeated={2: (0,), **dict.fromkeys((3, 4, 5), (0,))},
+    )
+
+
+def _with_zeros(case: Case, late: str, of_weights: DType | None) -> Case:
+    """A zero point of a that is computed, one or one per row; weights of that type with a zero point per column."""
+    assert isinstance(case.kind, Gemm)
+    columns = case.ins[1].static_shape[1]
+    found = replace(_with_zero(case), repeated={**_with_zero(case).repeated, 2: (0,) if late == "one" else ()})
+    found = replace(found, constant=found.constant - {2})
+    if of_weights is None:
+        return found
+    weights = TensorType(of_weights, case.ins[1].static_shape)
+    return replace(
+        found,
+        kind=replace(case.kind, a_zero=True, b_zero=True),
+        ins=(found.ins[0], weights, found.ins[2], TensorType(of_weights, (columns,)), *found.ins[3:]),
+        constant=frozenset({1, 3, 4, 5, 6}),
+        ranges={**found.ranges, 1: (of_weights.low, of_weights.high), 3: (of_weights.low, of_weights.high)},
+        values={index + 1: array for index, array in found.values.items()},
+        repeated={2: found.repeated[2], **dict.fromkeys((4, 5, 6), (0,))},
     )
 
 

@@ -118,6 +118,8 @@ class DotTile:
     type: DType  # of the elements: u8 or i8
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
+    zeros: tuple[str, ...] = ()  # statements that take off the sums what zero points contribute that are known late
+    heads: int = 1  # blocks in front of the weights: sums to begin with; sums of the weights
     ahead: int = 0  # bytes from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
 
     @property
@@ -217,17 +219,18 @@ class DotEpilogue:
         """A name for the order of the channels."""
         return f"{size.vectors}x{size.lanes}{'_zipped' if self.in_fours(size.vectors) else ''}"
 
-    def pack_weights(
-        self, rows: np.ndarray, begins: np.ndarray, size: TileSize
-    ) -> np.ndarray:
-        """Weights [channels, sum], a multiple of four long, and what the sums of each channel begin with."""
+    def pack_weights(self, rows: np.ndarray, heads: Sequence[np.ndarray], size: TileSize) -> np.ndarray:
+        """Weights [channels, sum], a multiple of four long, and numbers of each channel that come first: what its sums
+        begin with, perhaps more."""
         found = []
-        rows, starts = self.ordered(rows, size).astype(np.int8), self.ordered(begins, size).astype(np.int32)
+        rows = self.ordered(rows, size).astype(np.int8)
+        ordered = [self.ordered(head, size).astype(np.int32) for head in heads]
         for begin, end, vectors, _ in Groups(size, self.channels).parts():
             width = vectors * size.lanes
             for first in range(begin, end, width):
                 block = rows[first : first + width].reshape(vectors, size.lanes, -1, DEPTH).transpose(2, 0, 1, 3)
-                found += [starts[first : first + width].view(np.int8), np.ascontiguousarray(block).reshape(-1)]
+                found += [head[first : first + width].view(np.int8) for head in ordered]
+                found.append(np.ascontiguousarray(block).reshape(-1))
         return np.concatenate(found)
 
     def begins(self, constants: Mapping[int, Constant]) -> np.ndarray:

@@ -15,6 +15,8 @@
  * i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2,
  * 4 ... and then 1, 3, 5 ...
  *
+ *     mcc_sum_u8_i32xN(p, n)               of n elements; mcc_sum_i8
+ *
  * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
  * bytes of one channel. That is quick in the order in which machines do it: channel 16 * l + 4 * j + i comes into lane
  * 4 * l + i of vector j, for tables and weights as for the sums.
@@ -147,6 +149,34 @@
         int8_t all[4 * N] = {0};                                                                                       \
         (void)memcpy(all, p, (size_t)n);                                                                               \
         return mcc_load_four_i8_i32x##N(all);                                                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE int32_t mcc_sum_u8_i32x##N(const uint8_t *p, mcc_index n)                                           \
+    {                                                                                                                  \
+        const mcc_i32x##N ones = mcc_set_i32x##N(0x01010101);                                                          \
+        const mcc_index whole = n / (4 * N) * (4 * N);                                                                 \
+        mcc_i32x##N total = mcc_set_i32x##N(0);                                                                        \
+        int32_t lanes[N], sum = (MCC_DOT_SIGNED ? 128 : 0) * (int32_t)whole;                                           \
+        for (mcc_index i = 0; i < whole; i += 4 * N) {                                                                 \
+            total = mcc_dot_i32x##N(total, mcc_dot_form_u8_i32x##N(mcc_load_i32x##N(p + i)), ones);                    \
+        }                                                                                                              \
+        (void)memcpy(lanes, &total, sizeof lanes);                                                                     \
+        for (mcc_index i = 0; i < N; ++i) sum += lanes[i];                                                             \
+        for (mcc_index i = whole; i < n; ++i) sum += p[i];                                                             \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    MCC_VEC_INLINE int32_t mcc_sum_i8_i32x##N(const int8_t *p, mcc_index n)                                            \
+    {                                                                                                                  \
+        const mcc_i32x##N ones = mcc_set_i32x##N(0x01010101);                                                          \
+        const mcc_index whole = n / (4 * N) * (4 * N);                                                                 \
+        mcc_i32x##N total = mcc_set_i32x##N(0);                                                                        \
+        int32_t lanes[N], sum = (MCC_DOT_SIGNED ? 0 : -128) * (int32_t)whole;                                          \
+        for (mcc_index i = 0; i < whole; i += 4 * N) {                                                                 \
+            total = mcc_dot_i32x##N(total, mcc_dot_form_i8_i32x##N(mcc_load_i32x##N(p + i)), ones);                    \
+        }                                                                                                              \
+        (void)memcpy(lanes, &total, sizeof lanes);                                                                     \
+        for (mcc_index i = 0; i < N; ++i) sum += lanes[i];                                                             \
+        for (mcc_index i = whole; i < n; ++i) sum += p[i];                                                             \
+        return sum;                                                                                                    \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_i32_to_f32x##N(mcc_i32x##N v) { return __builtin_convertvector(v, mcc_f32x##N); }   \
     MCC_VEC_INLINE mcc_i32x##N mcc_saturate_u8_i32x##N(mcc_i32x##N v)                                                  \
