@@ -109,7 +109,8 @@ class RowDots(Kernel):
         late = _is_late(call)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if _kind(call).a_zero and not late else 0
         begins = epilogue.begins(constants) - (zero + shift) * sums
-        found = {1: epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)}
+        weights = epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)
+        found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
         if _kind(call).b_zero and _b_zero(call).strides[-1]:
             index = _kind(call).fixed - 1
             row = viewed(call.ins[index], constants[index]).reshape(-1, b.shape[-1])[0]
