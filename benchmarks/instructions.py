@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.small_networks import NETWORKS, path_of
+from benchmarks.small_networks import HALVES, NETWORKS, path_of
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
@@ -28,17 +28,20 @@ FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.
 BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update -->", "<!-- end of table -->"
 GROWTH = 1.02
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
+IN_HALVES = ("aarch64-fp16",)  # what computes in 16-bit floats
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
+ZOO_HALVES = ("ic_resnet8_fp16",)
 WITHOUT_VECTORS = {"riscv64v": "riscv64", "riscv64v256": "riscv64", "wasm32": "wasm32-scalar"}
 HEAD = ("model", "target", "macs", "scalar C", "portable C", "vectors", "per mac", "of scalar C", "of portable C")
 
 
-def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path]]:
-    for name in NETWORKS:
-        yield name, path_of(name, folder)
-    if zoo is not None:
-        for name in ZOO:
-            yield name, zoo / name / "model.onnx"
+def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
+    """Names, files, and the targets that they are measured on."""
+    for own, of_zoo, targets in ((NETWORKS, ZOO, TARGETS), (HALVES, ZOO_HALVES, IN_HALVES)):
+        for name in own:
+            yield name, path_of(name, folder), targets
+        for name in of_zoo if zoo is not None else ():
+            yield name, Path(zoo or "", name, "model.onnx"), targets
 
 
 def portable(target: str, folder: Path) -> str:
@@ -52,13 +55,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--zoo", type=Path)
-    parser.add_argument("--target", choices=TARGETS, action="append")
+    parser.add_argument("--target", choices=(*TARGETS, *IN_HALVES), action="append")
     given = parser.parse_args()
     recorded: dict[str, dict[str, int]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     grown = []
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-        for name, path in models(Path(scratch), given.zoo):
-            for target in given.target or TARGETS:
+        for name, path, targets in models(Path(scratch), given.zoo):
+            for target in [target for target in targets if target in (given.target or targets)]:
                 key = f"{name} {target}"
                 try:
                     found = cost(path, Options(target=target, prefer="time", name=name))

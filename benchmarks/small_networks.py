@@ -131,10 +131,22 @@ def mobilenet_v2_035() -> ModelProto:
     return net.model("mobilenet_v2_035", (1, 3, 128, 128))
 
 
+def resnet8_half() -> ModelProto:
+    """In 16-bit floats."""
+    made = resnet8()
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    for tensor in made.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+    onnx.checker.check_model(made)
+    return made
+
+
 NETWORKS: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8, dscnn, mobilenet_v2_035)}
+HALVES: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8_half,)}
 
 
 def path_of(name: str, folder: Path) -> Path:
     path = folder / f"{name}.onnx"
-    onnx.save(NETWORKS[name](), path)
+    onnx.save({**NETWORKS, **HALVES}[name](), path)
     return path

@@ -27,6 +27,15 @@ def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Pat
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
 
 
+HALVES = [id for id, kernel in KERNELS.items() if any(case.option == "half_lanes" for case in kernel.cases())]
+
+
+@pytest.mark.parametrize("id", HALVES)
+def test_sixteen_bit_floats(id: str, tmp_path: Path) -> None:
+    cases = [case for case in KERNELS[id].cases() if case.option == "half_lanes"]
+    assert not wrong_results(KERNELS[id], targets.load("aarch64-fp16"), tmp_path, cases)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
 def test_odd_sizes(target: str, id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from mccompile.ops.api import resolve
 from mccompile.passes.api import ALL
 from mccompile.passes.constants_file import read_constants
 from mccompile.program import text as program_text
-from mccompile.targets.api import Pool
+from mccompile.targets.api import Pool, Target
 from mccompile.toolchain.emulate import Emulated
 from mccompile.toolchain.run import Model
 from tests.float_sums import float_sums
@@ -47,6 +47,7 @@ from tests.poisoned import poisoned
 
 TOLERANCE = 1e-4  # of the largest element of an output
 HALF = 4 * 2.0**-10  # the same where some tensor is in half precision: a few of its last places
+HALVES = 4 * HALF  # and where the target computes in it
 POISONS = (0xA5, 0xFF)  # a number, and NaN, in every float type
 
 
@@ -127,7 +128,7 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         start = time.perf_counter()
         graph = load(folder / "model.onnx")
         sets = stored_sets(folder, [value.name for value in graph.inputs])
-        precision = _precision(graph)
+        precision = _precision(graph, options.resolved_target())
         package = compile_graph(graph, options, folder.name)
         seconds = time.perf_counter() - start
         unlike = reads_back(dump) if dump else []
@@ -162,9 +163,11 @@ def _floats_unsaid(package: Package) -> list[str]:
     return [f"{name} adds up floats over bytes" for name in float_sums(text)]
 
 
-def _precision(graph: Graph) -> float:
+def _precision(graph: Graph, target: Target) -> float:
     """How close floats can be asked to be."""
-    return HALF if any(value.type.dtype.is_narrow_float for value in graph.values()) else TOLERANCE
+    if not any(value.type.dtype.is_narrow_float for value in graph.values()):
+        return TOLERANCE
+    return HALVES if target.option("half_lanes", 0) else HALF
 
 
 def _compare(

@@ -26,11 +26,14 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
+    HALF_RELU,
     Reference,
     best_lanes,
+    computed_in,
     epilogue_statements,
+    in_halves,
     narrow,
-    stored_weights,
+    products_refusal,
     vector_headers,
     vector_refusal,
     vector_registers,
@@ -117,15 +120,17 @@ class Depthwise(Kernel):
             cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
+        cases.append(in_halves(_case("half", replace(plain, epilogue=HALF_RELU), (1, 19, 6, 9), (3, 3))))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
+        reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
             return No(reason)
-        if kind.x_zero or kind.w_zero or stored_weights(call) is None:
-            return No("only for 32-bit floats")
+        if kind.x_zero or kind.w_zero:
+            return No("not with zero points")
         if kind.group != x.shape[1] or w.shape[0] != kind.group:
             return No("not depthwise, or with several results per channel")
         if w.buffer.constant is None:
@@ -211,7 +216,7 @@ class _Layout:
     """Loops and C of indices for one call. Counters: n batch, p0 rows, p1 columns, c channels, k0 taps of a column."""
 
     def __init__(self, call: Call) -> None:
-        self.kind, self.call = _kind(call), call
+        self.kind, self.call, self.dtype = _kind(call), call, computed_in(call)
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
@@ -228,7 +233,7 @@ class _Layout:
 
     def blocks(self, target: Target) -> tuple[int, int, int, int]:
         """Lanes, rows and columns, and how the work is cut."""
-        lanes = best_lanes(self.channels, target)
+        lanes = best_lanes(self.channels, target, self.dtype)
         rows, columns = self.rows, self.columns
         kernel = (rows.kernel, columns.kernel)
         registers = vector_registers(lanes, target)
@@ -271,9 +276,10 @@ class _Layout:
             "rows": [self.row(run, wide, units) for run in self.row_runs(high)],
             "taps": self.taps,
             "stored": self.w.buffer.dtype.storage_c,
-            "narrow": narrow(self.w.buffer.dtype),
-            "vector": f"mcc_f32x{lanes}",
-            "of": f"f32x{lanes}",
+            "narrow": narrow(self.w.buffer.dtype, self.dtype),
+            "vector": f"mcc_{self.dtype}x{lanes}",
+            "of": f"{self.dtype}x{lanes}",
+            "zero": "0.0f" if self.dtype is f32 else "0u",
         }
 
     def row(self, run: Run, wide: int, units: Units | None) -> Row:
@@ -326,6 +332,7 @@ class _Layout:
                 reference(view, name, [axis.extras[number] for axis in self.axes])
                 for number, (view, name) in enumerate(zip(self.extras, self.names[2:], strict=True))
             ],
+            self.dtype,
         )
         at = [f"({axis.origin(p)})" for axis, p in zip(self.axes, (row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")

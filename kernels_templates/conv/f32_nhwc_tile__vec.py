@@ -25,16 +25,20 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
+    HALF_RELU,
     Groups,
     Reference,
     Taps,
     Tile,
     TileSize,
     best_tile,
+    computed_in,
     epilogue_statements,
     fetched_ahead,
+    in_halves,
+    piece,
+    products_refusal,
     row_cycles,
-    stored_weights,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -118,15 +122,24 @@ class ChannelsLastTile(Kernel):
             cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
+        half = replace(plain, epilogue=HALF_RELU)
+        cases += [
+            in_halves(_case("half_pieces", half, (1, 48, 4, 9), (9, 48, 3, 3))),
+            in_halves(_case("half_pieces_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 128, 1, 11), (17, 128, 1, 1))),
+            in_halves(_case("half_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 19, 1, 13), (21, 19, 1, 1))),
+            in_halves(_case("half_3x3", half, (1, 8, 4, 17), (35, 8, 3, 3))),
+            in_halves(_case("half_strided", replace(half, strides=(2, 2)), (2, 3, 7, 9), (4, 3, 3, 3), planar=True)),
+        ]
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
+        reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
             return No(reason)
-        if kind.x_zero or kind.w_zero or stored_weights(call) is None:
-            return No("only for 32-bit floats")
+        if kind.x_zero or kind.w_zero:
+            return No("not with zero points")
         if kind.group != 1:
             return No("only for one group")
         if w.buffer.constant is None:
@@ -136,6 +149,8 @@ class ChannelsLastTile(Kernel):
         if 0 in (*x.shape[1:], *y.shape[1:]):
             return No("there is nothing to compute")
         layout = _Layout(call)
+        if not layout.piece:
+            return No("the sums are too long for 16 bits")
         size, cut = layout.best(target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
@@ -212,6 +227,16 @@ class _Layout:
     def step(self) -> int:
         return self.points.x * self.points.stride
 
+    @cached_property
+    def piece(self) -> int:
+        """How many inputs are added up before others are."""
+        return piece(self.inputs, self.points.kernel, computed_in(self.call))
+
+    def over_inputs(self) -> Range:
+        if self.piece == self.inputs:
+            return Range("c", self.inputs)
+        return Range("c", self.piece, "c0", f"c0 + {self.piece}")
+
     @property
     def run(self) -> int:
         """How many steps of the sum at most read neighbouring numbers: inputs, those of several taps, or taps."""
@@ -220,16 +245,17 @@ class _Layout:
             return kernel if step == 1 else 1
         if static(self.x.strides[1]) != 1:
             return 1
-        return self.inputs * (kernel if step == self.inputs else 1)
+        return self.piece * (kernel if step == self.piece else 1)
 
     def best(self, target: Target) -> tuple[TileSize, int]:
         """The size of tiles, and how the work is cut."""
         shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
-        run = self.run
-        found = [(best_tile(*shape, run=run), NOT_CUT)]
+        run, dtype = self.run, computed_in(self.call)
+        found = [(best_tile(*shape, run=run, dtype=dtype), NOT_CUT)]
         if self.call.workers > 1 and self.call.rows is None:
             workers = self.call.workers
-            found = [(best_tile(*shape, run=run), BY_POSITIONS), (best_tile(*shape, workers, run), BY_CHANNELS)]
+            whole = best_tile(*shape, run=run, dtype=dtype)
+            found = [(whole, BY_POSITIONS), (best_tile(*shape, workers, run, dtype), BY_CHANNELS)]
 
         def effort(chosen: tuple[TileSize, int]) -> float:
             size, cut = chosen
@@ -349,6 +375,7 @@ class _Layout:
                 reference(view, name, [axis.extras[number] for axis in every])
                 for number, (view, name) in enumerate(zip(self.extras, names[2:], strict=True))
             ],
+            computed_in(self.call),
         )
         at = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(f"({self.points.origin(point)})")
@@ -357,10 +384,12 @@ class _Layout:
         step = lanes * vectors
         each = self.edge(first, count, step) if edge else [self.inside(count, step)]
         taps = [part for one in each for part in taken_together(one, size.together, step)]
-        kept = tuple(loop for loop in around if loop is not None)
+        pieces = [Range("c0", self.inputs, step=self.piece)] if self.piece < self.inputs else []
+        kept = (*pieces, *(loop for loop in around if loop is not None))
         ahead = fetched_ahead(step * self.depth, self.channels * self.depth)
         stored = self.w.buffer.dtype
         tile = Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead, stored)
+        tile = replace(tile, dtype=computed_in(self.call))
         return Part(header, x_at, tile)
 
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
@@ -391,12 +420,12 @@ class _Layout:
         x, w = self.bases(channels)
         step, channel = self.points.x * self.points.dilation, static(self.x.strides[1])
         kernel, inputs = self.points.kernel, self.inputs
-        if kernel == 1 or inputs == 1 or step == channel * inputs:
+        if self.piece == inputs and (kernel == 1 or inputs == 1 or step == channel * inputs):
             per = step if inputs == 1 else channel
             loops = [Range("t", kernel * inputs)] if kernel * inputs > 1 else []
             counters, x_steps, w_steps = ["t"] if loops else ["0"], [per], [channels]
         else:
-            loops = [Range("k", kernel), Range("c", inputs)]
+            loops = [Range("k", kernel), self.over_inputs()]
             counters, x_steps, w_steps = ["k", "c"], [step, channel], [channels * inputs, channels]
         return Taps(tuple(range(count)), tuple(loops), _plus(x, x_steps, counters), _plus(w, w_steps, counters))
 
@@ -404,7 +433,7 @@ class _Layout:
         """Taps one by one, each with the points for which it lies inside the image."""
         x, w = self.bases(channels)
         axis, inputs = self.points, self.inputs
-        loops = (Range("c", inputs),) if inputs > 1 else ()
+        loops = (self.over_inputs(),) if inputs > 1 else ()
         found = []
         for tap in range(axis.kernel):
             inside = [

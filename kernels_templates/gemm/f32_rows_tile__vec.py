@@ -24,16 +24,20 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
+    HALF_RELU,
     Groups,
     Reference,
     Taps,
     Tile,
     TileSize,
     best_tile,
+    computed_in,
     epilogue_statements,
     fetched_ahead,
+    in_halves,
+    piece,
+    products_refusal,
     row_cycles,
-    stored_weights,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -92,19 +96,27 @@ class RowsTile(Kernel):
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
+        half = Gemm(f32, HALF_RELU)
+        cases.append(in_halves(_case("half", half, (13, 21), (21, 19), constant=True)))
+        cases.append(in_halves(_case("half_pieces", half, (5, 144), (144, 19), constant=True)))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = _kind(call), call.outs[0]
-        reason = vector_refusal(target) or _sizes_refusal(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target)
+        reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
             return No(reason)
-        if kind.a_zero or kind.b_zero or stored_weights(call) is None:
-            return No("only for 32-bit floats")
+        if kind.a_zero or kind.b_zero:
+            return No("not with zero points")
         if call.ins[1].buffer.dtype is not f32 and _reading(call) not in (PACKED, PACKED_EACH):
             return No("narrow weights are not laid out for it")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
+        if not piece(static(call.ins[0].shape[-1]), 1, computed_in(call)):
+            return No("the sums are too long for 16 bits")
+        if computed_in(call) is f16 and _reading(call) == TURNED:
+            return No("columns of a 16-bit operand do not lie side by side")
         if y.strides[-1] != 1 or y.shape[-1] == 1:
             return No("columns of the result do not lie side by side")
         if any(static(v.strides[-1]) not in (0, 1) for v in call.ins[2:]):
@@ -171,7 +183,7 @@ class _Layout:
     """Loops and C of indices for one call. Counters: n0.. batches, i row, j first column of a tile, k along the sum."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names = _kind(call), names
+        self.kind, self.names, self.dtype = _kind(call), names, computed_in(call)
         self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
         *size, self.how, self.cut = call.blocks
         self.size = TileSize(*size)
@@ -224,7 +236,7 @@ class _Layout:
 
         extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
         y = reference(self.y, "y")
-        hoisted, stores = epilogue_statements(self.kind.epilogue, lanes, count, vectors, last, y, extras)
+        hoisted, stores = epilogue_statements(self.kind.epilogue, lanes, count, vectors, last, y, extras, self.dtype)
         down, along = (static(stride) for stride in self.a.strides[-2:])
         k = "k" if self.depth > 1 else "0"
         a_at = index_c([1, down, along], [self.batch(self.a), row, k])
@@ -234,13 +246,17 @@ class _Layout:
             b_at = index_c([vectors * lanes], [k])
         else:
             b_at = index_c([1, 1, static(self.b.strides[-2])], [self.batch(self.b), "j", k])
-        loops = (Range("k", self.depth),) if self.depth > 1 else ()
+        each, around = piece(self.depth, 1, self.dtype), tuple[Range, ...]()
+        loops: tuple[Range, ...] = (Range("k", self.depth),) if self.depth > 1 else ()
+        if each < self.depth:
+            around, loops = (Range("k0", self.depth, step=each),), (Range("k", each, "k0", f"k0 + {each}"),)
         b_step = static(self.b.strides[-2]) if self.how == AS_IT_IS else vectors * lanes
         taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype
-        return Part(header, Tile(lanes, count, vectors, down, (), taps, hoisted, stores, w_last, ahead, stored))
+        tile = Tile(lanes, count, vectors, down, around, taps, hoisted, stores, w_last, ahead, stored, self.dtype)
+        return Part(header, tile)
 
 
 def _sizes_refusal(call: Call) -> str:
@@ -265,8 +281,8 @@ def _best(call: Call, target: Target) -> tuple[TileSize, int]:
     a, y = call.ins[0], call.outs[0]
     rows, columns, depth = upper(y.shape[-2]), static(y.shape[-1]), static(a.shape[-1])
     shape = (rows, columns, depth, abs(static(a.strides[-2])) * 4, target)
-    run = depth if a.strides[-1] == 1 else 1
-    size = best_tile(*shape, run=run)
+    run, dtype = depth if a.strides[-1] == 1 else 1, computed_in(call)
+    size = best_tile(*shape, run=run, dtype=dtype)
     if call.workers == 1:
         return size, NOT_CUT
 
@@ -276,7 +292,8 @@ def _best(call: Call, target: Target) -> tuple[TileSize, int]:
         unfair = slowest(units, call.workers) if units else call.workers
         return row_cycles(size, rows, columns, depth, target) * unfair
 
-    return min(((size, BY_BATCHES), (best_tile(*shape, call.workers, run), BY_COLUMNS), (size, BY_ROWS)), key=effort)
+    narrower = best_tile(*shape, call.workers, run, dtype)
+    return min(((size, BY_BATCHES), (narrower, BY_COLUMNS), (size, BY_ROWS)), key=effort)
 
 
 def _units(call: Call, size: TileSize, cut: int) -> tuple[int, ...]:

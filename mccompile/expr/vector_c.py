@@ -1,16 +1,19 @@
-"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h).
+"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h; mcc_vec_half.h).
 
-Only what vectors can do: 32-bit floats, and truth values that comparisons make on the way. `refusal` says why something
-else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would give, but
-functions of mcc_vecmath.h may differ from libm's in the last places.
+Only what vectors can do: floats of one type, of 32 bits or 16, and truth values that comparisons make on the way.
+`refusal` says why something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets
+what scalar C would give, but functions of mcc_vecmath.h may differ from libm's in the last places, and vectors of 16
+bits compute everything in 16 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.dtypes import bool_, f32
-from .ir import Apply, Expr, Index, Literal, Operand, walk
+import numpy as np
+
+from ..base.dtypes import DType, bool_, f16, f32
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, walk
 from .scalar_c import literal_c
 
 _ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
@@ -24,26 +27,44 @@ _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
 _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _OTHERS
 
 
-def refusal(expr: Expr) -> str:
-    """Why vectors cannot compute the expression, or nothing."""
+def refusal(expr: Expr, dtype: DType = f32) -> str:
+    """Why vectors of such floats cannot compute the expression, or nothing."""
+    expr = _in_one_type(expr, dtype)
     for node in walk(expr):
         match node:
-            case Operand() if node.dtype is not f32:
+            case Operand() if node.dtype is not dtype:
                 return f"vectors of {node.dtype} are not supported"
             case Index():
                 return "positions are not known in vectors"
-            case Apply() if node.function not in _KNOWN:
+            case Apply() if node.function not in _KNOWN or (dtype is f16 and node.function in _MATH):
                 return f"{node.function} has no vector form"
             case Apply() if node.function not in _OF_MASKS and node.arguments[-1].dtype is bool_:
                 return f"{node.function} of truth values has no vector form"
-        if node.dtype not in (f32, bool_) or not isinstance(node, Operand | Literal | Apply):
+        if node.dtype not in (dtype, bool_) or not isinstance(node, Operand | Literal | Apply):
             return f"{node.dtype} is not computed in vectors"
-    return "" if expr.dtype is f32 else f"vectors of {expr.dtype} are not stored"
+    return "" if expr.dtype is dtype else f"vectors of {expr.dtype} are not stored"
 
 
-def refusals(expressions: Sequence[Expr]) -> str:
+def refusals(expressions: Sequence[Expr], dtype: DType = f32) -> str:
     """The first reason why vectors cannot compute all of these, or nothing."""
-    return next(filter(None, map(refusal, expressions)), "")
+    return next(filter(None, (refusal(expr, dtype) for expr in expressions)), "")
+
+
+def _in_one_type(expr: Expr, dtype: DType) -> Expr:
+    """With vectors of 16 bits, sums come in 16 bits, and what would be computed in 32 bits on the way is so as well."""
+    if dtype is f32:
+        return expr
+    match expr:
+        case Cast() if {expr.dtype, expr.argument.dtype} == {f32, dtype}:
+            return _in_one_type(expr.argument, dtype)
+        case Operand() if expr == operand(0, f32):
+            return operand(0, dtype)
+        case Literal() if expr.dtype is f32:
+            with np.errstate(over="ignore"):
+                return literal(float(np.float16(expr.value)), dtype)
+        case Apply():
+            return apply(expr.function, *(_in_one_type(arg, dtype) for arg in expr.arguments))
+    return expr
 
 
 def uses_math(expr: Expr) -> bool:
@@ -52,17 +73,17 @@ def uses_math(expr: Expr) -> bool:
 
 
 def to_vector_statements(
-    expr: Expr, operands: Sequence[str], lanes: int, local: str = "t"
+    expr: Expr, operands: Sequence[str], lanes: int, local: str = "t", dtype: DType = f32
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself. Operands are
     given as C of vectors."""
-    return _Printer(expr, operands, lanes, local).run()
+    return _Printer(_in_one_type(expr, dtype), operands, lanes, local, dtype).run()
 
 
 class _Printer:
-    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
-        self.expr, self.operands, self.local = expr, operands, local
-        self.f32, self.i32 = f"f32x{lanes}", f"i32x{lanes}"
+    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str, dtype: DType) -> None:
+        self.expr, self.operands, self.local, self.dtype = expr, operands, local, dtype
+        self.of, self.mask = f"{dtype}x{lanes}", f"i{dtype.bits}x{lanes}"
         self.uses: dict[Expr, int] = {}
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []
@@ -84,7 +105,7 @@ class _Printer:
         if self.uses[node] == 1 or isinstance(node, Literal) or text.isidentifier():
             return text
         name = self.names[node] = f"{self.local}{len(self.names)}"
-        kind = self.i32 if node.dtype is bool_ else self.f32
+        kind = self.mask if node.dtype is bool_ else self.of
         self.lines.append(f"const mcc_{kind} {name} = {text};")
         return name
 
@@ -93,19 +114,24 @@ class _Printer:
             case Operand():
                 return self.operands[node.index]
             case Literal() if node.dtype is bool_:
-                return f"mcc_set_{self.i32}({-1 if node.value else 0})"
+                return f"mcc_set_{self.mask}({-1 if node.value else 0})"
             case Literal():
-                return f"mcc_set_{self.f32}({literal_c(node.value, f32)})"
+                return f"mcc_set_{self.of}({self.number(node.value)})"
             case Apply():
                 return self.applied(node)
         raise TypeError(f"not for vectors: {node}")
+
+    def number(self, value: int | float) -> str:
+        if self.dtype is f32:
+            return literal_c(value, f32)
+        return f"0x{int(np.float16(value).view(np.uint16)):04X}u /* {value:g} */"
 
     def applied(self, node: Apply) -> str:
         name = node.function
         if name in _BOUNDS:
             return self.bounded(node)
         args = [self.text(arg) for arg in node.arguments]
-        if name == "div":
+        if name == "div" and self.dtype is f32:
             return f"({args[0]} / {args[1]})"
         if name == "equal" and node.arguments[0].dtype is bool_:
             return f"~({args[0]} ^ {args[1]})"
@@ -114,8 +140,8 @@ class _Printer:
         if name == "not":
             return f"~{args[0]}"
         if name == "is_nan":
-            return f"~mcc_equal_{self.f32}({args[0]}, {args[0]})"
-        return f"mcc_{name}_{self.f32}({', '.join(args)})"
+            return f"~mcc_equal_{self.of}({args[0]}, {args[0]})"
+        return f"mcc_{name}_{self.of}({', '.join(args)})"
 
     def bounded(self, node: Apply) -> str:
         """Maxima and minima; one instruction where one side is known to be a number."""
@@ -123,5 +149,5 @@ class _Printer:
         x, y = self.text(a), self.text(b)
         for one, other, bound in ((x, y, b), (y, x, a)):
             if isinstance(bound, Literal) and bound.value == bound.value:
-                return f"mcc_{_BOUNDS[node.function]}_{self.f32}({one}, {other})"
-        return f"mcc_{node.function}_{self.f32}({x}, {y})"
+                return f"mcc_{_BOUNDS[node.function]}_{self.of}({one}, {other})"
+        return f"mcc_{node.function}_{self.of}({x}, {y})"

@@ -98,6 +98,7 @@ class Case:
     permute_outs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     repeated: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     error: float = 0.0  # that the method itself may make, over the largest result
+    option: str = ""  # of targets: only where it is set the kernel takes the case
 
 
 class Kernel:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..base.dtypes import DType, bf16, f16, f32
-from ..expr.ir import Expr, operand
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
 from ..expr.vector_c import to_vector_statements, uses_math
 from ..program.ir import Call
 from ..targets.api import Target
+from .api import Case
 from .loops import index_c
 from .tiles import Range
 from .work import Units
@@ -28,6 +30,7 @@ SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cach
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
+HALF_PIECE, HALF_LONGEST = 64, 192  # terms that are added up in 16 bits before others are, roughly and at most
 
 
 def lanes_of(target: Target) -> int:
@@ -41,38 +44,73 @@ def fetched_ahead(panel: int, total: int) -> int:
     return panel if total * FLOAT > SECOND_LEVEL else 0
 
 
-def vector_registers(lanes: int, target: Target) -> int:
+def vector_registers(lanes: int, target: Target, dtype: DType = f32) -> int:
     """How many vectors of so many lanes the target's registers hold: a wider one takes several registers."""
     in_each = target.option("register_bytes", target.vector_bytes)
-    return target.option("vector_registers", 16) // max(lanes * FLOAT // in_each, 1)
+    return target.option("vector_registers", 16) // max(lanes * dtype.bits // 8 // in_each, 1)
 
 
 def vector_refusal(target: Target) -> str:
     return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
 
 
-def stored_weights(call: Call) -> DType | None:
-    """The type in which constant weights, the second operand, are stored, if all else are 32-bit floats."""
+def computed_in(call: Call) -> DType:
+    """The floats that vectors have for a result: 16-bit ones for a result in 16 bits."""
+    return f16 if call.outs[0].buffer.dtype is f16 else f32
+
+
+def products_refusal(call: Call, target: Target) -> str:
+    """Why the types of a call's operands are none that vectors multiply on the target, or nothing. Constant weights,
+    the second operand, may be stored in fewer bits than they are multiplied in."""
+    dtype = computed_in(call)
+    if dtype is f16 and not target.option("half_lanes", 0):
+        return "the target does not compute in 16 bits"
     others = (*call.ins[:1], *call.ins[2:], *call.outs)
     weights = call.ins[1].buffer
-    fits = weights.dtype is f32 or (weights.dtype in (f16, bf16) and weights.constant is not None)
-    return weights.dtype if fits and all(view.buffer.dtype is f32 for view in others) else None
+    narrower = dtype is f32 and weights.dtype in (f16, bf16) and weights.constant is not None
+    if (weights.dtype is dtype or narrower) and all(view.buffer.dtype is dtype for view in others):
+        return ""
+    return "only for 32-bit floats, or 16-bit ones where the target computes in them"
 
 
-def narrow(dtype: DType) -> str:
+def piece(inputs: int, each: int, dtype: DType) -> int:
+    """Sums are cut into pieces of so many of the inputs, each the factor of `each` terms, as rounding errors grow with
+    the length of a piece; 0 where that would take sums of 16 bits too far."""
+    if dtype is f32 or inputs * each <= HALF_PIECE:
+        return inputs
+    cuts = [n for n in range(8, inputs + 1, 8) if inputs % n == 0 and n * each <= max(HALF_PIECE, 8 * each)]
+    found = cuts[-1] if cuts else inputs
+    return found if found * each <= HALF_LONGEST else 0
+
+
+def narrow(stored: DType, dtype: DType = f32) -> str:
     """In the names of functions that load numbers stored so."""
-    return "" if dtype is f32 else f"{dtype}_"
+    return "" if stored is dtype else f"{stored}_"
+
+
+HALF_RELU = apply("max", apply("add", cast(operand(0, f32), f16), operand(1, f16)), literal(0, f16))
+
+
+def in_halves(case: Case) -> Case:
+    """A case of products that end in HALF_RELU, in 16-bit floats."""
+    ins = tuple(TensorType(f16, t.shape) for t in (*case.ins, *case.outs))
+    extra = len(case.ins)
+    permute = {**case.permute, **({extra: case.permute_outs[0]} if 0 in case.permute_outs else {})}
+    return replace(case, ins=ins, outs=ins[extra:], permute=permute, option="half_lanes", error=0.01)
 
 
 def vector_headers(call: Call) -> frozenset[str]:
     """The headers that the vectors of a call need."""
     math = any(map(uses_math, call.kind.expressions()))
-    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math})
+    half = computed_in(call) is f16
+    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_half.h"] * half})
 
 
-def best_lanes(channels: int, target: Target) -> int:
+def best_lanes(channels: int, target: Target, dtype: DType = f32) -> int:
     """The width of vector that wastes least on `channels` results. A vector of half the width takes about half the time
     only where the widest is twice what the machine adds at once, as with 64 bytes."""
+    if dtype is f16:
+        return target.option("half_lanes", 0)
     widest = lanes_of(target)
     candidates = [n for n in (16, 8, 4) if n <= widest]
 
@@ -97,14 +135,21 @@ class TileSize:
 
 @cache
 def best_tile(
-    points: int, channels: int, depth: int, step_bytes: int, target: Target, workers: int = 1, run: int = 1
+    points: int,
+    channels: int,
+    depth: int,
+    step_bytes: int,
+    target: Target,
+    workers: int = 1,
+    run: int = 1,
+    dtype: DType = f32,
 ) -> TileSize:
     """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
     of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels."""
-    lanes = best_lanes(channels, target)
+    lanes = best_lanes(channels, target, dtype)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
-    registers = vector_registers(lanes, target)
+    registers = vector_registers(lanes, target, dtype)
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
     together = lanes if target.option("by_element", 0) and run >= lanes else 1
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
@@ -268,6 +313,13 @@ class Tile:
     ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
 
     stored: DType = f32  # of the weights
+    dtype: DType = f32
+
+    @property
+    def sum(self) -> str:
+        """What sums are called while they are made: 16-bit ones are added up in pieces, one for each pass of the loops
+        around all taps."""
+        return "s" if self.dtype is not f32 and self.around else "a"
 
     def weights(self, vector: int, step: int = 0) -> str:
         """C that loads a vector of weights, `step` floats after those of the first step."""
@@ -275,15 +327,24 @@ class Tile:
         place = f"wp + {at}" if at else "wp"
         if self.w_last and vector == self.vectors - 1:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
-        return f"mcc_load_{narrow(self.stored)}{self.of}({place})"
+        return f"mcc_load_{narrow(self.stored, self.dtype)}{self.of}({place})"
 
     @property
     def vector(self) -> str:
-        return f"mcc_f32x{self.lanes}"
+        return f"mcc_{self.of}"
 
     @property
     def of(self) -> str:
-        return f"f32x{self.lanes}"
+        return f"{self.dtype}x{self.lanes}"
+
+    @property
+    def number(self) -> str:
+        """The C type of a number in memory."""
+        return self.dtype.storage_c
+
+    @property
+    def zero(self) -> str:
+        return "0.0f" if self.dtype is f32 else "0u"
 
 
 def epilogue_statements(
@@ -294,10 +355,11 @@ def epilogue_statements(
     last: int,
     y: Reference,
     extras: Sequence[Reference],
+    dtype: DType = f32,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Statements before, and those that turn each accumulator `a<point>_<vector>` into a stored result. The last vector
     has `last` lanes that count; nothing beyond them is read or written."""
-    of = f"f32x{lanes}"
+    of = f"{dtype}x{lanes}"
     hoisted: list[str] = []
     stores: list[str] = []
 
@@ -321,7 +383,7 @@ def epilogue_statements(
             operands.append(
                 load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
             )
-        lines, value = to_vector_statements(expr or operand(0, f32), operands, lanes)
+        lines, value = to_vector_statements(expr or operand(0, dtype), operands, lanes, dtype=dtype)
         step = y.offset(point) + vector * lanes * y.lane
         place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
         if y.lane != 1:
@@ -329,7 +391,7 @@ def epilogue_statements(
             value = f"mcc_store_{of}(lanes, {value});"
             one = f"({place})[lane * {y.lane}] = lanes[lane];"
             loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"
-            return ["{", *lines, f"float lanes[{lanes}];", value, loop, "}"]
+            return ["{", *lines, f"{dtype.storage_c} lanes[{lanes}];", value, loop, "}"]
         part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
         store = f"mcc_store{part}{value});"
         return ["{", *lines, store, "}"] if lines else [store]

@@ -86,7 +86,7 @@ class Trial:
 def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[Trial]:
     """Of these cases; by default the kernel's own."""
     found = []
-    for case in cases or kernel.cases():
+    for case in cases or [case for case in kernel.cases() if not case.option or target.option(case.option, 0)]:
         call, values = call_of(kernel, case)
         needs = kernel.match(call, target)
         if isinstance(needs, No):

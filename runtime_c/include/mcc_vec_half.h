@@ -1,0 +1,63 @@
+/* mcc_vec_half.h - vectors of eight 16-bit floats, for machines that compute with them: Arm's with FEAT_FP16.
+ *
+ * The vocabulary of mcc_vec.h for N = 8 and f16 instead of f32, without functions of mcc_vecmath.h. Numbers are those of
+ * memory, their bits: mcc_set_f16x8(0x3C00u) is 1 in every lane. Every operation rounds to 16 bits, fused products once.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_VEC_HALF_H
+#define MCC_VEC_HALF_H
+
+#include "mcc_vec.h"
+
+#if !defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
+#error "this code computes with 16-bit floats: compile it for a machine that does, as -march=armv8.2-a+fp16 says"
+#endif
+
+typedef float16x8_t mcc_f16x8;
+typedef int16_t mcc_i16x8 __attribute__((vector_size(16)));
+
+MCC_VEC_INLINE mcc_f16x8 mcc_load_f16x8(const uint16_t *p) { return vreinterpretq_f16_u16(vld1q_u16(p)); }
+MCC_VEC_INLINE void mcc_store_f16x8(uint16_t *p, mcc_f16x8 v) { vst1q_u16(p, vreinterpretq_u16_f16(v)); }
+MCC_VEC_INLINE mcc_f16x8 mcc_load_part_f16x8(const uint16_t *p, int n)
+{
+    uint16_t lanes[8] = {0};
+    (void)memcpy(lanes, p, (size_t)n * 2);
+    return mcc_load_f16x8(lanes);
+}
+MCC_VEC_INLINE void mcc_store_part_f16x8(uint16_t *p, int n, mcc_f16x8 v)
+{
+    uint16_t lanes[8];
+    mcc_store_f16x8(lanes, v);
+    (void)memcpy(p, lanes, (size_t)n * 2);
+}
+MCC_VEC_INLINE mcc_f16x8 mcc_set_f16x8(uint16_t x) { return vreinterpretq_f16_u16(vdupq_n_u16(x)); }
+MCC_VEC_INLINE mcc_i16x8 mcc_set_i16x8(int16_t x) { return (mcc_i16x8)vdupq_n_s16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_add_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vaddq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_sub_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vsubq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_mul_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vmulq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_div_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vdivq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_neg_f16x8(mcc_f16x8 x) { return vnegq_f16(x); }
+MCC_VEC_INLINE mcc_i16x8 mcc_less_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcltq_f16(a, b); }
+MCC_VEC_INLINE mcc_i16x8 mcc_less_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcleq_f16(a, b); }
+MCC_VEC_INLINE mcc_i16x8 mcc_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vceqq_f16(a, b); }
+MCC_VEC_INLINE mcc_i16x8 mcc_greater_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgeq_f16(a, b); }
+MCC_VEC_INLINE mcc_i16x8 mcc_greater_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgtq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_fma_f16x8(mcc_f16x8 a, mcc_f16x8 b, mcc_f16x8 c) { return vfmaq_f16(c, a, b); }
+#define mcc_fma_at_f16x8(a, b, lane, c) vfmaq_laneq_f16(c, a, b, lane)
+MCC_VEC_INLINE mcc_f16x8 mcc_max_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vmaxq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_min_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vminq_f16(a, b); }
+MCC_VEC_INLINE mcc_f16x8 mcc_at_least_f16x8(mcc_f16x8 x, mcc_f16x8 low) { return vmaxq_f16(x, low); }
+MCC_VEC_INLINE mcc_f16x8 mcc_at_most_f16x8(mcc_f16x8 x, mcc_f16x8 high) { return vminq_f16(x, high); }
+MCC_VEC_INLINE mcc_f16x8 mcc_select_f16x8(mcc_i16x8 m, mcc_f16x8 a, mcc_f16x8 b)
+{
+    return vbslq_f16((uint16x8_t)m, a, b);
+}
+MCC_VEC_INLINE mcc_f16x8 mcc_abs_f16x8(mcc_f16x8 x) { return vabsq_f16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_sqrt_f16x8(mcc_f16x8 x) { return vsqrtq_f16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_floor_f16x8(mcc_f16x8 x) { return vrndmq_f16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_ceil_f16x8(mcc_f16x8 x) { return vrndpq_f16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_trunc_f16x8(mcc_f16x8 x) { return vrndq_f16(x); }
+MCC_VEC_INLINE mcc_f16x8 mcc_round_even_f16x8(mcc_f16x8 x) { return vrndnq_f16(x); }
+
+#endif /* MCC_VEC_HALF_H */
