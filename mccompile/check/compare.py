@@ -2,7 +2,8 @@
 
 Invariant: NaN equals NaN and an infinity equals itself; integers, bools and strings must be equal; a float may be off
 by `rtol` of its reference, and by `atol` more, where both the absolute amount and the millionth part of the largest
-reference count: a sum of numbers that cancel out is no more exact than its terms.
+reference count: a sum of numbers that cancel out is no more exact than its terms. Of models that compute with narrower
+floats the caller says a larger part.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 RTOL, ATOL = 1e-3, 1e-7
-_OF_LARGEST = 1e-6
+OF_LARGEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,14 @@ class Comparison:
         return self.mismatches == 0 and not self.why
 
 
-def compare(name: str, got: np.ndarray, want: np.ndarray, rtol: float = RTOL, atol: float = ATOL) -> Comparison:
+def compare(
+    name: str,
+    got: np.ndarray,
+    want: np.ndarray,
+    rtol: float = RTOL,
+    atol: float = ATOL,
+    of_largest: float = OF_LARGEST,
+) -> Comparison:
     """How far `got` is from `want`."""
     if got.shape != want.shape or got.dtype != want.dtype:
         why = f"it is {got.dtype}{list(got.shape)}, the reference is {want.dtype}{list(want.shape)}"
@@ -42,19 +50,21 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, rtol: float = RTOL, at
     if want.dtype.kind in "iub":
         return _integers(name, got, want)
     if want.dtype.kind == "c":
-        return _floats(name, np.stack([got.real, got.imag]), np.stack([want.real, want.imag]), rtol, atol)
-    return _floats(name, got.astype(np.float64), want.astype(np.float64), rtol, atol)
+        return _floats(name, np.stack([got.real, got.imag]), np.stack([want.real, want.imag]), rtol, atol, of_largest)
+    return _floats(name, got.astype(np.float64), want.astype(np.float64), rtol, atol, of_largest)
 
 
-def compare_values(name: str, got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Comparison:
+def compare_values(
+    name: str, got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL, of_largest: float = OF_LARGEST
+) -> Comparison:
     """The same for what may be a list of arrays, or None: the worst of all elements."""
     if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
-        return compare(name, got, want, rtol, atol)
+        return compare(name, got, want, rtol, atol, of_largest)
     if not isinstance(got, list) or not isinstance(want, list) or len(got) != len(want):
         why = "" if got is None and want is None else f"it is {_shown(got)}, the reference is {_shown(want)}"
         return Comparison(name, 0.0, 0.0, 0) if not why else Comparison(name, float("inf"), float("inf"), 1, why)
     pairs = enumerate(zip(got, want, strict=True))
-    parts = [compare(f"{name}[{number}]", a, np.asarray(b), rtol, atol) for number, (a, b) in pairs]
+    parts = [compare(f"{name}[{number}]", a, np.asarray(b), rtol, atol, of_largest) for number, (a, b) in pairs]
     return Comparison(
         name,
         max((part.max_abs for part in parts), default=0.0),
@@ -80,14 +90,16 @@ def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
     return Comparison(name, float(most), most / largest if largest else float(most), len(pairs))
 
 
-def _floats(name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> Comparison:
+def _floats(
+    name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float, of_largest: float
+) -> Comparison:
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     finite = np.isfinite(want)
     largest = float(np.max(np.abs(want[finite]), initial=0.0))
     with np.errstate(invalid="ignore", over="ignore"):
         difference = np.where(same, 0.0, np.abs(got - want))
     difference = np.where(np.isnan(difference), np.inf, difference)
-    allowed = np.where(finite, atol + _OF_LARGEST * largest + rtol * np.abs(np.where(finite, want, 0.0)), 0.0)
+    allowed = np.where(finite, atol + of_largest * largest + rtol * np.abs(np.where(finite, want, 0.0)), 0.0)
     most = float(np.max(difference))
     return Comparison(name, most, most / largest if largest else most, int(np.count_nonzero(difference > allowed)))
 

@@ -260,24 +260,29 @@ def _matmul_nbits(body: Body) -> None:
     """The right operand is [n, blocks, bytes] of packed numbers, with a scale and a zero point for each block."""
     depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
     bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
-    if bits not in (2, 4, 8) or block < 1 or body.has(4):
-        raise Unsupported(f"{bits} bits in blocks of {block}" + " with g_idx" * body.has(4))
+    if bits not in (2, 4, 8) or block < 1:
+        raise Unsupported(f"{bits} bits in blocks of {block}")
     blocks = -(-depth // block)
     packed = _contents(body, 1, "the packed weights")
     if packed.size * 8 != columns * blocks * block * bits:
         raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
     weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
     scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
-    if not body.has(3):
-        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
-    elif body.type(3).dtype.is_float:
-        raise Unsupported("zero points that are floats")
-    else:
+    are_floats = body.has(3) and body.type(3).dtype.is_float
+    if are_floats:
+        zeros = body.op("Reshape", body.operand(3), body.ints(columns, blocks))
+    elif body.has(3):
         numbers = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)
         zeros = body.constant(np.ascontiguousarray(numbers[:, :blocks]))
-    floats = body.op(
-        "DequantizeLinear", body.constant(np.ascontiguousarray(weights)), scales, zeros, axis=1, block_size=block
-    )
+    else:
+        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
+    packing = body.constant(np.ascontiguousarray(weights))
+    if are_floats or body.has(4):  # operand 4 says which block each element of the sum belongs to
+        group = body.operand(4) or body.ints(*(place // block for place in range(depth)))
+        here, scale = (body.op("Gather", part, group, axis=1) for part in (body.as_float(zeros), scales))
+        floats = body.op("Mul", body.op("Sub", body.as_float(packing), here), scale)
+    else:
+        floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
     made = body.op("MatMul", body.operand(0), body.op("Transpose", floats, perm=[1, 0]))
     body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
 

@@ -20,7 +20,7 @@ from ..base.constant import Constant
 from ..base.dims import upper
 from ..base.errors import CheckFailed, MccError, Problem, WrongUse, raise_all
 from ..base.structures import Interface
-from ..check.compare import ATOL, RTOL, Comparison, compare_values
+from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..check.oracle import Oracle
 from ..driver import Options, channels_last, compile, compile_graph
@@ -28,6 +28,7 @@ from ..emit.package import Package
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
+from ..graph.pattern import graphs
 from ..passes.graph.io_forms import Handover, give_forms
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
@@ -35,16 +36,23 @@ from ..toolchain.emulate import Emulated
 from ..toolchain.lists import as_lists
 from ..toolchain.run import POISON, Model
 
-MOST_EFFECT = {"f16": 0.02, "bf16": 0.1}  # of narrow weights on outputs; more points at a mistake
+MOST_EFFECT = {"f16": 0.02, "bf16": 0.1}  # of narrow weights or arithmetic on outputs; more points at a mistake
 
 
 @dataclass(frozen=True)
 class Tolerance:
     rtol: float = RTOL
     atol: float = ATOL
+    of_largest: float = OF_LARGEST
 
     def compare(self, name: str, got: Any, want: Any) -> Comparison:
-        return compare_values(name, got, want, self.rtol, self.atol)
+        return compare_values(name, got, want, self.rtol, self.atol, self.of_largest)
+
+    def suiting(self, graph: Graph) -> Tolerance:
+        """Narrow floats are rounded after every operation here, and wherever it suits it by the reference."""
+        dtypes = {value.type.dtype.name for part in graphs(graph) for value in part.values() if not value.constant}
+        most = max((share for name, share in MOST_EFFECT.items() if name in dtypes), default=0.0)
+        return replace(self, of_largest=max(self.of_largest, most))
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,7 @@ def check(
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
         return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))
     graph = load(path, options.dims, options.shapes, options.bounds)
+    tolerance = tolerance.suiting(graph)
     sets = input_sets(graph, data, seed, runs)
     if options.state:
         sets = list(steps(graph, sets, options.state, Oracle(path), not options.resolved_target().run))
