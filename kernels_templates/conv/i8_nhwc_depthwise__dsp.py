@@ -63,7 +63,7 @@ class Depthwise(Kernel):
         if reason:
             return No(reason)
         found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or found.rest is not None or not 1 <= found.shift <= 8:
+        if found is None or found.rest is not None or not found.form:
             return No("sums are not just rescaled to 8 bits with short numbers")
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
             return No("operands are not of 8 bits, or weights have zero points")
@@ -120,7 +120,8 @@ class Depthwise(Kernel):
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
             "y_type": found.dtype.name,
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "zero": kind.x_zero,
             "stride": kind.strides[0],
             "several": x.shape[0] != 1,

@@ -62,7 +62,7 @@ class Cells(Kernel):
         if reason:
             return No(reason)
         found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or found.rest is not None or not 1 <= found.shift <= 8:
+        if found is None or found.rest is not None or not found.form:
             return No("sums are not just rescaled to 8 bits with short numbers")
         if x.buffer.dtype is not i8 or w.buffer.dtype is not i8 or kind.w_zero:
             return No("operands are not of 8 bits, or weights have zero points")
@@ -125,7 +125,8 @@ class Cells(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, found = _kind(call), _rescaling(call)
         return {
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "zero": kind.x_zero,
             "stride": kind.strides[0],
             "several": call.ins[0].shape[0] != 1,

@@ -22,6 +22,7 @@ from mccompile.kernels.tiles import epilogue_alias
 
 class Patch(PatchConv):
     isa = "dsp"
+    raises = True
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, range(1, 9))
@@ -81,7 +82,8 @@ class Patch(PatchConv):
             "c_type": x.buffer.dtype.storage_c,
             "y_type": found.dtype.name,
             "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "lanes": lanes,
             "zero": kind.x_zero,
             "padded": any(kind.pads) or bool(small),

@@ -64,8 +64,8 @@ class Windows(Kernel):
         reason = static_views(call)
         if reason:
             return No(reason)
-        found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or not 1 <= found.shift <= 8:
+        found = rescaling(call, kind.fixed, kind.epilogue, raised=True)
+        if found is None or not found.form:
             return No("sums are not rescaled to 8 bits with short numbers")
         if x.buffer.dtype is not i8 or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
             return No("operands are not of 8 bits, weights have zero points, or there are groups")
@@ -138,7 +138,7 @@ class Windows(Kernel):
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
         names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-        for index, name in zip(_rescaling(call).tables, ("table", "same0", "same1"), strict=True):
+        for index, name in zip(_rescaling(call).tables, ("table", "same0", "same1", "same2"), strict=False):
             names[index] = name
         return ["y"], names
 
@@ -178,7 +178,8 @@ class Windows(Kernel):
             **self.rest(call),
             "y_type": found.dtype.name,
             "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "lanes": lanes,
             "zero": kind.x_zero,
             "padded": any(kind.pads) or bool(small),
@@ -244,7 +245,7 @@ def _kind(call: Call) -> Conv:
 
 def _rescaling(call: Call) -> Rescaling:
     kind = _kind(call)
-    found = rescaling(call, kind.fixed, kind.epilogue)
+    found = rescaling(call, kind.fixed, kind.epilogue, raised=True)
     assert found is not None  # `match` has seen it
     return found
 

@@ -51,8 +51,8 @@ class RowPairs(Kernel):
         reason = static_views(call)
         if reason:
             return No(reason)
-        found = rescaling(call, kind.fixed, kind.epilogue)
-        if found is None or not 1 <= found.shift <= 8:
+        found = rescaling(call, kind.fixed, kind.epilogue, raised=True)
+        if found is None or not found.form:
             return No("sums are not rescaled to 8 bits with short numbers")
         if a.buffer.dtype is not i8 or b.buffer.dtype is not i8 or kind.a_zero or kind.b_zero:
             return No("operands are not of 8 bits, or have zero points")
@@ -93,7 +93,7 @@ class RowPairs(Kernel):
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
-        for index, name in zip(_rescaling(call).tables, ("table", "same0", "same1"), strict=True):
+        for index, name in zip(_rescaling(call).tables, ("table", "same0", "same1", "same2"), strict=False):
             names[index] = name
         return ["y"], names
 
@@ -105,7 +105,8 @@ class RowPairs(Kernel):
             **self.rest(call),
             "y_type": found.dtype.name,
             "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "lanes": lanes,
             "several": rows > 1,
             "again": lanes == 2 and (rows % 2 == 1 or bool(small)),
@@ -150,7 +151,7 @@ def _kind(call: Call) -> Gemm:
 
 
 def _rescaling(call: Call) -> Rescaling:
-    found = rescaling(call, _kind(call).fixed, _kind(call).epilogue)
+    found = rescaling(call, _kind(call).fixed, _kind(call).epilogue, raised=True)
     assert found is not None  # `match` has seen it
     return found
 

@@ -17,6 +17,7 @@ from mccompile.kernels.patch_gemm import PatchGemm, depth_of, rescaling_of
 
 class Rows(PatchGemm):
     isa = "dsp"
+    raises = True
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, range(1, 9))
@@ -63,7 +64,8 @@ class Rows(PatchGemm):
             "type": a.buffer.dtype.name,
             "y_type": found.dtype.name,
             "y_c_type": found.dtype.storage_c,
-            "shift": found.shift,
+            "form": found.form,
+            "table_rows": len(found.tables),
             "lanes": lanes,
             "several": rows > 1,
             "one_more": lanes == 4 and rows % 4 == 1 and not small,

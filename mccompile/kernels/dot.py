@@ -35,28 +35,44 @@ from ..expr.ir import (
 from .api import Call, View, viewed
 from .tiles import is_constant
 
+SHORT_SHIFTS = range(1, 9)
+RAISED_SHIFTS = (12, 14, 16)  # of sums that are raised first; the usual one comes first
+
 
 @dataclass(frozen=True)
 class Rescaling:
-    """((sum + bias) * multiplier / 2^32 + addend) >> shift, saturated to 8 bits: what ShortRescale writes. Numbers of
-    operands count over the call's. `rest` is what is left of the epilogue, over the 8 bits as operand 0, and the
-    epilogue's further operands."""
+    """((sum + bias) * raise * multiplier / 2^32 + addend) >> shift, saturated to 8 bits: what ShortRescale writes, with
+    or without `raise`. `tables` are the operands of the call that are these numbers, in that order. `rest` is what is
+    left of the epilogue, over the 8 bits as operand 0, and the epilogue's further operands."""
 
-    bias: int
-    multiplier: int
-    addend: int
+    tables: tuple[int, ...]
     shift: int
     dtype: DType
     rest: Expr | None
 
     @property
-    def tables(self) -> tuple[int, int, int]:
-        return self.bias, self.multiplier, self.addend
+    def bias(self) -> int:
+        return self.tables[0]
+
+    @property
+    def is_raised(self) -> bool:
+        return len(self.tables) > 3
+
+    def fits(self, shifts: range) -> bool:
+        """Is the shift one of these, or of those of sums that are raised?"""
+        return self.shift in (RAISED_SHIFTS if self.is_raised else shifts)
+
+    @property
+    def form(self) -> str:
+        """Which of the functions of mcc_dsp.h and mcc_helium.h does it; none if this is empty."""
+        if not self.fits(SHORT_SHIFTS):
+            return ""
+        return f"raised{self.shift}" if self.is_raised else str(self.shift)
 
 
-def rescaling(call: Call, fixed: int, epilogue: Expr | None) -> Rescaling | None:
+def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = False) -> Rescaling | None:
     """How the epilogue begins, if it begins like that, with constants that change along the channels at most. Channels
-    lie along axis 1 of pictures, along the last one of matrices."""
+    lie along axis 1 of pictures, along the last one of matrices. `raised`: sums may be raised first."""
     starts = {node: found for node in walk(epilogue) if (found := _start(node)) is not None} if epilogue else {}
     if epilogue is None or len({(found[0], found[1]) for found in starts.values()}) != 1:
         return None
@@ -65,9 +81,9 @@ def rescaling(call: Call, fixed: int, epilogue: Expr | None) -> Rescaling | None
     if operands_used(rest) & set(leaves[1:]) or any(node == operand(0, i32) for node in walk(rest)):
         return None
     tables = [fixed + leaf - 1 for leaf in leaves[1:]]
-    if not all(_per_channel(call, call.ins[index]) for index in tables):
+    if not all(_per_channel(call, call.ins[index]) for index in tables) or (len(tables) > 3 and not raised):
         return None
-    return Rescaling(tables[0], tables[1], tables[2], shift, dtype, None if rest == operand(0, dtype) else rest)
+    return Rescaling(tuple(tables), shift, dtype, None if rest == operand(0, dtype) else rest)
 
 
 def _per_channel(call: Call, view: View) -> bool:
@@ -88,9 +104,11 @@ def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
     if not isinstance(scaled, Apply) or scaled.function != "high_sum":
         return None
     addend, total, multiplier = scaled.arguments
-    found, bias = _arguments("add", total)
-    leaves = [leaf.index for leaf in (found, bias, multiplier, addend) if isinstance(leaf, Operand)]
-    if len(leaves) != 4 or leaves[0] != 0 or not isinstance(shift, Literal):
+    begun, raised = _arguments("mul", total)
+    found, bias = _arguments("add", total if raised is None else begun)
+    wanted = [found, bias, *([] if raised is None else [raised]), multiplier, addend]
+    leaves = [leaf.index for leaf in wanted if isinstance(leaf, Operand)]
+    if len(leaves) != len(wanted) or leaves[0] != 0 or not isinstance(shift, Literal):
         return None
     return tuple(leaves), int(shift.value), node.dtype
 
@@ -112,16 +130,27 @@ def _bounded(node: Expr, dtype: DType) -> Expr:
     return cast(apply("min", apply("max", cast(number, i32), low), high), dtype)
 
 
-def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, int, int]) -> Expr:
+def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, ...]) -> Expr:
     """The expression of ShortRescale over the sum and operands of these numbers, without bounds of its own."""
-    bias, multiplier, addend = (operand(number, i32) for number in numbers)
-    scaled = apply("high_sum", addend, apply("add", operand(0, i32), bias), multiplier)
+    bias, *raised, multiplier, addend = (operand(number, i32) for number in numbers)
+    total = apply("add", operand(0, i32), bias)
+    scaled = apply("high_sum", addend, apply("mul", total, raised[0]) if raised else total, multiplier)
     rounded = apply("shift_right", scaled, literal(shift, i32))
     return cast(apply(f"saturate_{dtype}", rounded), dtype)
 
 
+def channel_numbers(channels: int, raised: bool = False) -> list[np.ndarray]:
+    """Random numbers of channels for test cases: with `raised` for a shift of 12, else for one of 4."""
+    chance = np.random.default_rng(channels)
+    ranges = [(-3000, 3000), (1 << 27, 1 << 29), (-400, 400)]
+    if raised:
+        ranges = [(-3000, 3000), (0, 7), (1 << 26, 1 << 28), (-100 << 12, 100 << 12)]
+    found = [chance.integers(low, high, channels).astype(np.int32) for low, high in ranges]
+    return [found[0], np.int32(1) << found[1], *found[2:]] if raised else found
+
+
 def numbers(call: Call, constants: Mapping[int, Constant], found: Rescaling, channels: int) -> np.ndarray:
-    """Bias, multiplier and addend of every channel: [3, channels]."""
+    """Bias, multiplier and addend of every channel, with `raise` behind the bias: [3 or 4, channels]."""
     rows = []
     for index in found.tables:
         view = viewed(call.ins[index], constants[index])
@@ -169,24 +198,25 @@ def with_biases(packed: np.ndarray, biases: np.ndarray) -> np.ndarray:
 
 
 def table_of_pairs(found: np.ndarray) -> np.ndarray:
-    """Bias, multiplier and addend [3, channels] as mcc_dsp_dot4x2 reads them."""
-    bias, *rest = padded(found, 3, 2).reshape(3, -1, 2)
-    return np.concatenate([bias, np.stack(rest, -1).reshape(-1, 4)], 1)
+    """Numbers of channels [3 or 4, channels] as mcc_dsp_dot4x2 reads them: two biases, (two raises,) multiplier and
+    addend of each."""
+    *first, multiplier, addend = padded(found, 1, 2).reshape(len(found), -1, 2)
+    return np.concatenate([*first, np.stack([multiplier, addend], -1).reshape(-1, 4)], 1)
 
 
 def table_of_fours(found: np.ndarray) -> np.ndarray:
     """The same for mcc_dsp_dot1x4."""
-    bias, *rest = padded(found, 3, 4).reshape(3, -1, 4)
-    return np.concatenate([bias, np.stack(rest, -1).reshape(-1, 8)], 1)
-
+    *first, multiplier, addend = padded(found, 1, 4).reshape(len(found), -1, 4)
+    return np.concatenate([*first, np.stack([multiplier, addend], -1).reshape(-1, 8)], 1)
 
 
 def table_of_vectors(found: np.ndarray, shift: int) -> np.ndarray:
-    """The same for mcc_helium_dot2x4: four biases, four multipliers, four addends."""
-    return np.ascontiguousarray(padded(without_half(found, shift), 3, 4).reshape(3, -1, 4).transpose(1, 0, 2))
+    """The same for mcc_helium_dot2x4: four numbers of each kind."""
+    numbers = padded(without_half(found, shift), 1, 4)
+    return np.ascontiguousarray(numbers.reshape(len(found), -1, 4).transpose(1, 0, 2))
 
 
 def without_half(found: np.ndarray, shift: int) -> np.ndarray:
     """Addends for shifts that round to the nearest."""
-    bias, multiplier, addend = found
-    return np.stack([bias, multiplier, addend - (1 << shift >> 1)])
+    *first, addend = found
+    return np.stack([*first, addend - (1 << shift >> 1)])

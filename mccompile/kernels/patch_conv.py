@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from ..expr.ir import Expr, apply, cast, literal, operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kinds.conv import Conv
 from .api import Call, Case, Kernel, View, static_views, supports_types
-from .dot import Rescaling, epilogue_of, rescaling
+from .dot import Rescaling, channel_numbers, epilogue_of, rescaling
 from .loops import index_c
 from .tiles import is_constant
 
 
 class PatchConv(Kernel):
     kind = Conv
+    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -47,6 +48,14 @@ class PatchConv(Kernel):
             _rest("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
             _rest("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
             rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
+            *(self.raised_cases(plain) if self.raises else ()),
+        ]
+
+    def raised_cases(self, plain: Conv) -> Sequence[Case]:
+        return [
+            rescaled_case("raised", plain, (1, 8, 5, 5), (6, 8, 3, 3), raised=True),
+            rescaled_case("raised_one_by_one", plain, (1, 8, 3, 2), (5, 8, 3, 3), raised=True),
+            _rest("raised_residual", plain, (1, 8, 5, 3), (12, 8, 3, 3), raised=True),
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
@@ -56,8 +65,8 @@ class PatchConv(Kernel):
         reason = static_views(call)
         if reason:
             return reason
-        found = rescaling(call, kind.fixed, kind.epilogue)
-        if (found is None and not totals) or (found is not None and found.shift not in shifts):
+        found = rescaling_in(call, self.raises)
+        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
             return "sums are not rescaled to 8 bits with short numbers"
         if found is None and (kind.accumulator is not i32 or supports_types(call)):
             return "sums are not made of 8-bit integers, or become what scalar C does not know"
@@ -98,15 +107,15 @@ class PatchConv(Kernel):
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = conv_of(call)
         names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-        found = rescaling_in(call)
+        found = rescaling_in(call, self.raises)
         if found is not None:
-            for index, name in zip(found.tables, ("table", "same0", "same1"), strict=True):
+            for index, name in zip(found.tables, ("table", "same0", "same1", "same2"), strict=False):
                 names[index] = name
         return ["y"], names
 
     def rest(self, call: Call) -> dict[str, Any]:
         """What is left to do with the result or total `found[o]` of channel o of position `at`."""
-        kind, y, left = conv_of(call), call.outs[0], left_over(call)
+        kind, y, left = conv_of(call), call.outs[0], left_over(call, self.raises)
         if left is None:
             return {"rest": False}
         width, by_rows = static(y.shape[3]), call.rows is not None
@@ -158,7 +167,7 @@ class PatchConv(Kernel):
             **({"y_row": static(y.strides[2])} if call.rows is not None else {}),
             "points": points(call),
             "x_pixel": static(x.strides[3]),
-            "y_pixel": outs if left_over(call) else pixel,
+            "y_pixel": outs if left_over(call, self.raises) else pixel,
             "inputs": static(x.shape[1]),
             "outs": outs,
             **({} if is_flat(call) else windows),
@@ -183,46 +192,45 @@ def conv_of(call: Call) -> Conv:
     return call.kind
 
 
-def rescaling_in(call: Call) -> Rescaling | None:
+def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:
     kind = conv_of(call)
-    return rescaling(call, kind.fixed, kind.epilogue)
+    return rescaling(call, kind.fixed, kind.epilogue, raised)
 
 
-def left_over(call: Call) -> Expr | None:
+def left_over(call: Call, raised: bool = False) -> Expr | None:
     """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
-    kind, found = conv_of(call), rescaling_in(call)
+    kind, found = conv_of(call), rescaling_in(call, raised)
     return found.rest if found is not None else kind.epilogue or operand(0, i32)
 
 
 def rescaling_of(call: Call) -> Rescaling:
-    found = rescaling_in(call)
+    found = rescaling_in(call, raised=True)
     assert found is not None  # `match` has seen it
     return found
 
 
-def rescaled_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8) -> Case:
+def rescaled_case(
+    name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8, raised: bool = False
+) -> Case:
     """One whose epilogue is what ShortRescale writes, with random numbers for each channel."""
     out = kind.out_shape(x, w)
-    channels = w[0]
-    kind = replace(kind, epilogue=epilogue_of(dtype, 4, (1, 2, 3)))
-    chance, full = np.random.default_rng(channels), [static(size) for size in out]
-    per_channel = [
-        np.broadcast_to(chance.integers(low, high, (1, channels, 1, 1)).astype(np.int32), full)
-        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    ]
+    channels, count = w[0], 4 if raised else 3
+    kind = replace(kind, epilogue=epilogue_of(dtype, 12 if raised else 4, tuple(range(1, count + 1))))
+    full = [static(size) for size in out]
+    numbers = [array.reshape(1, channels, 1, 1) for array in channel_numbers(channels, raised)]
     zeros = (TensorType(dtype, ()),) * kind.x_zero
     fixed = kind.fixed
     return Case(
         name,
         kind,
-        (TensorType(dtype, x), TensorType(i8, w), *zeros, *[TensorType(i32, out)] * 3),
+        (TensorType(dtype, x), TensorType(i8, w), *zeros, *[TensorType(i32, out)] * count),
         (TensorType(dtype, out),),
         permute={0: (0, 2, 3, 1)},
         permute_outs={0: (0, 2, 3, 1)},
-        constant=frozenset(range(1, fixed + 3)),
+        constant=frozenset(range(1, fixed + count)),
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
-        values={fixed + i: array for i, array in enumerate(per_channel)},
-        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 2, 3)),
+        values={fixed + i: np.broadcast_to(array, full) for i, array in enumerate(numbers)},
+        repeated=dict.fromkeys(range(fixed, fixed + count), (0, 2, 3)),
     )
 
 
@@ -243,11 +251,11 @@ def totals_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], d
     )
 
 
-def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...]) -> Case:
+def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], raised: bool = False) -> Case:
     """The mean with another picture, at least so much."""
-    case = rescaled_case(name, kind, x, w)
+    case = rescaled_case(name, kind, x, w, raised=raised)
     assert isinstance(case.kind, Conv) and case.kind.epilogue is not None
-    both = apply("add", cast(case.kind.epilogue, i32), cast(operand(4, i8), i32))
+    both = apply("add", cast(case.kind.epilogue, i32), cast(operand(5 if raised else 4, i8), i32))
     mean = cast(apply("max", apply("shift_right", both, literal(1, i32)), literal(-50, i32)), i8)
     ins, last = (*case.ins, case.outs[0]), len(case.ins)
     permute = {**case.permute, last: (0, 2, 3, 1)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from ..expr.ir import Expr, apply, cast, operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kinds.gemm import Gemm
 from .api import Call, Case, Kernel, View, static_views, supports_types
-from .dot import Rescaling, epilogue_of, rescaling
+from .dot import Rescaling, channel_numbers, epilogue_of, rescaling
 from .loops import index_c
 from .tiles import is_constant
 
 
 class PatchGemm(Kernel):
     kind = Gemm
+    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
 
     def cases(self) -> Sequence[Case]:
         return [
@@ -36,6 +37,14 @@ class PatchGemm(Kernel):
             _case("rows_odd", 6, 9, 5),
             _floats("floats", _case("", 1, 24, 10)),
             _floats("rows_of_floats", _case("", 9, 24, 10)),
+            *(self.raised_cases() if self.raises else ()),
+        ]
+
+    def raised_cases(self) -> Sequence[Case]:
+        return [
+            _case("raised_row", 1, 37, 12, raised=True),
+            _case("raised_row_odd", 1, 40, 11, raised=True),
+            _case("raised_rows", 5, 33, 10, raised=True),
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
@@ -45,8 +54,8 @@ class PatchGemm(Kernel):
         reason = static_views(call)
         if reason:
             return reason
-        found = rescaling(call, kind.fixed, kind.epilogue)
-        if (found is None and not totals) or (found is not None and found.shift not in shifts):
+        found = rescaling_in(call, self.raises)
+        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
             return "sums are not rescaled to 8 bits with short numbers"
         if found is None and (kind.accumulator is not i32 or supports_types(call)):
             return "sums are not made of 8-bit integers, or become what scalar C does not know"
@@ -64,23 +73,23 @@ class PatchGemm(Kernel):
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
-        found = rescaling_in(call)
+        found = rescaling_in(call, self.raises)
         if found is not None:
-            for index, name in zip(found.tables, ("table", "same0", "same1"), strict=True):
+            for index, name in zip(found.tables, ("table", "same0", "same1", "same2"), strict=False):
                 names[index] = name
         return ["y"], names
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         a, y = call.ins[0], call.outs[0]
         rows, outs = y.type.static_shape[-2:]
-        stride = outs if left_over(call) else static(y.strides[-2])
+        stride = outs if left_over(call, self.raises) else static(y.strides[-2])
         several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
         numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": depth_of(call)}
         return {**numbers, **several} if rows > 1 else numbers
 
     def rest(self, call: Call) -> dict[str, Any]:
         """What is left to do with the result or total `found[o]` of column o of row `at`."""
-        y, left = call.outs[0], left_over(call)
+        y, left = call.outs[0], left_over(call, self.raises)
         if left is None:
             return {"rest": False}
 
@@ -106,39 +115,35 @@ def gemm_of(call: Call) -> Gemm:
     return call.kind
 
 
-def rescaling_in(call: Call) -> Rescaling | None:
+def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:
     kind = gemm_of(call)
-    return rescaling(call, kind.fixed, kind.epilogue)
+    return rescaling(call, kind.fixed, kind.epilogue, raised)
 
 
-def left_over(call: Call) -> Expr | None:
+def left_over(call: Call, raised: bool = False) -> Expr | None:
     """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
-    kind, found = gemm_of(call), rescaling_in(call)
+    kind, found = gemm_of(call), rescaling_in(call, raised)
     return found.rest if found is not None else kind.epilogue or operand(0, i32)
 
 
 def rescaling_of(call: Call) -> Rescaling:
-    found = rescaling_in(call)
+    found = rescaling_in(call, raised=True)
     assert found is not None  # `match` has seen it
     return found
 
 
-def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
-    chance = np.random.default_rng(columns)
-    per_column = [
-        np.broadcast_to(chance.integers(low, high, (1, columns)).astype(np.int32), (rows, columns))
-        for low, high in ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    ]
-    out = (rows, columns)
+def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, raised: bool = False) -> Case:
+    out, numbers = (rows, columns), channel_numbers(columns, raised)
+    count = len(numbers)
     return Case(
         name,
-        Gemm(i32, epilogue_of(dtype, 4, (1, 2, 3))),
-        (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * 3),
+        Gemm(i32, epilogue_of(dtype, 12 if raised else 4, tuple(range(1, count + 1)))),
+        (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * count),
         (TensorType(dtype, out),),
-        constant=frozenset({1, 2, 3, 4}),
+        constant=frozenset(range(1, count + 2)),
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127)},
-        values={2 + i: array for i, array in enumerate(per_column)},
-        repeated=dict.fromkeys((2, 3, 4), (0,)),
+        values={2 + i: np.broadcast_to(array, out) for i, array in enumerate(numbers)},
+        repeated=dict.fromkeys(range(2, count + 2), (0,)),
     )
 
 

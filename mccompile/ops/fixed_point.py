@@ -126,7 +126,8 @@ class ByteRescale(Elementwise):
 @dataclass(frozen=True)
 class ShortRescale(Elementwise):
     """Rescale of one i32 with 32-bit numbers (see mcc_quant.h), at least `low` and at most `high` where these
-    are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high. `to` is its type."""
+    are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
+    type of the result."""
 
     name = "ShortRescale"
     domain = "mccompile"
@@ -139,7 +140,7 @@ class ShortRescale(Elementwise):
 
     def check(self, types: Sequence[TensorType]) -> None:
         found = [type.dtype for type in types]
-        if len(found) < 4 or found[:4] != [i32] * 4 or any(dtype is not self.target for dtype in found[4:]):
+        if len(found) < 4 or found[:4] != [i32] * 4 or any(dtype not in (self.target, i32) for dtype in found[4:]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not i32 and bounds of the result")
 
     def element(self, args: Sequence[Expr]) -> Expr:
@@ -151,12 +152,14 @@ class ShortRescale(Elementwise):
         return [Fact(TensorType(self.target, self.result_shape([t.shape for t in types])))]
 
     def lower(self, to: Lowering) -> None:
-        views, args = present_operands(to, 6)
+        views, args = present_operands(to, 7)
         to.set(0, to.map(self.scaled(args), views, to.type().shape))
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
-        scaled = apply("high_sum", addend, apply("add", total, bias), multiplier)
+        begun = apply("add", total, bias)
+        raised = begun if args[6] is None else apply("mul", begun, args[6])
+        scaled = apply("high_sum", addend, raised, multiplier)
         rounded = apply("shift_right", scaled, literal(self.shift, i32))
         return saturated(rounded, args[4], args[5], self.target)
 

@@ -1,8 +1,9 @@
 """Rounded rational numbers as short fixed point: 32-bit numbers that make
 
-    ((t + bias) * multiplier / 2^32 + addend) / 2^shift        (both quotients rounded down)
+    ((t + bias) * raise * multiplier / 2^32 + addend) / 2^shift        (both quotients rounded down)
 
-equal to `t * factor + constant` rounded to the nearest integer, halves to even.
+equal to `t * factor + constant` rounded to the nearest integer, halves to even. `raise` is a power of two, which lets
+channels whose factors span widely share a shift; where none is asked for, it is 1.
 
 Invariant: what is found gives the same integer as the exact formula for every t in its range, as far as results between
 `low` and `high` are concerned. Both sides grow with t, so it is enough that they take each step at the same t: for a
@@ -27,30 +28,46 @@ class ShortRounding:
     bias: int
     multiplier: int
     addend: int
+    raised: int = 1
 
 
 def short_rounding(
-    factor: Fraction, constant: Fraction, reach: tuple[int, int], low: int, high: int, shift: int
+    factor: Fraction,
+    constant: Fraction,
+    reach: tuple[int, int],
+    low: int,
+    high: int,
+    shift: int,
+    may_raise: bool = False,
 ) -> ShortRounding | None:
     """`reach`: the lowest and the highest t. Results below `low` and above `high` need only stay there."""
     first, last = reach
-    if not 0 < factor < Fraction(1, 2 << shift) or first > last:
+    raised = 1 << math.floor(factor * (2 << shift)).bit_length()
+    if factor <= 0 or first > last or (raised > 1 and not may_raise):
         return None
     steps = np.arange(low + 1, high + 1, dtype=np.int64)
     places = np.array(_places(factor, constant, first, last, low, high), np.int64)
+
+    def fits(bias: int, addend: int) -> bool:
+        return max(abs(first + bias), abs(last + bias)) * raised < 1 << 30 and abs(addend) < 1 << 28
+
+    def needed(addend: int) -> np.ndarray:
+        """What (t + bias) * multiplier must be for each step."""
+        return -(((addend << 32) - (steps << (32 + shift))) // raised)
+
     for bias, addend in _offsets(factor, constant, shift):
-        if max(abs(first + bias), abs(last + bias)) >= 1 << 30 or abs(addend) >= 1 << 28:
+        if not fits(bias, addend):
             continue
-        multiplier = _multiplier(factor, shift, (steps << (32 + shift)) - (addend << 32), places, bias, first, last)
+        multiplier = _multiplier(factor / raised, shift, needed(addend), places, bias, first, last)
         if multiplier is not None:
-            return ShortRounding(bias, multiplier, addend)
+            return ShortRounding(bias, multiplier, addend, raised)
     # A tiny factor has a coarse multiplier but few steps: the bias alone can meet them.
     addend = round((constant + Fraction(1, 2)) * (1 << shift))
-    if abs(addend) < 1 << 28:
-        multiplier = max(1, round(factor * (1 << (32 + shift))))
-        found = _bias(multiplier, (steps << (32 + shift)) - (addend << 32), places, first, last)
-        if found is not None and max(abs(first + found), abs(last + found)) < 1 << 30:
-            return ShortRounding(found, multiplier, addend)
+    if fits(0, addend):
+        multiplier = max(1, round(factor / raised * (1 << (32 + shift))))
+        found = _bias(multiplier, needed(addend), places, first, last)
+        if found is not None and fits(found, addend):
+            return ShortRounding(found, multiplier, addend, raised)
     return None
 
 

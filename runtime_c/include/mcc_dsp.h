@@ -9,7 +9,7 @@
  *     mcc_dsp_dot1x2_i8_S(w, patch, y, t)    the first of 4 positions x all channels, likewise
  *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
  *
- * S is the shift of the results (mcc_quant.h). In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of
+ * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of
  * 32 bits, those of all lanes beside each other. Weights stay 8 bits wide and are packed to fit: see
  * kernels/dot.py. Every activation is widened once and then multiplied with all channels, so nothing but two widenings
  * of four weights and multiplications are left in the inner loop.
@@ -41,7 +41,7 @@
 
 /* What is made of the sums. The table holds numbers for ShortRescale, channel by channel: for dot4x2 of two channels at
  * a time (bias, bias, multiplier, addend, multiplier, addend), for dot1x4 of four (four biases, then multiplier and
- * addend of each). */
+ * addend of each). Where sums are raised, as many factors follow the biases. */
 typedef struct mcc_dsp_result {
     const int32_t *table;
     int32_t channels; /* a multiple of 2 or 4 */
@@ -191,14 +191,14 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 #define MCC_DSP_1X4_UNROLL "1"
 #else
 #define MCC_DSP_4X2_UNROLL "32"
-#define MCC_DSP_1X4_UNROLL "8"
+#define MCC_DSP_1X4_UNROLL "4"
 #endif
 
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
  * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
  * enter, stride. */
-#define MCC_DSP_DOT4X2(T, C, S, SATURATE)                                                                              \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##S(                                     \
+#define MCC_DSP_DOT4X2(T, C, N, S, RAISE, SATURATE)                                                                    \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##N(                                     \
         const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
         const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
     {                                                                                                                  \
@@ -257,7 +257,7 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
                          "bne.w 1b\n"                                                                                  \
                          "ldrd r12, r2, [sp]\n"                                                                        \
                          "ldr r1, [sp, #24]\n"                                                                         \
-                         "ldrd r3, lr, [r12, #8]\n"                                                                    \
+                         RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                           \
                          "smmla r4, r4, r3, lr\n"                                                                      \
                          "smmla r5, r5, r3, lr\n"                                                                      \
                          "smmla r6, r6, r3, lr\n"                                                                      \
@@ -290,8 +290,8 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 
 /* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
  * r9 end of y, r12 table, lr patch. */
-#define MCC_DSP_DOT1X2(T, C, S, SATURATE)                                                                              \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x2_##T##_##S(                                     \
+#define MCC_DSP_DOT1X2(T, C, N, S, RAISE, SATURATE)                                                                    \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x2_##T##_##N(                                     \
         const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
         const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
     {                                                                                                                  \
@@ -313,7 +313,7 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
                          ".endr\n"                                                                                     \
                          "cmp r1, r8\n"                                                                                \
                          "bne 1b\n"                                                                                    \
-                         "ldrd r3, r6, [r12, #8]\n"                                                                    \
+                         RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                           \
                          "smmla r4, r4, r3, r6\n"                                                                      \
                          "ldrd r3, r6, [r12, #16]\n"                                                                   \
                          "smmla r5, r5, r3, r6\n"                                                                      \
@@ -326,54 +326,59 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
                          "pop {r4-r9, pc}\n");                                                                         \
     }
 
-/* r4-r7 sums of four channels; r0 weights, r1 patch, r2 r3 pairs of elements, r8 r9 pairs of weights, r10 end of the
- * patch, r11 patch, r12 where to enter, lr table. On the stack: y and its end. */
-#define MCC_DSP_ROW(R)                                                                                                 \
-    "ldr.w r9, [r0], #4\n"                                                                                             \
-    "sxtb16 r8, r9\n"                                                                                                  \
-    "sxtb16 r9, r9, ror #8\n"                                                                                          \
-    "smlad " #R ", r2, r8, " #R "\n"                                                                                   \
-    "smlad " #R ", r3, r9, " #R "\n"
-#define MCC_DSP_DOT1X4(T, C, S, SATURATE)                                                                              \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##S(                                     \
+/* r4-r7 sums of four channels; r0 weights, r1 patch, lr its end, r2 r3 pairs of elements, r8-r10 r12 weights, r11 a
+ * pair of them. On the stack: y, its end, patch, where to enter, table. */
+#define MCC_DSP_ROW(R, W)                                                                                              \
+    "sxtb16 r11, " #W "\n"                                                                                             \
+    "sxtb16 " #W ", " #W ", ror #8\n"                                                                                  \
+    "smlad " #R ", r2, r11, " #R "\n"                                                                                  \
+    "smlad " #R ", r3, " #W ", " #R "\n"
+#define MCC_DSP_DOT1X4(T, C, N, S, RAISE, SATURATE)                                                                    \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##N(                                     \
         const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
         const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #12\n"                                                                               \
-                         "ldrd lr, r5, [r3]\n"                                                                         \
+                         "sub sp, #20\n"                                                                               \
+                         "ldrd r4, r5, [r3]\n"                                                                         \
                          "ldr r6, [r3, #8]\n"                                                                          \
                          "add r5, r5, r2\n"                                                                            \
                          "strd r2, r5, [sp]\n"                                                                         \
-                         "mov r11, r1\n"                                                                               \
-                         "add r10, r1, r6, lsl #2\n"                                                                   \
+                         "add lr, r1, r6, lsl #2\n"                                                                    \
                          "rsb r6, r6, #0\n"                                                                            \
                          "lsr r6, r6, #1\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_1X4_UNROLL " - 1\n"                                                   \
-                         "mov r9, #84\n"                                                                               \
+                         "mov r9, #72\n"                                                                               \
                          "mul r6, r6, r9\n"                                                                            \
                          "adr r12, 1f\n"                                                                               \
                          "add r12, r12, r6\n"                                                                          \
                          "orr r12, r12, #1\n"                                                                          \
-                         "2: ldmia lr!, {r4-r7}\n"                                                                     \
-                         "mov r1, r11\n"                                                                               \
-                         "bx r12\n"                                                                                    \
+                         "strd r1, r12, [sp, #8]\n"                                                                    \
+                         "str r4, [sp, #16]\n"                                                                         \
+                         "2: ldr r12, [sp, #16]\n"                                                                     \
+                         "ldmia r12!, {r4-r7}\n"                                                                       \
+                         "str r12, [sp, #16]\n"                                                                        \
+                         "ldrd r1, r2, [sp, #8]\n"                                                                     \
+                         "bx r2\n"                                                                                     \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_1X4_UNROLL "\n"                                                           \
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         MCC_DSP_ROW(r4) MCC_DSP_ROW(r5) MCC_DSP_ROW(r6) MCC_DSP_ROW(r7)                               \
+                         "ldmia.w r0!, {r8-r10, r12}\n"                                                                \
+                         MCC_DSP_ROW(r4, r8) MCC_DSP_ROW(r5, r9) MCC_DSP_ROW(r6, r10) MCC_DSP_ROW(r7, r12)             \
                          ".endr\n"                                                                                     \
-                         "cmp r1, r10\n"                                                                               \
+                         "cmp r1, lr\n"                                                                                \
                          "bne.w 1b\n"                                                                                  \
                          "ldrd r8, r9, [sp]\n"                                                                         \
-                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "ldr r12, [sp, #16]\n"                                                                        \
+                         RAISE(MCC_DSP_RAISE_1X4) "ldrd r2, r3, [r12], #8\n"                                           \
                          "smmla r4, r4, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "ldrd r2, r3, [r12], #8\n"                                                                    \
                          "smmla r5, r5, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "ldrd r2, r3, [r12], #8\n"                                                                    \
                          "smmla r6, r6, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [lr], #8\n"                                                                     \
+                         "ldrd r2, r3, [r12], #8\n"                                                                    \
                          "smmla r7, r7, r2, r3\n"                                                                      \
+                         "str r12, [sp, #16]\n"                                                                        \
                          SATURATE(r4, S) "strb r4, [r8]\n"                                                             \
                          SATURATE(r5, S) "strb r5, [r8, #1]\n"                                                         \
                          SATURATE(r6, S) "strb r6, [r8, #2]\n"                                                         \
@@ -382,18 +387,28 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
                          "str r8, [sp]\n"                                                                              \
                          "cmp r8, r9\n"                                                                                \
                          "bne.w 2b\n"                                                                                  \
-                         "add sp, #12\n"                                                                               \
+                         "add sp, #20\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 #define MCC_DSP_SATURATE_I8(R, S) "ssat " #R ", #8, " #R ", asr #" #S "\n"
 #define MCC_DSP_SATURATE_U8(R, S) "usat " #R ", #8, " #R ", asr #" #S "\n"
-#define MCC_DSP_DOTS(S)                                                                                                \
-    MCC_DSP_DOT4X2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
-    MCC_DSP_DOT4X2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                                \
-    MCC_DSP_DOT1X2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
-    MCC_DSP_DOT1X2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                                \
-    MCC_DSP_DOT1X4(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                                 \
-    MCC_DSP_DOT1X4(u8, uint8_t, S, MCC_DSP_SATURATE_U8)
+/* Factors between biases and multipliers, where these are not enough. */
+#define MCC_DSP_RAISE_4X2                                                                                              \
+    "ldrd r3, lr, [r12, #8]!\nmul r4, r4, r3\nmul r5, r5, r3\nmul r6, r6, r3\nmul r7, r7, r3\n"                        \
+    "mul r8, r8, lr\nmul r9, r9, lr\nmul r10, r10, lr\nmul r11, r11, lr\n"
+#define MCC_DSP_RAISE_1X2 "ldrd r3, r6, [r12, #8]!\nmul r4, r4, r3\nmul r5, r5, r6\n"
+#define MCC_DSP_RAISE_1X4                                                                                              \
+    "ldrd r2, r3, [r12], #8\nmul r4, r4, r2\nmul r5, r5, r3\n"                                                         \
+    "ldrd r2, r3, [r12], #8\nmul r6, r6, r2\nmul r7, r7, r3\n"
+#define MCC_DSP_RAISED(TEXT) TEXT
+#define MCC_DSP_PLAIN(TEXT)
+#define MCC_DSP_DOTS_OF(N, S, RAISE)                                                                                   \
+    MCC_DSP_DOT4X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
+    MCC_DSP_DOT4X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
+    MCC_DSP_DOT1X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
+    MCC_DSP_DOT1X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
+    MCC_DSP_DOT1X4(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
+    MCC_DSP_DOT1X4(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
 
 #else
 MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
@@ -411,47 +426,56 @@ MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, con
     return sum;
 }
 
-#define MCC_DSP_DOT(T, C, S, LOW, HIGH)                                                                                \
-    MCC_INLINE void mcc_dsp_dots2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
+/* One of `lanes` channels that share a part of a table with `rows` numbers for each. */
+MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index lane, mcc_index lanes, mcc_index rows,
+                                  int shift)
+{
+    const int32_t raised = rows > 3 ? mcc_mul_i32(sum, table[lanes + lane]) : sum;
+    return mcc_dsp_rounded(raised, table + (rows - 2) * lanes + 2 * lane, shift);
+}
+
+#define MCC_DSP_DOT(T, C, N, S, ROWS)                                                                                  \
+    MCC_INLINE void mcc_dsp_dots2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
                                             mcc_index positions)                                                       \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 2 * 6;                                                         \
+            const int32_t *const table = t->table + o / 2 * 2 * ROWS;                                                  \
             for (mcc_index p = 0; p < positions; ++p) {                                                                \
                 const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
                 const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
-                const int32_t found = mcc_dsp_rounded(sum, table + 2 + o % 2 * 2, S);                                  \
-                y[p * t->stride + o] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                                  \
+                y[p * t->stride + o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 2, 2, ROWS, S));             \
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot4x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    MCC_INLINE void mcc_dsp_dot4x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##S(w, patch, y, t, 4);                                                                    \
+        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 4);                                                                    \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot1x2_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    MCC_INLINE void mcc_dsp_dot1x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##S(w, patch, y, t, 1);                                                                    \
+        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 1);                                                                    \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot1x4_##T##_##S(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
+    MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 4 * 12;                                                        \
+            const int32_t *const table = t->table + o / 4 * 4 * ROWS;                                                  \
             int32_t sum = table[o % 4];                                                                                \
             for (mcc_index i = 0; i < t->steps; ++i) {                                                                 \
                 const int8_t *const two = w + o / 4 * 8 * t->steps + i / 2 * 16 + o % 4 * 4 + i % 2;                   \
                 sum += mcc_dsp_low(patch[i]) * two[0] + mcc_dsp_high(patch[i]) * two[2];                               \
             }                                                                                                          \
-            const int32_t found = mcc_dsp_rounded(sum, table + 4 + o % 4 * 2, S);                                      \
-            y[o] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                                                      \
+            y[o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 4, 4, ROWS, S));                                 \
         }                                                                                                              \
     }
-#define MCC_DSP_DOTS(S)                                                                                                \
-    MCC_DSP_DOT(i8, int8_t, S, -128, 127)                                                                              \
-    MCC_DSP_DOT(u8, uint8_t, S, 0, 255)
+#define MCC_DSP_RAISED 4
+#define MCC_DSP_PLAIN 3
+#define MCC_DSP_DOTS_OF(N, S, ROWS)                                                                                    \
+    MCC_DSP_DOT(i8, int8_t, N, S, ROWS)                                                                                \
+    MCC_DSP_DOT(u8, uint8_t, N, S, ROWS)
 #endif
 
 /* Only those that are called end up in a program. A shift of 0 has no form of its own in the instruction. */
+#define MCC_DSP_DOTS(S) MCC_DSP_DOTS_OF(S, S, MCC_DSP_PLAIN)
 MCC_DSP_DOTS(1)
 MCC_DSP_DOTS(2)
 MCC_DSP_DOTS(3)
@@ -460,5 +484,8 @@ MCC_DSP_DOTS(5)
 MCC_DSP_DOTS(6)
 MCC_DSP_DOTS(7)
 MCC_DSP_DOTS(8)
+MCC_DSP_DOTS_OF(raised12, 12, MCC_DSP_RAISED)
+MCC_DSP_DOTS_OF(raised14, 14, MCC_DSP_RAISED)
+MCC_DSP_DOTS_OF(raised16, 16, MCC_DSP_RAISED)
 
 #endif /* MCC_DSP_H */

@@ -4,7 +4,7 @@
  *     mcc_helium_copy(d, x, n)             n bytes; up to 15 more are read, and written
  *     mcc_helium_fill(d, value, n)         n bytes of one value; up to 15 more are written
  *
- * S is the shift of the results (mcc_quant.h). Elements of a sum lie beside each other, in blocks of 16, the last of
+ * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. Elements of a sum lie beside each other, in blocks of 16, the last of
  * them against weights of 0. Zero points are folded into the bias. For weights see kernels/dot.py. As in
  * mcc_dsp.h, C does the same where the instructions are missing.
  *
@@ -31,8 +31,8 @@
 #define MCC_HELIUM_UNUSED
 #endif
 
-/* What is made of the sums. The table: four biases, four multipliers, four addends for four channels, and four shifts,
- * below zero, if S is `each`. */
+/* What is made of the sums. The table: four biases, (four factors of sums that are raised,) four multipliers and four
+ * addends, less half of what is shifted out, for four channels. */
 typedef struct mcc_helium_result {
     const int32_t *table;
     int32_t channels;   /* a multiple of 4 */
@@ -171,8 +171,8 @@ MCC_INLINE mcc_i32x4 mcc_saturate_u8_i32x4(mcc_i32x4 a)
 #else
 #define MCC_HELIUM_UNROLL "8"
 #endif
-#define MCC_HELIUM_DOT2X4(T, C, S, NARROW)                                                                             \
-    static __attribute__((naked, noinline, unused)) void mcc_helium_dot2x4_##T##_##S(                                  \
+#define MCC_HELIUM_DOT2X4(T, C, N, RAISE, NARROW)                                                                      \
+    static __attribute__((naked, noinline, unused)) void mcc_helium_dot2x4_##T##_##N(                                  \
         const int8_t *w MCC_HELIUM_UNUSED, const int8_t *x MCC_HELIUM_UNUSED, C *y MCC_HELIUM_UNUSED,                  \
         const mcc_helium_result *t MCC_HELIUM_UNUSED)                                                                  \
     {                                                                                                                  \
@@ -240,7 +240,7 @@ MCC_INLINE mcc_i32x4 mcc_saturate_u8_i32x4(mcc_i32x4 a)
                          "vldrw.u32 q2, [r9], #16\n"                                                                   \
                          "vadd.i32 q0, q0, q2\n"                                                                       \
                          "vadd.i32 q1, q1, q2\n"                                                                       \
-                         "vldrw.u32 q2, [r9], #16\n"                                                                   \
+                         RAISE "vldrw.u32 q2, [r9], #16\n"                                                             \
                          "vmulh.s32 q0, q0, q2\n"                                                                      \
                          "vmulh.s32 q1, q1, q2\n"                                                                      \
                          "vldrw.u32 q2, [r9], #16\n"                                                                   \
@@ -261,30 +261,36 @@ MCC_INLINE mcc_i32x4 mcc_saturate_u8_i32x4(mcc_i32x4 a)
     "vqrshrnb.s32 " P ", " P ", #" #S "\nvqrshrnt.s32 " P ", " Q ", #" #S "\nvqmovnb.s16 " P ", " P "\n"
 #define MCC_HELIUM_NARROW_U8(P, Q, S)                                                                                  \
     "vqrshrunb.s32 " P ", " P ", #" #S "\nvqrshrunt.s32 " P ", " Q ", #" #S "\nvqmovnb.u16 " P ", " P "\n"
-#define MCC_HELIUM_DOTS(S)                                                                                             \
-    MCC_HELIUM_DOT2X4(i8, int8_t, S, MCC_HELIUM_NARROW_I8("q0", "q1", S))                                                         \
-    MCC_HELIUM_DOT2X4(u8, uint8_t, S, MCC_HELIUM_NARROW_U8("q0", "q1", S))
+#define MCC_HELIUM_RAISED "vldrw.u32 q2, [r9], #16\nvmul.i32 q0, q0, q2\nvmul.i32 q1, q1, q2\n"
+#define MCC_HELIUM_PLAIN ""
+#define MCC_HELIUM_DOTS_OF(N, S, RAISE)                                                                                \
+    MCC_HELIUM_DOT2X4(i8, int8_t, N, RAISE, MCC_HELIUM_NARROW_I8("q0", "q1", S))                                       \
+    MCC_HELIUM_DOT2X4(u8, uint8_t, N, RAISE, MCC_HELIUM_NARROW_U8("q0", "q1", S))
 
 #else
-#define MCC_HELIUM_DOT(T, C, S)                                                                                        \
-    MCC_INLINE void mcc_helium_dot2x4_##T##_##S(const int8_t *w, const int8_t *x, C *y, const mcc_helium_result *t)    \
+#define MCC_HELIUM_DOT(T, C, N, S, ROWS)                                                                               \
+    MCC_INLINE void mcc_helium_dot2x4_##T##_##N(const int8_t *w, const int8_t *x, C *y, const mcc_helium_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 4 * 12 + o % 4;                                                \
+            const int32_t *const table = t->table + o / 4 * 4 * ROWS + o % 4;                                          \
             for (mcc_index p = 0; p < 2; ++p) {                                                                        \
                 const int8_t *const own = w + (o / 4 * 4 * t->steps + o % 4) * 16;                                     \
                 int32_t sum = table[0];                                                                                \
                 for (mcc_index i = 0; i < t->steps * 16; ++i) sum += x[p * t->gap + i] * own[i / 16 * 64 + i % 16];    \
-                sum = mcc_shr_i32(mcc_high_sum(table[8] + (1 << (S - 1)), sum, table[4]), S);                          \
-                y[o / 4 * 4 + t->places[o % 4 * 2 + p]] = (C)mcc_saturate_##T(sum);                                    \
+                sum = ROWS > 3 ? mcc_mul_i32(sum, table[4]) : sum;                                                     \
+                sum = mcc_high_sum(table[4 * ROWS - 4] + (1 << (S - 1)), sum, table[4 * ROWS - 8]);                    \
+                y[o / 4 * 4 + t->places[o % 4 * 2 + p]] = (C)mcc_saturate_##T(mcc_shr_i32(sum, S));                    \
             }                                                                                                          \
         }                                                                                                              \
     }
-#define MCC_HELIUM_DOTS(S)                                                                                             \
-    MCC_HELIUM_DOT(i8, int8_t, S)                                                                                      \
-    MCC_HELIUM_DOT(u8, uint8_t, S)
+#define MCC_HELIUM_RAISED 4
+#define MCC_HELIUM_PLAIN 3
+#define MCC_HELIUM_DOTS_OF(N, S, ROWS)                                                                                 \
+    MCC_HELIUM_DOT(i8, int8_t, N, S, ROWS)                                                                             \
+    MCC_HELIUM_DOT(u8, uint8_t, N, S, ROWS)
 #endif
 
+#define MCC_HELIUM_DOTS(S) MCC_HELIUM_DOTS_OF(S, S, MCC_HELIUM_PLAIN)
 MCC_HELIUM_DOTS(1)
 MCC_HELIUM_DOTS(2)
 MCC_HELIUM_DOTS(3)
@@ -293,5 +299,8 @@ MCC_HELIUM_DOTS(5)
 MCC_HELIUM_DOTS(6)
 MCC_HELIUM_DOTS(7)
 MCC_HELIUM_DOTS(8)
+MCC_HELIUM_DOTS_OF(raised12, 12, MCC_HELIUM_RAISED)
+MCC_HELIUM_DOTS_OF(raised14, 14, MCC_HELIUM_RAISED)
+MCC_HELIUM_DOTS_OF(raised16, 16, MCC_HELIUM_RAISED)
 
 #endif /* MCC_HELIUM_H */

@@ -11,7 +11,7 @@
  *
  * Where results are few, 32-bit numbers are enough, also proven for every value of the sum:
  *
- *     mcc_high_sum(addend, t + bias, multiplier) >> shift
+ *     mcc_high_sum(addend, (t + bias) * raise, multiplier) >> shift        (raise is often left out)
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -15,7 +15,7 @@ LOW, HIGH = -128, 127
 
 
 def rounded(found: ShortRounding, t: int, shift: int) -> int:
-    return (((t + found.bias) * found.multiplier >> 32) + found.addend) >> shift
+    return (((t + found.bias) * found.raised * found.multiplier >> 32) + found.addend) >> shift
 
 
 def inside(value: int) -> int:
@@ -49,6 +49,19 @@ def test_scales_of_trained_networks_are_found() -> None:
         factor = Fraction(float(scales[0])) * Fraction(float(scales[1]))
         bias = int(chance.integers(-(1 << 15), 1 << 15)) + Fraction(chance.uniform(-0.001, 0.001))
         assert short_rounding(factor, factor * bias, (-500000, 500000), LOW, HIGH, 4)
+
+
+def test_factors_that_span_widely_share_a_shift_where_sums_are_raised() -> None:
+    chance = np.random.default_rng(1)
+    for power in range(-16, 0):
+        factor = Fraction(float(np.float32(chance.uniform(1, 1.99) * 2.0**power)))
+        reach = (-(1 << 14), 1 << 14)
+        found = short_rounding(factor, factor * 77, reach, LOW, HIGH, 12, may_raise=True)
+        assert found is not None and found.multiplier < 1 << 31
+        assert (found.raised > 1) == (factor >= Fraction(1, 1 << 13))
+        for t in range(*reach):
+            assert abs((t + found.bias) * found.raised) < 1 << 31
+            assert inside(rounded(found, t, 12)) == inside(round((t + 77) * factor))
 
 
 def test_channels_that_are_dead_are_found() -> None:

@@ -11,13 +11,12 @@ import numpy as np
 from ...base.dtypes import SHORT, DType, f32, i8, u8
 from ...graph.ir import Node, Value
 from ...graph.pattern import Maker
+from ...kernels.dot import RAISED_SHIFTS
 from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..byte_rounding import byte_rounding
 from ..fixed_point import fixed_point
 from ..short_rounding import ShortRounding, short_rounding
-
-MOST_SHORT_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -143,26 +142,28 @@ def rescaled(
     target: Scheme,
     bounds: Bounds,
     unit: int = 1,
-    shift: int | None = None,
+    shifts: Sequence[int] = (),
 ) -> Value | None:
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
     constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
-    multiples of `unit`. `shift`: of 32-bit numbers, which are tried first."""
+    multiples of `unit`. `shifts`: of 32-bit numbers, which are tried first."""
     name, last = make.match.root.output.name, bounds.operands(make, target)
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
     low, high = target.low - target.zero, target.high - target.zero
-    if shift is not None and target.is_bytes:
-        bits, short = _short([f for (f,) in factors], constants, [reach for (reach,) in ranges], low, high, shift)
+    if shifts and target.is_bytes:
+        bits, short = _short([f for (f,) in factors], constants, [reach for (reach,) in ranges], low, high, shifts)
         if short:
             numbers = [
                 constant([number.bias for number in short], np.int32, "bias"),
                 constant([number.multiplier for number in short], np.int32, "multiplier"),
                 constant([number.addend + (target.zero << bits) for number in short], np.int32, "addend"),
             ]
-            return make.node(ShortRescale(bits, target.dtype.onnx), *terms, *numbers, *last)
+            raises = [number.raised for number in short]
+            raised = constant(raises, np.int32, "raise") if bits in RAISED_SHIFTS else None
+            return make.node(ShortRescale(bits, target.dtype.onnx), *terms, *numbers, *last, raised)
     found = [
         fixed_point(factor, constant, reach, low, high, unit)
         for factor, constant, reach in zip(factors, constants, ranges, strict=True)
@@ -174,9 +175,9 @@ def rescaled(
         constant([number.multipliers[term] for number in wide], np.int64, "multiplier") for term in range(len(terms))
     ]
     addend = constant([number.addend for number in wide], np.int64, "addend")
-    shifts = constant([number.shift for number in wide], np.uint8, "shift")
+    wide_shifts = constant([number.shift for number in wide], np.uint8, "shift")
     zero = make.constant(np.array(target.zero, target.dtype.numpy), f"{name}/zero")
-    return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, shifts, zero, *last)
+    return make.node(Rescale(terms=len(terms)), *terms, *multipliers, addend, wide_shifts, zero, *last)
 
 
 def bytes_rescaled(
@@ -206,16 +207,16 @@ def _short(
     reaches: Sequence[tuple[int, int]],
     low: int,
     high: int,
-    shift: int,
+    shifts: Sequence[int],
 ) -> tuple[int, list[ShortRounding]]:
-    """A shift and numbers for all channels, or none. Code contains the shift, so the wanted one comes first: models of
-    one architecture should agree."""
-    for bits in sorted(range(MOST_SHORT_BITS + 1), key=lambda n: abs(n - shift)):
-        if max(factors) >= Fraction(1, 2 << bits):
+    """The first shift with numbers for all channels, and these, or none."""
+    for bits in shifts:
+        may_raise = bits in RAISED_SHIFTS
+        if not may_raise and max(factors) >= Fraction(1, 2 << bits):
             continue
         found: list[ShortRounding] = []
         for factor, constant, reach in zip(factors, constants, reaches, strict=True):
-            number = short_rounding(factor, constant, reach, low, high, bits)
+            number = short_rounding(factor, constant, reach, low, high, bits, may_raise)
             if number is None:
                 break
             found.append(number)

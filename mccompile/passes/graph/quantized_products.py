@@ -12,6 +12,7 @@ import numpy as np
 from ...base.dtypes import f32, i32
 from ...graph.ir import Value
 from ...graph.pattern import Made, Maker, Match, Maybe, Rule
+from ...kernels.dot import RAISED_SHIFTS
 from ...ops.binary import Add, Mul
 from ...ops.cast import Cast
 from ...ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
@@ -21,8 +22,10 @@ from .quantized import Scheme, exact, rescaled
 from .quantized_rules import BIAS, W, X, between, bounds, product_range, result, source, zero_of
 from .quantized_weights import Ranges, Weights
 
-# Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale.
-SHIFT_OF_FEW, SHIFT_OF_MANY = 2, 3
+# Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale. Code contains
+# the shift, so the usual one comes first, and models of one architecture should agree.
+SHIFTS_OF_MANY = (3, *RAISED_SHIFTS, 2, 4, 1, 5, 0, 6, 7, 8)
+SHIFTS_OF_FEW = (2, 3, 1, 4, 0, 5, 6, 7, 8, *RAISED_SHIFTS)
 
 
 def _bias(match: Match, channels: int) -> list[Fraction] | None:
@@ -62,8 +65,8 @@ def _products(
     ranges = w.ranges(x.low - away, x.high - away)
     numbers = [[f] for f in factors], constants, [[reach] for reach in ranges]
     op = match.node("anchor").op
-    shift = SHIFT_OF_FEW if isinstance(op, Conv) and op.group > 1 else SHIFT_OF_MANY
-    return rescaled(make, [total], *numbers, shape, y, bounds(match), shift=shift)
+    shifts = SHIFTS_OF_FEW if isinstance(op, Conv) and op.group > 1 else SHIFTS_OF_MANY
+    return rescaled(make, [total], *numbers, shape, y, bounds(match), shifts=shifts)
 
 
 def _conv(match: Match, make: Maker) -> Value | None:

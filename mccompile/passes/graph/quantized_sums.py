@@ -71,8 +71,9 @@ def _scaled(match: Match, make: Maker, total: Value, x: Scheme, count: int, divi
     y = result(match)
     factor = x.scale / (divisor * y.scale)
     reach, constant = [(count * x.low, count * x.high)], -factor * count * x.zero
-    shift = max(0, divisor.bit_length() - 3)
-    return rescaled(make, [total], [[factor]], [constant], [reach], (), y, bounds(match), shift=shift)
+    wanted = max(0, divisor.bit_length() - 3)
+    shifts = sorted(range(9), key=lambda shift: abs(shift - wanted))
+    return rescaled(make, [total], [[factor]], [constant], [reach], (), y, bounds(match), shifts=shifts)
 
 
 SUMS = (
