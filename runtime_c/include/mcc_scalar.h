@@ -414,7 +414,7 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, 1)
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, 1)
 
 #define MCC_SCALAR_ROUND(T, C)                                                                                         \
-    MCC_SCALAR_APART mcc_scalar_round_##T(C *y, const int32_t *sums, const int32_t *table,                             \
+    MCC_INLINE void mcc_scalar_round_##T(C *y, const int32_t *sums, const int32_t *table,                              \
                                          const mcc_scalar_rounding *r)                                                 \
     {                                                                                                                  \
         for (int32_t i = 0; i < r->reach; i += r->sums_step) {                                                         \
