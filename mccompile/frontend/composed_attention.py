@@ -13,26 +13,24 @@ from .composed_body import Body
 def attention(body: Body) -> None:
     """Self-attention with the three projections in one matrix."""
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes")
-    if any(map(body.has, range(4, 8))):
-        raise Unsupported("attention with a past")
+    if body.has(6) or (body.has(4) and body.has(5)):
+        raise Unsupported("a past in a buffer of fixed length, or with a bias of the scores")
     projected = body.op("MatMul", body.operand(0), body.operand(1))
     if body.has(2):
         projected = body.op("Add", projected, body.operand(2))
-    _mix(body, projected, 3)
+    _mix(body, projected, 3, past=4, bias=5)
 
 
 def quantized_attention(body: Body) -> None:
     """The same where operands and weights are integers."""
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
-    if body.has(8):
-        raise Unsupported("attention with a past")
     total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(6), body.operand(7))
     scales = body.op("Mul", body.operand(3), body.operand(4))
-    _mix(body, body.op("Add", body.op("Mul", body.as_float(total), scales), body.operand(2)), 5)
+    _mix(body, body.op("Add", body.op("Mul", body.as_float(total), scales), body.operand(2)), 5, past=8)
 
 
-def _mix(body: Body, projected: str, mask: int) -> None:
-    """What follows on the projection."""
+def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = None) -> None:
+    """What follows on the projection; mask, past and bias are operands."""
     x, weights = body.type(0), body.type(1)
     heads = int(body.attribute("num_heads", 0))
     sizes = body.attribute("qkv_hidden_sizes", ())
@@ -43,32 +41,55 @@ def _mix(body: Body, projected: str, mask: int) -> None:
     assert isinstance(batch, int) and isinstance(length, int) and isinstance(hidden, int)
     widths = [int(size) for size in sizes] or [hidden // 3] * 3
     parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
-    turned = []
-    for number, (name, width) in enumerate(zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)):
-        split = body.op("Reshape", name, body.ints(batch, length, heads, width // heads))
-        turned.append(body.op("Transpose", split, perm=[0, 2, 3, 1] if number == 1 else [0, 2, 1, 3]))
+    query, key, value = (
+        _cut(body, name, (batch, length, heads, width // heads))
+        for name, width in zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)
+    )
+    before = 0
+    if body.has(past):
+        known = body.type(past).shape[3]
+        if not isinstance(known, int):
+            raise Unsupported("a past whose length is known only at run time", "fix it with --dim or --shape")
+        before = known
+        key, value = (
+            body.op("Concat", body.op("Gather", body.operand(past), body.index(number), axis=0), new, axis=2)
+            for number, new in enumerate((key, value))
+        )
+    if body.wants(1):
+        sides = [body.op("Unsqueeze", side, body.ints(0)) for side in (key, value)]
+        body.give(1, body.op("Concat", *sides, axis=0))
     scale = body.attribute("scale", 0.0) or (widths[0] // heads) ** -0.5
-    scores = body.op("Mul", body.op("MatMul", turned[0], turned[1]), body.number(scale))
-    scores = _masked(body, scores, batch, length, mask)
-    mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), turned[2])
+    products = body.op("MatMul", query, body.op("Transpose", key, perm=[0, 1, 3, 2]))
+    scores = body.op("Mul", products, body.number(scale))
+    if bias is not None and body.has(bias):
+        scores = body.op("Add", scores, body.operand(bias))
+    scores = _masked(body, scores, batch, length, before, mask)
+    mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), value)
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
     body.give(0, body.op("Reshape", back, body.ints(batch, length, widths[2])))
 
 
-def _masked(body: Body, scores: str, batch: int, length: int, operand: int) -> str:
+def _cut(body: Body, name: str, shape: tuple[int, int, int, int]) -> str:
+    """Channels cut into heads, which go before the tokens."""
+    return body.op("Transpose", body.op("Reshape", name, body.ints(*shape)), perm=[0, 2, 1, 3])
+
+
+def _masked(body: Body, scores: str, batch: int, length: int, before: int, operand: int) -> str:
+    """`before` keys come before those of this run's tokens."""
     lowest = body.number(body.attribute("mask_filter_value", -10000.0))
+    total = before + length
     if body.attribute("unidirectional", 0):
-        later = np.triu(np.ones((length, length), np.bool_), 1)
+        later = np.triu(np.ones((length, total), np.bool_), 1 + before)
         scores = body.op("Where", body.constant(later), body.number(float(np.finfo(np.float32).min)), scores)
     if not body.has(operand):
         return scores
     shape = body.type(operand).shape
     if shape == (batch,):
-        places = body.constant(np.arange(length, dtype=np.int32).reshape(1, 1, 1, length))
+        places = body.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
         ends = body.op("Reshape", body.operand(operand), body.ints(batch, 1, 1, 1))
         outside = body.op("GreaterOrEqual", places, ends)
-    elif shape in ((batch, length), (batch, length, length)):
-        to = (batch, 1, 1, length) if len(shape) == 2 else (batch, 1, length, length)
+    elif shape in ((batch, total), (batch, length, total)):
+        to = (batch, 1, 1, total) if len(shape) == 2 else (batch, 1, length, total)
         mask = body.op("Reshape", body.operand(operand), body.ints(*to))
         outside = body.op("Equal", mask, body.constant(np.array(0, np.int32)))
     else:
@@ -80,12 +101,18 @@ def multi_head_attention(body: Body) -> None:
     """Queries, keys and values are operands of their own."""
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
     heads, causal = int(body.attribute("num_heads", 0)), int(body.attribute("unidirectional", 0))
-    if not (body.has(1) and body.has(2)) or any(body.type(i).rank != 3 for i in range(3)) or heads < 1:
-        raise Unsupported("queries, keys and values that are packed into one operand, or keys that are cut into heads")
+    if not (body.has(1) and body.has(2)) or body.type(0).rank != 3 or heads < 1:
+        raise Unsupported("queries, keys and values that are packed into one operand")
     if body.has(8) or body.has(9) or (causal and body.has(6)):
         raise Unsupported("a past in a buffer, or one before queries that see what is before them only")
     body.opset = 23
     sides = [body.operand(i) for i in range(3)]
+    for number in (1, 2):
+        if body.type(number).rank == 4:  # cut into heads already, as those of an encoder are
+            if body.has(3):
+                raise Unsupported("a bias of keys that are cut into heads already")
+            turned = body.op("Transpose", sides[number], perm=[0, 2, 1, 3])
+            sides[number] = body.op("Reshape", turned, body.ints(0, 0, -1))
     if body.has(3):
         widths = [body.type(i).shape[2] for i in range(3)]
         if not all(isinstance(width, int) for width in widths):
@@ -97,9 +124,10 @@ def multi_head_attention(body: Body) -> None:
     scale = body.attribute("scale", 0.0)
     if scale:
         attributes["scale"] = scale
-    wanted = 3 if any(len(body.node.output) > i and body.node.output[i] for i in (1, 2)) else 1
-    if wanted == 3 and not body.has(6):
-        raise Unsupported("the keys and values of this run as results, without those of the past")
+    wanted = 3 if (body.wants(1) or body.wants(2)) and body.has(6) else 1
+    for number in (1, 2):
+        if wanted == 1 and body.wants(number):  # there is no past: just those of this run
+            body.give(number, _cut(body, sides[number], (0, 0, heads, -1)))
     made = body.op("Attention", *sides, _bias(body), body.operand(6), body.operand(7), outs=wanted, **attributes)
     body.give(0, made)
     for number in range(1, wanted):

@@ -63,6 +63,14 @@ class Body:
     def number(self, value: float) -> str:
         return self.constant(np.array(value, np.float32))
 
+    def index(self, value: int) -> str:
+        """A scalar that says a place."""
+        return self.constant(np.array(value, np.int64))
+
+    def wants(self, index: int) -> bool:
+        """Is this result of the node asked for?"""
+        return index < len(self.node.output) and bool(self.node.output[index])
+
     def ints(self, *values: int) -> str:
         return self.constant(np.array(values, np.int64))
 

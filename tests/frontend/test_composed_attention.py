@@ -41,3 +41,23 @@ def test_rotated_embeddings(interleaved: int) -> None:
     agrees("RotaryEmbedding", f(2, 2, 3, 8), np.array([4], np.int64), f(9, 4), f(9, 4), interleaved=interleaved)
     more = {"num_heads": 2, "rotary_embedding_dim": 4}
     agrees("RotaryEmbedding", f(2, 3, 16), positions, f(9, 2), f(9, 2), interleaved=interleaved, **more)
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+@pytest.mark.parametrize("mask", [None, np.array([[1, 0, 1, 1, 1, 0, 1], [1] * 7], np.int32)])
+def test_attention_in_one_matrix_after_a_past(unidirectional: int, mask: np.ndarray | None) -> None:
+    ins = [f(2, 4, 8), f(8, 24), f(24), mask, f(2, 2, 2, 3, 4)]
+    agrees("Attention", *ins, num_heads=2, unidirectional=unidirectional, outs="y,p")
+
+
+def test_attention_with_a_bias_of_the_scores() -> None:
+    agrees("Attention", f(2, 4, 8), f(8, 24), f(24), None, None, f(2, 2, 4, 4), num_heads=2)
+
+
+def test_attention_gives_its_keys_and_values() -> None:
+    agrees("Attention", f(1, 4, 8), f(8, 24), f(24), num_heads=2, outs="y,p")
+    agrees("MultiHeadAttention", f(2, 4, 8), f(2, 4, 8), f(2, 4, 8), num_heads=2, outs="y,k,v")
+
+
+def test_attention_to_keys_that_are_cut_into_heads_already() -> None:
+    agrees("MultiHeadAttention", f(2, 3, 8), f(2, 2, 5, 4), f(2, 2, 5, 4), num_heads=2)
