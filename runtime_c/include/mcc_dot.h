@@ -11,9 +11,9 @@
  * (the target's option `dot_signed` tells it; see kernels/dot_tiles.py). Nothing saturates.
  *
  * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
- * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; mcc_f32_to_i32xN, rounded toward zero; loads of bytes as i32, stores of
- * i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of twice the bits, whose tables lie as the lanes 0, 2,
- * 4 ... and then 1, 3, 5 ...
+ * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; mcc_f32_to_i32xN, rounded toward zero, and mcc_i32_to_f32xN; loads of
+ * bytes as i32, stores of i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of twice the bits, whose
+ * tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
  *
  *     mcc_sum_u8_i32xN(p, n)               of n elements; mcc_sum_i8
  *
@@ -42,8 +42,8 @@
 #define MCC_DOT_SIGNED 1
 #endif
 
-/* Keeps a vector that is used several times in its register; compilers would rather read it again each time, which takes
- * longer than the products. */
+/* Keeps a vector that is used several times in its register; compilers would rather read it again each time, which
+ * takes longer than the products. */
 #if defined(__AVX__)
 #define MCC_DOT_KEEP(v) __asm__("" : "+v"(v))
 #else
@@ -249,7 +249,8 @@
     {                                                                                                                  \
         const mcc_half_i64x##N zero = {0}, one = zero + 1, bits = shift & 63;                                          \
         const mcc_half_i64x##N whole = mcc_shifted_i64x##N(sum, bits);                                                 \
-        const mcc_half_i64x##N rest = sum & (mcc_half_i64x##N)(((mcc_half_u64x##N)one << (mcc_half_u64x##N)bits) - 1u); \
+        const mcc_half_u64x##N above = (mcc_half_u64x##N)one << (mcc_half_u64x##N)bits;                                \
+        const mcc_half_i64x##N rest = sum & (mcc_half_i64x##N)(above - 1u);                                            \
         const mcc_half_i64x##N half = (mcc_half_i64x##N)(shift >= 64) & (mcc_half_i64x##N)(rest <= 3);                 \
         return whole - (whole & one & half);                                                                           \
     }                                                                                                                  \
@@ -551,7 +552,7 @@ MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x1
     return mcc_add_i32x16(sum, (mcc_i32x16)_mm512_madd_epi16((__m512i)x13, (__m512i)w13));
 }
 #endif
-#define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE, PACK)                                                                      \
+#define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE, PACK)                                                                 \
     MCC_VEC_INLINE mcc_i32x16 mcc_load_##OF##_i32x16(const C *p)                                                       \
     {                                                                                                                  \
         return (mcc_i32x16)WIDEN(MCC_DOT_ALL, _mm_loadu_si128((const __m128i *)(const void *)p));                      \
