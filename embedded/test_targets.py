@@ -163,9 +163,11 @@ def test_one_program_runs_on_vectors_of_any_length(tmp_path: Path) -> None:
         assert check(path_of("digits", tmp_path), Options(target=str(own), name="digits"), runs=1).ok
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
-def test_weights_come_in_every_way(carrier: str, tmp_path: Path) -> None:
-    verdict = check(path_of("conv", tmp_path), Options(target="cortex-m0", blob=carrier), runs=1)
+@pytest.mark.parametrize(
+    ("target", "carrier"), [*(("cortex-m0", carrier) for carrier in CARRIERS), ("wasm32", "external")]
+)
+def test_weights_come_in_every_way(target: str, carrier: str, tmp_path: Path) -> None:
+    verdict = check(path_of("conv", tmp_path), Options(target=target, blob=carrier), runs=1)
     assert verdict.ok
 
 

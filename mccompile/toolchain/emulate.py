@@ -66,12 +66,22 @@ _PACKAGES = {
 _WEIGHTS = """#include "NAME.h"
 extern const size_t NAME_weights_bytes;
 const size_t NAME_weights_bytes = BYTES_OF_BLOB;
-__asm__(".section .rodata.NAME_weights,\\"a\\"\\n"
+#if defined(__wasm__)
+#define SECTION ".section .rodata.NAME_weights,\\"\\",@\\n.type NAME_weights,@object\\n"
+#else
+#define SECTION ".section .rodata.NAME_weights,\\"a\\"\\n"
+#endif
+__asm__(SECTION
         ".balign 64\\n"
-        ".global NAME_weights\\n"
+        ".globl NAME_weights\\n"
         "NAME_weights:\\n"
         ".incbin \\"NAME.mcb\\"\\n"
+#if defined(__wasm__)
+        ".size NAME_weights, BYTES_OF_BLOB\\n"
+        ".text\\n");
+#else
         ".previous\\n");
+#endif
 """
 
 

@@ -33,6 +33,7 @@ from mccompile.toolchain.run import from_bytes, to_bytes
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
 POISON = 0xA5
 WORKERS = 3
+MOST_SECONDS = 600  # of a program; under emulation on a busy machine
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
@@ -305,7 +306,7 @@ def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path)
 def run_program(command: Sequence[str], found: Sequence[Trial]) -> list[list[bytes]]:
     """Every trial's blocks after its call."""
     memory = b"".join(block for trial in found for block in trial.blocks)
-    done = subprocess.run(command, input=memory, capture_output=True, check=False)
+    done = subprocess.run(command, input=memory, capture_output=True, check=False, timeout=MOST_SECONDS)
     assert done.returncode == 0, done.stderr.decode(errors="replace")[:6000]
     result, position = [], 0
     for trial in found:
