@@ -33,6 +33,7 @@
 #ifndef MCC_DOT_H
 #define MCC_DOT_H
 
+#include "mcc.h"
 #include "mcc_int.h"
 #include "mcc_vec.h"
 
