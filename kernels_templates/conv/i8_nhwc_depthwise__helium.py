@@ -28,11 +28,9 @@ from mccompile.kernels.api import (
     static_views,
     viewed,
 )
-from mccompile.kernels.dot import Rescaling, epilogue_of, numbers, rescaling, without_half
+from mccompile.kernels.dot import FARTHEST, Rescaling, epilogue_of, numbers, rescaling, without_half
 from mccompile.kernels.tiles import is_constant
 from mccompile.kinds.conv import Conv
-
-FARTHEST = 65535 // 7  # places of eight results are numbers of 16 bits
 
 
 class Cells(Kernel):
@@ -77,7 +75,7 @@ class Cells(Kernel):
             return No("there are no results, or they are unsigned")
         if x.strides[1] != 1 or y.strides[1] != 1:
             return No("x and the result do not lie channels-last")
-        if static(y.strides[2]) + static(y.strides[3]) > FARTHEST:
+        if 7 * (static(y.strides[2]) + static(y.strides[3])) > FARTHEST:
             return No("results lie far apart")
         return Needs(
             constant=frozenset({1, *found.tables}),

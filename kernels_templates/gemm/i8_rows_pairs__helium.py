@@ -17,6 +17,7 @@ from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.dot import (
+    FARTHEST,
     Rescaling,
     epilogue_of,
     numbers,
@@ -60,6 +61,8 @@ class RowPairs(Kernel):
             return No("weights are computed, or there are several matrices")
         if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in (a, y)):
             return No("rows of a or of the result have gaps")
+        if static(y.strides[-2]) + 4 > FARTHEST:
+            return No("results of two rows lie far apart")
         results = 2 * (static(y.shape[-1]) + 4) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),

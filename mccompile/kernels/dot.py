@@ -36,6 +36,7 @@ from .api import Call, View, viewed
 from .tiles import is_constant
 
 SHORT_SHIFTS = range(1, 9)
+FARTHEST = 65535  # places of results that mcc_helium.h stores together are numbers of 16 bits
 RAISED_SHIFTS = (12, 14, 16)  # of sums that are raised first; the usual one comes first
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..base.dims import static
 from ..base.dtypes import i64
 from ..expr.integer_vector_c import integer_refusal, to_integer_statements
-from ..expr.ir import operands_used, walk
+from ..expr.ir import Expr, operands_used, walk
 from ..expr.scalar_c import load_c, store_c, to_statements
 from .api import View
 from .dot import Rescaling
@@ -16,11 +16,10 @@ from .dot import Rescaling
 Placed = tuple[str, View, str]  # the C name of an operand, and the index of channel o in it
 
 
-def scalar_rest(found: Rescaling, operands: Sequence[Placed], result: tuple[View, str]) -> dict[str, Any]:
+def scalar_rest(rest: Expr, operands: Sequence[Placed], result: tuple[View, str]) -> dict[str, Any]:
     """Channel by channel, from `found[o]`."""
-    assert found.rest is not None
     loads = ["found[o]", *(load_c(view.buffer.dtype, name, place) for name, view, place in operands)]
-    lines, value = to_statements(found.rest, loads, local="v")
+    lines, value = to_statements(rest, loads, local="v")
     view, place = result
     return {"rest_lines": lines, "rest_store": store_c(view.buffer.dtype, "y", place, value)}
 

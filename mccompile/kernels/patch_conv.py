@@ -17,10 +17,10 @@ from ..base.dims import static
 from ..base.dtypes import DType, f32, i8, i32, u8
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
-from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kinds.conv import Conv
 from .api import Call, Case, Kernel, View, static_views, supports_types
 from .dot import Rescaling, channel_numbers, epilogue_of, rescaling
+from .epilogue_rest import Placed, scalar_rest
 from .loops import index_c
 from .tiles import is_constant
 
@@ -43,10 +43,10 @@ class PatchConv(Kernel):
             rescaled_case("1x1_odd", pointwise, (1, 7, 3, 3), (5, 7, 1, 1)),
             rescaled_case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3)),
             rescaled_case("few_outputs", pointwise, (1, 8, 1, 1), (3, 8, 1, 1)),
-            _rest("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
-            _rest("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
-            _rest("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
-            _rest("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
+            residual_case("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
+            residual_case("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
+            residual_case("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
+            residual_case("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
             rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
             *(self.raised_cases(plain) if self.raises else ()),
         ]
@@ -55,7 +55,7 @@ class PatchConv(Kernel):
         return [
             rescaled_case("raised", plain, (1, 8, 5, 5), (6, 8, 3, 3), raised=True),
             rescaled_case("raised_one_by_one", plain, (1, 8, 3, 2), (5, 8, 3, 3), raised=True),
-            _rest("raised_residual", plain, (1, 8, 5, 3), (12, 8, 3, 3), raised=True),
+            residual_case("raised_residual", plain, (1, 8, 5, 3), (12, 8, 3, 3), raised=True),
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
@@ -113,27 +113,27 @@ class PatchConv(Kernel):
                 names[index] = name
         return ["y"], names
 
-    def rest(self, call: Call) -> dict[str, Any]:
-        """What is left to do with the result or total `found[o]` of channel o of position `at`."""
-        kind, y, left = conv_of(call), call.outs[0], left_over(call, self.raises)
-        if left is None:
-            return {"rest": False}
-        width, by_rows = static(y.shape[3]), call.rows is not None
+    def placed(self, call: Call) -> tuple[list[Placed], tuple[View, str]]:
+        """Operands of the epilogue and the result, with the index of channel o of position `at`."""
+        kind, y = conv_of(call), call.outs[0]
 
         def place(view: View) -> str:
             batch, channel, row, column = (static(stride) for stride in view.strides)
             line = f"(at_row % {view.lines})" if view.lines else "at_row"
             return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", line, "at_column", "o"])
 
-        names = self.parameter_names(call)[1]
-        loads = ["found[o]"]
-        for number, view in enumerate(call.ins[kind.fixed :], kind.fixed):
-            loads.append(load_c(view.buffer.dtype, names[number], place(view)))
-        lines, value = to_statements(left, loads, local="v")
+        named = zip(self.parameter_names(call)[1][kind.fixed :], call.ins[kind.fixed :], strict=True)
+        return [(name, view, place(view)) for name, view in named], (y, place(y))
+
+    def rest(self, call: Call) -> dict[str, Any]:
+        """What is left to do with the result or total `found[o]` of channel o of position `at`."""
+        left = left_over(call, self.raises)
+        if left is None:
+            return {"rest": False}
+        width, by_rows = static(call.outs[0].shape[3]), call.rows is not None
         return {
             "rest": True,
-            "rest_lines": lines,
-            "rest_store": store_c(y.buffer.dtype, "y", place(y), value),
+            **scalar_rest(left, *self.placed(call)),
             "rest_row": "row_out" if by_rows else f"at / {width}" if width > 1 else "at",
             "rest_column": "at" if by_rows else f"at % {width}" if width > 1 else "0",
         }
@@ -251,7 +251,7 @@ def totals_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], d
     )
 
 
-def _rest(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], raised: bool = False) -> Case:
+def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], raised: bool = False) -> Case:
     """The mean with another picture, at least so much."""
     case = rescaled_case(name, kind, x, w, raised=raised)
     assert isinstance(case.kind, Conv) and case.kind.epilogue is not None
