@@ -24,7 +24,7 @@ from .quantized_weights import Ranges, Weights
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale. Code contains
 # the shift, so the usual one comes first, and models of one architecture should agree.
-SHIFTS_OF_MANY = (3, *RAISED_SHIFTS, 2, 4, 1, 5, 0, 6, 7, 8)
+SHIFTS_OF_MANY = (3, 2, 4, 1, 5, 0, 6, 7, 8, *RAISED_SHIFTS)
 SHIFTS_OF_FEW = (2, 3, 1, 4, 0, 5, 6, 7, 8, *RAISED_SHIFTS)
 
 
