@@ -15,6 +15,8 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from mccompile.kernels.dot import numbers, pack_unsigned, with_biases, without_zero
 from mccompile.kernels.patch_gemm import PatchGemm, depth_of, left_over, rescaling_in, totals_case
 
+TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
+
 
 class Rows(PatchGemm):
     isa = "scalar"
@@ -31,6 +33,8 @@ class Rows(PatchGemm):
         rows, outs = y.type.static_shape[-2:]
         lanes = min(rows, 2)
         results = lanes * outs * (1 if found else 4) if left_over(call) else 0
+        if found is None and target.prefer == "ram" and results > TOTALS_BYTES:
+            return No("all its totals need too much memory at once")
         return Needs(
             constant=frozenset({1, *(found.tables if found else ())}),
             align={found.bias: 4} if found else {1: 4},
