@@ -18,6 +18,7 @@ from ..base.dtypes import DTYPES, f32, i8, u8
 from ..graph.ir import Invalid, Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
 from .composed_body import CONTRIB, Body
+from .composed_lstm import dynamic_quantize_lstm
 
 
 def _qlinear_conv(body: Body) -> None:
@@ -328,6 +329,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "SkipSimplifiedLayerNormalization"): _skip_rms_normalization,
     (CONTRIB, "EmbedLayerNormalization"): _embed_layer_normalization,
     (CONTRIB, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (CONTRIB, "DynamicQuantizeLSTM"): dynamic_quantize_lstm,
     (CONTRIB, "MatMulIntegerToFloat"): _matmul_integer_to_float,
     (CONTRIB, "MatMulNBits"): _matmul_nbits,
     (CONTRIB, "Attention"): attention,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
@@ -18,8 +18,11 @@ OPSET = 21  # that the bodies are written in
 class Body:
     """A function in the making: operands `in0` ..., results `out0` ..."""
 
-    def __init__(self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]) -> None:
+    def __init__(
+        self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None], prefix: str = ""
+    ) -> None:
         self.node, self.attributes, self.operands = node, attributes, operands
+        self.prefix = prefix  # before the names made here
         self.nodes: list[NodeProto] = []
         self.opset = OPSET
 
@@ -50,7 +53,7 @@ class Body:
 
     def op(self, name: str, *inputs: str, outs: int = 1, **attributes: Any) -> str:
         """Adds a node; the name of its first result."""
-        made = f"t{len(self.nodes)}"
+        made = f"{self.prefix}t{len(self.nodes)}"
         results = [made, *(f"{made}_{number}" for number in range(1, outs))]
         while inputs and not inputs[-1]:
             inputs = inputs[:-1]
@@ -77,6 +80,14 @@ class Body:
     def give(self, index: int, name: str) -> None:
         self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
 
+    def inner(self) -> Body:
+        """What is to be the body of a loop: it sees the names that are made before it."""
+        return Body(self.node, self.attributes, self.operands, f"{self.prefix}t{len(self.nodes)}/")
+
+    def graph(self, inputs: Sequence[str], outputs: Sequence[str]) -> GraphProto:
+        takes, gives = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
+        return helper.make_graph(self.nodes, f"{self.node.op_type}_{self.prefix}body", takes, gives)
+
     def function(self) -> FunctionProto:
         inputs = [f"in{index}" for index in range(len(self.node.input))]
         outputs = [f"out{index}" for index in range(len(self.node.output))]
@@ -84,14 +95,6 @@ class Body:
         missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
         if missing:
             raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
-        outputs = [name if name in made else "" for name in outputs]
-        while outputs and not outputs[-1]:
-            outputs.pop()
-        if "" in outputs:
-            for position, name in enumerate(outputs):
-                if not name:
-                    outputs[position] = f"out{position}"
-                    self.give(position, self.constant(np.zeros(0, np.float32)))
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(CONTRIB, 1)]
         return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
 

@@ -21,7 +21,7 @@ from .api import Fact, Invalid, Lowering, Operator, Site
 from .elementwise import wide
 from .shapes import show
 
-_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 # name in lower case -> alpha and beta where none are given; None: it takes none
 _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
     "relu": (None, None),
@@ -65,9 +65,9 @@ class Layer(Operator):
         x, w, r = (site.type(i) for i in range(3))
         if x.rank != 3 or w.rank != 3 or r.rank != 3 or not x.dtype.is_float:
             raise Invalid(f"x {x}, w {w} and r {r} are not three tensors of rank 3")
-        if self.direction not in _DIRECTIONS or self.layout not in (0, 1):
+        if self.direction not in DIRECTIONS or self.layout not in (0, 1):
             raise Invalid(f"direction {self.direction!r} and layout {self.layout} mean nothing")
-        directions, hidden = len(_DIRECTIONS[self.direction]), r.shape[2]
+        directions, hidden = len(DIRECTIONS[self.direction]), r.shape[2]
         if self.hidden_size not in (None, hidden):
             raise Invalid(f"hidden_size is {self.hidden_size}, but r is {r}")
         rows = hidden * GATES[self.cell]
@@ -91,28 +91,18 @@ class Layer(Operator):
         return [Fact(type) for type in types][: site.outputs]
 
     def functions(self, dtype: DType) -> list[tuple[Expr, ...]]:
-        """The activations of each direction. Alpha and beta are for those that take one, in order."""
-        directions = len(_DIRECTIONS[self.direction])
-        names = [name.lower() for name in self.activations or self.usual * directions]
+        """The activations of each direction."""
         each = len(self.usual)
-        if len(names) != each * directions or any(name not in _ACTIVATIONS for name in names):
-            raise Invalid(
-                f"activations are {', '.join(self.activations)}; {each * directions} that ONNX names are needed"
-            )
-        alphas, betas = list(self.activation_alpha), list(self.activation_beta)
-        found = []
-        for name in names:
-            alpha, beta = _ACTIVATIONS[name]
-            if alpha is not None and alphas:
-                alpha = alphas.pop(0)
-            if beta is not None and betas:
-                beta = betas.pop(0)
-            found.append(_activation(name, alpha or 0.0, beta or 0.0, operand(0, wide(dtype))))
-        return [tuple(found[d * each : (d + 1) * each]) for d in range(directions)]
+        given = self.activations or self.usual * len(DIRECTIONS[self.direction])
+        named = named_activations(given, self.activation_alpha, self.activation_beta)
+        if len(named) != each * len(DIRECTIONS[self.direction]):
+            raise Invalid(f"activations are {', '.join(given)}, not {each} for each direction")
+        found = [_activation(name, alpha, beta, operand(0, wide(dtype))) for name, alpha, beta in named]
+        return [tuple(found[d * each : (d + 1) * each]) for d in range(len(found) // each)]
 
     def lower(self, to: Lowering) -> None:
         functions = self.functions(to.site.type(0).dtype)
-        backwards = _DIRECTIONS[self.direction]
+        backwards = DIRECTIONS[self.direction]
         wanted = [position for position in range(len(to.node.outputs)) if to.wants(position)]
         if len(set(functions)) == 1:
             outs = [self.turned(to.result(position), position) for position in wanted]
@@ -226,6 +216,24 @@ class Layer(Operator):
         else:
             split = to.reshape(made, (directions, outer, inner, rows)).permuted((1, 2, 0, 3))
         return split.permuted((1, 0, 2, 3)) if self.layout else split
+
+
+def named_activations(
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
+) -> list[tuple[str, float, float]]:
+    """Name in lower case, alpha and beta of each; those that are given are for those that take one, in order."""
+    left = list(alphas), list(betas)
+    found = []
+    for written in names:
+        name = written.lower()
+        if name not in _ACTIVATIONS:
+            raise Invalid(f"there is no activation {written!r}, but {', '.join(_ACTIVATIONS)}")
+        alpha, beta = (
+            given.pop(0) if usual is not None and given else usual or 0.0
+            for usual, given in zip(_ACTIVATIONS[name], left, strict=True)
+        )
+        found.append((name, alpha, beta))
+    return found
 
 
 def _activation(name: str, alpha: float, beta: float, x: Expr) -> Expr:
