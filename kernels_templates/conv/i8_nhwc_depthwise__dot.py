@@ -107,6 +107,8 @@ class DepthwiseDots(Kernel):
             return No(reason)
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
             return No("operands are not of 8 bits, or weights have zero points")
+        if y.buffer.dtype not in (i8, u8):
+            return No("results are not of 8 bits")
         if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
             return No("channels are not each for itself")
         if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
