@@ -18,6 +18,7 @@ from ..base.dtypes import DTYPES, f32, i8, u8
 from ..graph.ir import Invalid, Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
 from .composed_body import CONTRIB, Body
+from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
 
 
@@ -335,6 +336,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "Attention"): attention,
     (CONTRIB, "QAttention"): quantized_attention,
     (CONTRIB, "MultiHeadAttention"): multi_head_attention,
+    (CONTRIB, "GroupQueryAttention"): group_query_attention,
     (CONTRIB, "RotaryEmbedding"): rotary_embedding,
     (CONTRIB, "QLinearWhere"): _qlinear_where,
     # onnxruntime has these in ONNX's domain, the first for opsets before it came to ONNX

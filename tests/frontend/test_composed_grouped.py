@@ -1,0 +1,79 @@
+"""GroupQueryAttention gives what onnxruntime gives: prompts, tokens after a past, and caches with room to spare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+
+from mccompile import backend
+from mccompile.base.errors import MccError
+
+from .test_composed import CONTRIB, agrees, f, i32
+
+HEADS: dict[str, Any] = {"num_heads": 4, "kv_num_heads": 2}
+
+
+def grouped(length: int, past: int, total: int, *more: np.ndarray | None, taken: int | None = None, **kw: Any) -> None:
+    batch = 1
+    before = [f(batch, 2, past, 16), f(batch, 2, past, 16)] if past else [None, None]
+    lengths, whole = i32((total if taken is None else taken) - 1), np.array(total, np.int32)
+    ins = [f(batch, length, 64), f(batch, length, 32), f(batch, length, 32), *before, lengths, whole, *more]
+    agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS, **kw)
+
+
+@pytest.mark.parametrize("length, past, total", [(5, 0, 5), (1, 6, 7), (3, 4, 7)])
+def test_as_long_as_the_cache_is(length: int, past: int, total: int) -> None:
+    grouped(length, past, total)
+
+
+@pytest.mark.parametrize("length, past, total, interleaved", [(5, 0, 5, 1), (1, 6, 7, 0)])
+def test_rotated(length: int, past: int, total: int, interleaved: int) -> None:
+    grouped(length, past, total, f(9, 8), f(9, 8), do_rotary=1, rotary_interleaved=interleaved)
+
+
+def test_all_in_one_operand() -> None:
+    caches = [f(1, 2, 6, 16), f(1, 2, 6, 16)]
+    ins = [f(1, 1, 128), None, None, *caches, i32(6), np.array(7, np.int32), f(9, 8), f(9, 8)]
+    agrees("GroupQueryAttention", *ins, outs="y,k,v", do_rotary=1, **HEADS)
+
+
+def test_a_window_of_keys() -> None:
+    grouped(5, 0, 5, local_window_size=2)
+    grouped(1, 6, 7, local_window_size=3)
+
+
+def test_capped_and_scaled_scores() -> None:
+    grouped(5, 0, 5, softcap=0.5, scale=0.9)
+
+
+def test_a_bias_and_a_share_for_no_key() -> None:
+    grouped(5, 0, 5, None, None, None, f(1, 4, 5, 5))
+    grouped(5, 0, 5, None, None, None, None, f(4))
+    grouped(1, 6, 7, smooth_softmax=1)
+
+
+def test_a_cache_with_room_to_spare() -> None:
+    """It is as long as the longest conversation; how much of it is taken is known only at run time."""
+    grouped(1, 9, 7, f(9, 8), f(9, 8), do_rotary=1)
+    grouped(1, 9, 9, f(9, 8), f(9, 8), do_rotary=1, taken=4)
+
+
+def test_lengths_that_differ_between_samples() -> None:
+    past = [f(3, 2, 6, 16), f(3, 2, 6, 16)]
+    ins = [f(3, 1, 64), f(3, 1, 32), f(3, 1, 32), *past, i32(6, 3, 1), np.array(7, np.int32)]
+    agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS)
+
+
+def test_a_total_length_that_is_not_known_is_refused() -> None:
+    total = helper.make_tensor_value_info("total", TensorProto.INT32, [])
+    query = helper.make_tensor_value_info("q", TensorProto.FLOAT, [1, 1, 128])
+    lengths = numpy_helper.from_array(i32(6), "lengths")
+    of = {"domain": CONTRIB}
+    node = helper.make_node("GroupQueryAttention", ["q", "", "", "", "", "lengths", "total"], ["y"], **of, **HEADS)
+    graph = helper.make_graph([node], "g", [query, total], [ValueInfoProto(name="y")], [lengths])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
+    with pytest.raises(MccError, match="total_sequence_length is not known before the model runs"):
+        backend.prepare(helper.make_model(graph, opset_imports=opsets, ir_version=8))
