@@ -23,9 +23,9 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.dot import epilogue_of
 from mccompile.kernels.dot_tiles import (
     DEPTH,
-    HEADERS,
     DotEpilogue,
     Place,
+    dot_headers,
     dot_lanes,
     dot_refusal,
     halves,
@@ -177,7 +177,7 @@ class DepthwiseDots(Kernel):
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return HEADERS
+        return dot_headers(call)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)

@@ -24,11 +24,11 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.dot import epilogue_of
 from mccompile.kernels.dot_tiles import (
     DEPTH,
-    HEADERS,
     DotEpilogue,
     DotTile,
     Place,
     best_dot_tile,
+    dot_headers,
     dot_refusal,
     row_cycles,
     shifted,
@@ -146,7 +146,7 @@ class ChannelsLastDots(Kernel):
         return f"conv_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return HEADERS
+        return dot_headers(call)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)

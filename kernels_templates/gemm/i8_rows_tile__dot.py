@@ -22,12 +22,12 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.dot import epilogue_of
 from mccompile.kernels.dot_tiles import (
     DEPTH,
-    HEADERS,
     SHIFT,
     DotEpilogue,
     DotTile,
     Place,
     best_dot_tile,
+    dot_headers,
     dot_refusal,
     row_cycles,
     shifted,
@@ -131,7 +131,7 @@ class RowDots(Kernel):
         return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return HEADERS
+        return dot_headers(call)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)

@@ -14,7 +14,7 @@ from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statemen
 from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
 from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.dot_tiles import HEADERS, dot_lanes, dot_refusal
+from mccompile.kernels.dot_tiles import dot_headers, dot_lanes, dot_refusal
 from mccompile.kernels.loops import Nest
 from mccompile.kernels.tiles import Range
 from mccompile.kernels.vector_loops import Chunk, chunks, vector_nest
@@ -70,7 +70,7 @@ class ByteLoops(Kernel):
         return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-10, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return HEADERS
+        return dot_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
         """Rows, or vectors of the only row."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,16 +27,7 @@ from .model import model_files, runtime_version
 from .report import report
 
 WORKERS = ("mcc_pool.h", "mcc_openmp.h")  # for models that workers share
-# headers that are there only where kernels ask for one of them: some compilers do not understand those for vectors
-APART = (
-    ("mcc_vec.h", "mcc_vecmath.h"),
-    ("mcc_dot.h",),
-    ("mcc_dsp.h", "mcc_dsp_depthwise.h"),
-    ("mcc_scalar.h",),
-    ("mcc_helium.h", "mcc_helium_depthwise.h"),
-    ("mcc_random.h",),
-    ("mcc_image.h",),
-)
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 MARK, LIST = "report.json", "files"  # a folder with that file was made by mccompile; the key lists what is in it
 
 
@@ -67,14 +59,7 @@ def package(
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
     not only tensors."""
     include = data_folder("runtime_c") / "include"
-    headers = {path.name: path.read_text(encoding="utf-8") for path in sorted(include.glob("*.h"))}
-    asked = {header for function in plan.functions for header in function.kernel.headers(function.call)}
-    left_out = {name for group in APART if not asked & set(group) for name in group}
-    headers = {name: text for name, text in headers.items() if name not in left_out}
-    if not any(step.shared for step in plan.steps()):
-        headers = {name: text for name, text in headers.items() if name not in WORKERS}
-    runtime = {f"runtime/{name}": text for name, text in headers.items()}
-    needed = runtime_version(runtime["runtime/mcc.h"])
+    needed = runtime_version((include / "mcc.h").read_text(encoding="utf-8"))
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.functions, plan.steps())
     nothing = bytes(16)
@@ -87,11 +72,9 @@ def package(
     def with_weights_of(prefix: str, identity: bytes) -> dict[str, str]:
         return model_files(plan, identity, alignment, weights_bytes, needed, carrier, about, prefix)
 
-    texts = {
-        **with_weights_of(plan.prefix, identity),
-        **kernels,
-        **runtime,
-    }
+    texts = {**with_weights_of(plan.prefix, identity), **kernels}
+    workers = WORKERS if any(step.shared for step in plan.steps()) else ()
+    texts |= {f"runtime/{name}": text for name, text in _runtime(include, texts.values(), workers).items()}
     if carrier == blob_format.ARRAY:
         texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
     elif carrier == blob_format.INCBIN:
@@ -101,6 +84,19 @@ def package(
     text = report(plan, weights_bytes, passes, moves, version, listed, left_in_float or {}, interface)
     files[MARK] = text.encode()
     return Package(plan, files, identity=identity, with_weights_of=with_weights_of)
+
+
+def _runtime(include: Path, sources: Iterable[str], workers: Sequence[str]) -> dict[str, str]:
+    """The headers of the runtime that the sources include, and all that those include."""
+    there = {path.name for path in include.glob("*.h")}
+    missing = [*workers, *(name for source in sources for name in _INCLUDE.findall(source))]
+    texts: dict[str, str] = {}
+    while missing:
+        name = missing.pop()
+        if name in there and name not in texts:
+            texts[name] = (include / name).read_text(encoding="utf-8")
+            missing += _INCLUDE.findall(texts[name])
+    return texts
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -34,15 +34,19 @@ from .loops import index_c
 from .tiles import Range, is_constant
 from .vector_tiles import Groups, TileSize
 
-HEADERS = frozenset({"mcc_dot.h", "mcc_vec.h"})
 DEPTH = 4  # products of a lane in one step
 SHIFT = 128  # between bytes with a sign and bytes without
 MAX_POINTS, MAX_VECTORS = 16, 4
 
 
 def dot_lanes(target: Target) -> int:
-    """Sums in a vector of the target; 0 where mcc_dot.h has no section for it."""
+    """Sums in a vector of the target; 0 where it has none."""
     return target.option("dot_lanes", 0)
+
+
+def dot_headers(call: Call) -> frozenset[str]:
+    """Of kernels whose first block is their number of lanes."""
+    return frozenset({f"mcc_dot{call.blocks[0]}.h"})
 
 
 def dot_refusal(target: Target) -> str:

@@ -36,14 +36,6 @@
 #error "kernels with vectors need GCC or Clang; compile the model for --target generic"
 #endif
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#elif defined(__wasm_simd128__)
-#include <wasm_simd128.h>
-#endif
-
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
 
 #if defined(__AVX512F__) || defined(__riscv_vector) /* RISC-V: registers in groups, whatever the length of one */
@@ -62,7 +54,8 @@
 
 /* Macros that define functions end in a typedef that nobody needs, so that a semicolon may follow them.
  *
- * The whole vocabulary in terms of C operators on vectors; below, what machines do better in one instruction. */
+ * The whole vocabulary in terms of C operators on vectors; mcc_vec_<machine>.h has what a machine does better in one
+ * instruction. */
 #define MCC_VEC_TYPES(N)                                                                                               \
     typedef float mcc_f32x##N __attribute__((vector_size(N * 4)));                                                     \
     typedef int32_t mcc_i32x##N __attribute__((vector_size(N * 4)));                                                   \
@@ -242,175 +235,43 @@
     MCC_VEC_SQRT(N);                                                                                                   \
     MCC_VEC_ROUND(N)
 
-/* x86: `max` and `min` give their second operand where either is NaN. */
-#define MCC_VEC_X86_COMPARE(N, max_ps, min_ps)                                                                         \
-    MCC_VEC_INLINE mcc_f32x##N mcc_at_least_f32x##N(mcc_f32x##N x, mcc_f32x##N low)                                    \
-    {                                                                                                                  \
-        return (mcc_f32x##N)max_ps(low, x);                                                                            \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_at_most_f32x##N(mcc_f32x##N x, mcc_f32x##N high)                                    \
-    {                                                                                                                  \
-        return (mcc_f32x##N)min_ps(high, x);                                                                           \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_max_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
-    {                                                                                                                  \
-        return mcc_select_f32x##N((mcc_i32x##N)(a != a), a, (mcc_f32x##N)max_ps(a, b));                                \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_min_f32x##N(mcc_f32x##N a, mcc_f32x##N b)                                           \
-    {                                                                                                                  \
-        return mcc_select_f32x##N((mcc_i32x##N)(a != a), a, (mcc_f32x##N)min_ps(a, b));                                \
-    }                                                                                                                  \
-    typedef float mcc_f32x##N##_compare
-
 #define MCC_VEC_ONE_TO_ONE(N, name, instruction)                                                                       \
     MCC_VEC_INLINE mcc_f32x##N mcc_##name##_f32x##N(mcc_f32x##N x) { return (mcc_f32x##N)instruction; }                \
     typedef float mcc_f32x##N##_##name
 
-/* ---- 4 lanes */
+/* The widths that the machine has. */
 MCC_VEC_TYPES(4);
 MCC_VEC_BF16(4);
-#if defined(__F16C__)
-MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
-{
-    return (mcc_f32x4)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)p));
-}
-#elif defined(__aarch64__) || (defined(__ARM_NEON) && defined(__ARM_FP16_FORMAT_IEEE) && (__ARM_FP & 2))
-MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
-{
-    return (mcc_f32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
-}
-#else
-MCC_VEC_F16(4);
+#if MCC_VEC_LANES >= 8
+MCC_VEC_TYPES(8);
+MCC_VEC_ARITHMETIC(8);
+MCC_VEC_BF16(8);
 #endif
-#if defined(__AVX512VL__)
-MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
-{
-    return (mcc_f32x4)_mm_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p);
-}
-MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
-{
-    _mm_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m128)v);
-}
-#elif defined(__wasm_simd128__)
-MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
-{
-    if (n == 1) return (mcc_f32x4)wasm_v128_load32_zero(p);
-    return (mcc_f32x4)(n == 2 ? wasm_v128_load64_zero(p) : wasm_v128_load32_lane(p + 2, wasm_v128_load64_zero(p), 2));
-}
-MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
-{
-    if (n > 1) wasm_v128_store64_lane(p, (v128_t)v, 0);
-    if (n == 1) wasm_v128_store32_lane(p, (v128_t)v, 0);
-    if (n == 3) wasm_v128_store32_lane(p + 2, (v128_t)v, 2);
-}
-#else
-MCC_VEC_PART(4);
+#if MCC_VEC_LANES >= 16
+MCC_VEC_TYPES(16);
+MCC_VEC_ARITHMETIC(16);
+MCC_VEC_BF16(16);
 #endif
+
 #if defined(__SSE2__)
-MCC_VEC_ARITHMETIC(4);
-MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)_mm_set1_ps(x); }
-MCC_VEC_X86_COMPARE(4, _mm_max_ps, _mm_min_ps);
-MCC_VEC_ONE_TO_ONE(4, sqrt, _mm_sqrt_ps(x));
-#if defined(__FMA__)
-MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
-{
-    return (mcc_f32x4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
-}
-#else
-MCC_VEC_FMA(4);
-#endif
-#if defined(__SSE4_1__)
-MCC_VEC_ONE_TO_ONE(4, floor, _mm_floor_ps(x));
-MCC_VEC_ONE_TO_ONE(4, ceil, _mm_ceil_ps(x));
-MCC_VEC_ONE_TO_ONE(4, trunc, _mm_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
-MCC_VEC_ONE_TO_ONE(4, round_even, _mm_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-#else
-MCC_VEC_ROUND(4);
-#endif
+#include "mcc_vec_x86.h"
 #elif defined(__ARM_NEON)
-MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)vdupq_n_f32(x); }
-#define MCC_VEC_NEON(name, instruction)                                                                                \
-    MCC_VEC_INLINE mcc_f32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
-    {                                                                                                                  \
-        return (mcc_f32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
-    }                                                                                                                  \
-    typedef float mcc_f32x4_##name
-MCC_VEC_NEON(max, vmaxq_f32);
-MCC_VEC_NEON(min, vminq_f32);
-MCC_VEC_NEON(at_least, vmaxq_f32);
-MCC_VEC_NEON(at_most, vminq_f32);
-#if defined(__aarch64__) || defined(__ARM_FEATURE_FMA)
-MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
-{
-    return (mcc_f32x4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-}
-#else
-MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
-{
-    return (mcc_f32x4)vmlaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-}
-#endif
-#if defined(__aarch64__)
-MCC_VEC_ARITHMETIC(4);
-#define mcc_fma_at_f32x4(a, b, lane, c)                                                                                \
-    (mcc_f32x4)vfmaq_laneq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b), lane)
-MCC_VEC_ONE_TO_ONE(4, sqrt, vsqrtq_f32((float32x4_t)x));
-MCC_VEC_ONE_TO_ONE(4, floor, vrndmq_f32((float32x4_t)x));
-MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
-MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
-MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
-#else
-MCC_VEC_NEON(add, vaddq_f32);
-MCC_VEC_NEON(sub, vsubq_f32);
-MCC_VEC_NEON(mul, vmulq_f32);
-MCC_VEC_INLINE mcc_f32x4 mcc_neg_f32x4(mcc_f32x4 x) { return (mcc_f32x4)vnegq_f32((float32x4_t)x); }
-#define MCC_VEC_NEON_MASK(name, instruction)                                                                           \
-    MCC_VEC_INLINE mcc_i32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
-    {                                                                                                                  \
-        return (mcc_i32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
-    }                                                                                                                  \
-    typedef float mcc_f32x4_##name
-MCC_VEC_NEON_MASK(less, vcltq_f32);
-MCC_VEC_NEON_MASK(less_equal, vcleq_f32);
-MCC_VEC_NEON_MASK(equal, vceqq_f32);
-MCC_VEC_NEON_MASK(greater_equal, vcgeq_f32);
-MCC_VEC_NEON_MASK(greater, vcgtq_f32);
-/* Only products that are rounded apart have such a form. */
-#define mcc_fma_at_f32x4(a, b, lane, c)                                                                                \
-    (mcc_f32x4)vmlaq_lane_f32((float32x4_t)(c), (float32x4_t)(a),                                                      \
-                              (lane) < 2 ? vget_low_f32((float32x4_t)(b)) : vget_high_f32((float32x4_t)(b)), (lane) & 1)
-MCC_VEC_SQRT(4);
-MCC_VEC_ROUND(4);
-#endif
+#include "mcc_vec_arm.h"
 #elif defined(__wasm_simd128__)
-/* `pmax` and `pmin` give their first operand where either is NaN. */
-MCC_VEC_INLINE mcc_f32x4 mcc_max_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)wasm_f32x4_max((v128_t)a, (v128_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_min_f32x4(mcc_f32x4 a, mcc_f32x4 b)
-{
-    return (mcc_f32x4)wasm_f32x4_min((v128_t)a, (v128_t)b);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_at_least_f32x4(mcc_f32x4 x, mcc_f32x4 low)
-{
-    return (mcc_f32x4)wasm_f32x4_pmax((v128_t)x, (v128_t)low);
-}
-MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high)
-{
-    return (mcc_f32x4)wasm_f32x4_pmin((v128_t)x, (v128_t)high);
-}
-MCC_VEC_SET(4);
-MCC_VEC_ARITHMETIC(4);
-MCC_VEC_FMA(4);
-MCC_VEC_ONE_TO_ONE(4, sqrt, wasm_f32x4_sqrt((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, floor, wasm_f32x4_floor((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, ceil, wasm_f32x4_ceil((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, trunc, wasm_f32x4_trunc((v128_t)x));
-MCC_VEC_ONE_TO_ONE(4, round_even, wasm_f32x4_nearest((v128_t)x));
+#include "mcc_vec_wasm.h"
 #else
 MCC_VEC_ARITHMETIC(4);
+MCC_VEC_F16(4);
+MCC_VEC_PART(4);
 MCC_VEC_PLAIN(4);
+#if defined(__riscv_vector)
+MCC_VEC_F16(8);
+MCC_VEC_PART(8);
+MCC_VEC_PLAIN(8);
+MCC_VEC_F16(16);
+MCC_VEC_PART(16);
+MCC_VEC_PLAIN(16);
+#endif
 #endif
 
 MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
@@ -420,123 +281,10 @@ MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
     const mcc_f32x4 pair = mcc_max_f32x4(v, other);
     return pair[0] > pair[1] || pair[0] != pair[0] ? pair[0] : pair[1];
 }
-
-/* ---- 8 lanes */
-#if defined(__riscv_vector)
-MCC_VEC_TYPES(8);
-MCC_VEC_ARITHMETIC(8);
-MCC_VEC_BF16(8);
-MCC_VEC_F16(8);
-MCC_VEC_PART(8);
-MCC_VEC_PLAIN(8);
-MCC_VEC_ACROSS(8, 4);
-#elif defined(__AVX__)
-MCC_VEC_TYPES(8);
-MCC_VEC_ARITHMETIC(8);
-MCC_VEC_BF16(8);
-#if defined(__F16C__)
-MCC_VEC_INLINE mcc_f32x8 mcc_load_f16_f32x8(const uint16_t *p)
-{
-    return (mcc_f32x8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
-}
-#else
-MCC_VEC_F16(8);
-#endif
-MCC_VEC_INLINE mcc_f32x8 mcc_set_f32x8(float x) { return (mcc_f32x8)_mm256_set1_ps(x); }
-MCC_VEC_X86_COMPARE(8, _mm256_max_ps, _mm256_min_ps);
-MCC_VEC_ONE_TO_ONE(8, sqrt, _mm256_sqrt_ps(x));
-MCC_VEC_ONE_TO_ONE(8, floor, _mm256_floor_ps(x));
-MCC_VEC_ONE_TO_ONE(8, ceil, _mm256_ceil_ps(x));
-MCC_VEC_ONE_TO_ONE(8, trunc, _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
-MCC_VEC_ONE_TO_ONE(8, round_even, _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-#if defined(__FMA__)
-MCC_VEC_INLINE mcc_f32x8 mcc_fma_f32x8(mcc_f32x8 a, mcc_f32x8 b, mcc_f32x8 c)
-{
-    return (mcc_f32x8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-}
-#else
-MCC_VEC_FMA(8);
-#endif
-#if defined(__AVX512VL__)
-MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
-{
-    return (mcc_f32x8)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p);
-}
-MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
-{
-    _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m256)v);
-}
-#elif defined(__AVX2__)
-MCC_VEC_INLINE mcc_i32x8 mcc_first_lanes_i32x8(int n)
-{
-    const mcc_i32x8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
-    return (mcc_i32x8)(lane < mcc_set_i32x8(n));
-}
-MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
-{
-    return (mcc_f32x8)_mm256_maskload_ps(p, (__m256i)mcc_first_lanes_i32x8(n));
-}
-MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
-{
-    _mm256_maskstore_ps(p, (__m256i)mcc_first_lanes_i32x8(n), (__m256)v);
-}
-#else
-MCC_VEC_PART(8);
-#endif
+#if MCC_VEC_LANES >= 8
 MCC_VEC_ACROSS(8, 4);
 #endif
-
-/* ---- 16 lanes */
-#if defined(__riscv_vector)
-MCC_VEC_TYPES(16);
-MCC_VEC_ARITHMETIC(16);
-MCC_VEC_BF16(16);
-MCC_VEC_F16(16);
-MCC_VEC_PART(16);
-MCC_VEC_PLAIN(16);
-MCC_VEC_ACROSS(16, 8);
-#elif defined(__AVX512F__)
-MCC_VEC_TYPES(16);
-MCC_VEC_ARITHMETIC(16);
-MCC_VEC_BF16(16);
-MCC_VEC_INLINE mcc_f32x16 mcc_load_f16_f32x16(const uint16_t *p)
-{
-    return (mcc_f32x16)_mm512_maskz_cvtph_ps((__mmask16)-1, _mm256_loadu_si256((const __m256i *)(const void *)p));
-}
-MCC_VEC_INLINE mcc_f32x16 mcc_set_f32x16(float x) { return (mcc_f32x16)_mm512_set1_ps(x); }
-/* For C++ the forms with a mask, all of it set: there, gcc's own headers warn of themselves in the plain ones. */
-#if defined(__cplusplus)
-#define MCC_VEC_MAX_512(a, b) _mm512_maskz_max_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
-#define MCC_VEC_MIN_512(a, b) _mm512_maskz_min_ps((__mmask16)-1, (__m512)(a), (__m512)(b))
-#define MCC_VEC_ROUND_512(x, how) _mm512_maskz_roundscale_ps((__mmask16)-1, (__m512)(x), (how) | _MM_FROUND_NO_EXC)
-#define MCC_VEC_SQRT_512(x) _mm512_maskz_sqrt_ps((__mmask16)-1, (__m512)(x))
-#else
-#define MCC_VEC_MAX_512(a, b) _mm512_max_ps((__m512)(a), (__m512)(b))
-#define MCC_VEC_MIN_512(a, b) _mm512_min_ps((__m512)(a), (__m512)(b))
-#define MCC_VEC_ROUND_512(x, how) _mm512_roundscale_ps((__m512)(x), (how) | _MM_FROUND_NO_EXC)
-#define MCC_VEC_SQRT_512(x) _mm512_sqrt_ps((__m512)(x))
-#endif
-MCC_VEC_X86_COMPARE(16, MCC_VEC_MAX_512, MCC_VEC_MIN_512);
-MCC_VEC_ONE_TO_ONE(16, sqrt, MCC_VEC_SQRT_512(x));
-#pragma GCC diagnostic push /* without optimisation these are macros, whose casts gcc takes for ours */
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-MCC_VEC_ONE_TO_ONE(16, floor, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEG_INF));
-MCC_VEC_ONE_TO_ONE(16, ceil, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_POS_INF));
-MCC_VEC_ONE_TO_ONE(16, trunc, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_ZERO));
-MCC_VEC_ONE_TO_ONE(16, round_even, MCC_VEC_ROUND_512(x, _MM_FROUND_TO_NEAREST_INT));
-#pragma GCC diagnostic pop
-MCC_VEC_INLINE mcc_f32x16 mcc_fma_f32x16(mcc_f32x16 a, mcc_f32x16 b, mcc_f32x16 c)
-{
-    return (mcc_f32x16)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-}
-MCC_VEC_INLINE mcc_f32x16 mcc_load_part_f32x16(const float *p, int n)
-{
-    return (mcc_f32x16)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
-}
-MCC_VEC_INLINE void mcc_store_part_f32x16(float *p, int n, mcc_f32x16 v)
-{
-    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
-}
+#if MCC_VEC_LANES >= 16
 MCC_VEC_ACROSS(16, 8);
 #endif
 

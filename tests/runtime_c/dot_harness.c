@@ -1,5 +1,6 @@
-/* The functions of mcc_dot.h over arrays of n elements, a multiple of 4 * LANES; LANES comes from the command line. */
-#include "mcc_dot.h"
+/* The functions of mcc_dot.h over arrays of n elements, a multiple of 4 * LANES; LANES and
+ * MACHINE, the header for so many lanes, come from the command line. */
+#include MACHINE
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -54,7 +54,7 @@ def sums(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     out = tmp_path_factory.mktemp("dot") / "dot.so"
-    flags = [*STRICT, f"-DLANES={lanes}", flag]
+    flags = [*STRICT, f"-DLANES={lanes}", f'-DMACHINE="mcc_dot{lanes}.h"', flag]
     compile_shared(find_compiler(compiler), [HARNESS], [data_folder("runtime_c") / "include"], out, flags)
     library = load(out, DECLARED)
 
