@@ -3,6 +3,9 @@
 Operands and result may lie channels-last or planar; results are stored fastest channels-last. Positions at the left and
 right edge of the image get tiles of their own in which the impossible products do not occur; above and below, the taps
 inside the image are worked out once per row.
+
+Each group is a convolution of its own over a slice of the channels. Groups that are narrower than a vector are merged:
+the weights from inputs of one of them to results of another one are zeros.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     in_halves,
+    lanes_of,
     piece,
     products_refusal,
     row_cycles,
@@ -48,8 +52,10 @@ from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
 NOT_CUT, BY_POSITIONS, BY_CHANNELS = range(3)  # how the work is cut for several workers
-MOST_EDGE_TAPS = 64  # taps of tiles at the edges, which are written out one by one
+MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one
+FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
+GROUPED_WEIGHTS = 160 << 10  # the same where there are groups: each reads little of a line of the cache, so all do
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,24 @@ class ChannelsLastTile(Kernel):
             case = _case(f"epilogue_{name}", kind, (1, 3, 6, 17), (19, 3, 3, 3))
             ins, permute = (*case.ins, TensorType(f32, shape)), {**case.permute, 2: (0, 2, 3, 1)}
             cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+        for group, c_in, c_out in [(2, 3, 16), (3, 7, 5), (4, 4, 4), (5, 1, 2), (6, 2, 3), (7, 1, 1), (3, 16, 33)]:
+            image, window = (2, group * c_in, 5, 19), (group * c_out, c_in, 3, 3)
+            cases.append(_case(f"groups_{group}x{c_in}_{c_out}", replace(plain, group=group), image, window))
+        grouped = replace(plain, group=4)
+        bias = _case("groups_bias", replace(grouped, epilogue=relu), (1, 12, 6, 17), (20, 3, 3, 3))
+        ins, permute = (*bias.ins, *bias.outs), {**bias.permute, 2: (0, 2, 3, 1)}
+        wide = replace(grouped, strides=(2, 2), group=2)
+        cases += [
+            replace(bias, ins=ins, permute=permute, repeated={2: (0, 2, 3)}),
+            replace(bias, name="groups_residual", ins=ins, permute=permute),
+            _case("groups_planar", grouped, (1, 8, 4, 9), (16, 2, 3, 3), planar=True),
+            replace(_case("groups_planar_result", grouped, (1, 8, 4, 9), (16, 2, 3, 3)), permute_outs={}),
+            _case("groups_strided", wide, (1, 40, 7, 9), (48, 20, 3, 3)),
+            _case("groups_1d", Conv((1,), (1,), (1, 1), 3, f32), (1, 12, 21), (15, 4, 3)),
+            _case("wide_window", Conv((1, 1), (1, 1), (1, 19, 1, 19), 1, f32), (1, 5, 3, 53), (8, 5, 3, 39)),
+            _case("wide_dilated", Conv((1, 2), (1, 2), (0, 19, 0, 17), 2, f32), (1, 4, 2, 61), (12, 2, 1, 27)),
+            _case("groups_far", wide, (1, 128, 3, 9), (160, 64, 3, 3)),
+        ]
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         half = replace(plain, epilogue=HALF_RELU)
@@ -128,6 +152,7 @@ class ChannelsLastTile(Kernel):
             in_halves(_case("half_pieces_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 128, 1, 11), (17, 128, 1, 1))),
             in_halves(_case("half_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 19, 1, 13), (21, 19, 1, 1))),
             in_halves(_case("half_3x3", half, (1, 8, 4, 17), (35, 8, 3, 3))),
+            in_halves(_case("half_groups", replace(half, group=3), (1, 12, 4, 9), (15, 4, 3, 3))),
             in_halves(_case("half_strided", replace(half, strides=(2, 2)), (2, 3, 7, 9), (4, 3, 3, 3), planar=True)),
         ]
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
@@ -140,56 +165,55 @@ class ChannelsLastTile(Kernel):
             return No(reason)
         if kind.x_zero or kind.w_zero:
             return No("not with zero points")
-        if kind.group != 1:
-            return No("only for one group")
         if w.buffer.constant is None:
             return No("the weights are not constant")
         if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
             return No("an operand of the epilogue does not lie channels-last")
         if 0 in (*x.shape[1:], *y.shape[1:]):
             return No("there is nothing to compute")
-        layout = _Layout(call)
+        layout, size, cut = _best(call, target)
         if not layout.piece:
             return No("the sums are too long for 16 bits")
-        size, cut = layout.best(target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
-        blocks = (size.lanes, size.points, size.vectors, size.together, cut)
+        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged)
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
         return Needs(alias=alias, constant=frozenset({1}), numeric="ulp", blocks=blocks, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        layout = _Layout(call)
-        size, _ = layout.best(target)
+        layout, size, _ = _best(call, target)
         cycles = layout.cycles(size, target)
         bodies = len(layout.cover(size)) * len(Groups(size, layout.channels).parts())
-        padding = Groups(size, layout.channels).padded - layout.channels
+        zeros = layout.weights(size) - static(call.ins[1].type.count)
         if call.outs[0].strides[1] != 1:
             cycles += static(call.outs[0].type.count)  # stored one by one
-        return Cost(cycles / 3e9, code=bodies * size.points * size.vectors * 20, blob=padding * layout.depth * 4)
+        return Cost(cycles / 3e9, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        w = viewed(call.ins[1], constants[1])
-        groups = Groups(TileSize(*call.blocks[:3]), w.shape[0])
-        padded = np.zeros((groups.padded, *w.shape[1:]), w.dtype)
-        padded[: w.shape[0]] = w
-        order = (*range(2, w.ndim), 1, 0)
+        *size, _, merged = call.blocks
+        layout = _Layout(call, merged)
+        groups = Groups(TileSize(*size), layout.channels)
+        w = _merged(viewed(call.ins[1], constants[1]), _kind(call).group, merged)
+        padded = np.zeros((w.shape[0], groups.padded, *w.shape[2:]), w.dtype)
+        padded[:, : layout.channels] = w
+        order = (0, *range(3, w.ndim), 2, 1)
         tiles = [
-            padded[first : first + vectors * groups.size.lanes].transpose(order).reshape(-1)
+            padded[:, first : first + vectors * groups.size.lanes].transpose(order).reshape(w.shape[0], -1)
             for begin, end, vectors, _ in groups.parts()
             for first in range(begin, end, vectors * groups.size.lanes)
         ]
-        return {1: np.concatenate(tiles)}
+        return {1: np.concatenate(tiles, axis=1).reshape(-1)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors, *_ = call.blocks
-        return {1: f"conv channels in {vectors}x{lanes}"}
+        lanes, _, vectors, *_, merged = call.blocks
+        return {1: f"conv channels in {vectors}x{lanes}" + (f" of {merged} groups" if _kind(call).group > 1 else "")}
 
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]
         window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        return f"conv_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
+        groups = f"g{kind.group}" if kind.group > 1 else ""
+        return f"conv_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}{groups}"
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
@@ -197,26 +221,46 @@ class ChannelsLastTile(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         if call.rows is not None:
             return super().units(call)
-        *size, cut = call.blocks
-        return _Layout(call).units(TileSize(*size), cut).sizes
+        *size, cut, merged = call.blocks
+        return _Layout(call, merged).units(TileSize(*size), cut).sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        *size, cut = call.blocks
-        return _Layout(call).context(TileSize(*size), cut, self.parameter_names(call)[1])
+        *size, cut, merged = call.blocks
+        return _Layout(call, merged).context(TileSize(*size), cut, self.parameter_names(call)[1])
+
+
+def _best(call: Call, target: Target) -> tuple[_Layout, TileSize, int]:
+    """How many groups are merged, the size of tiles, and how the work is cut."""
+    group, wide = _kind(call).group, static(call.ins[1].shape[0]) // _kind(call).group
+    counts = [n for n in range(1, group + 1) if group % n == 0 and (n == 1 or n * wide <= lanes_of(target))]
+    found = [(layout, *layout.best(target)) for layout in (_Layout(call, merged) for merged in counts)]
+    return min(found, key=lambda one: one[0].cycles(one[1], target))
+
+
+def _merged(w: np.ndarray, group: int, merged: int) -> np.ndarray:
+    """Weights as [groups after merging, results of one, inputs of one, ...]."""
+    wide, inputs = w.shape[0] // group, w.shape[1]
+    found = np.zeros((group // merged, merged, wide, merged, inputs, *w.shape[2:]), w.dtype)
+    parts = w.reshape(group // merged, merged, wide, *w.shape[1:])
+    for number in range(merged):
+        found[:, number, :, number] = parts[:, number]
+    return found.reshape(group // merged, merged * wide, merged * inputs, *w.shape[2:])
 
 
 class _Layout:
-    """Loops and C of indices for one call. Counters: n batch, o first channel of a tile, p0.. positions (the last runs
-    over tiles), k0.. taps, t or c along the innermost sum; at0.. are the places of the first taps."""
+    """Loops and C of indices for one call. Counters: n batch, g groups, o first channel of a tile in its group, p0..
+    positions (the last runs over tiles), k0.. taps, t or c along the innermost sum; at0.. are the places of the first
+    taps. `channels` and `inputs` are those of `merged` groups."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, merged: int) -> None:
         self.kind, self.call = _kind(call), call
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         window = (kernel, kind.strides, kind.dilations, kind.pads)
         *self.rows, self.points = axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
-        self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
+        self.merged, self.group = merged, kind.group // merged
+        self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
         self.batch = static(self.x.shape[0])
 
     @cached_property
@@ -266,13 +310,15 @@ class _Layout:
 
     def cycles(self, size: TileSize, target: Target) -> float:
         """Roughly, of all workers together."""
-        rows = prod(axis.out for axis in self.rows) * self.batch
+        rows = prod(axis.out for axis in self.rows) * self.batch * self.group
         return rows * row_cycles(size, self.points.out, self.channels, self.depth, target)
 
     def units(self, size: TileSize, cut: int) -> Units:
         """What workers share: groups of channels, or rows, or tiles of the only row."""
         units = Units()
-        if cut == BY_CHANNELS:
+        if cut == BY_CHANNELS and self.group > 1:
+            units.loop("g", 0, 1, self.group, 1)
+        elif cut == BY_CHANNELS:
             Groups(size, self.channels).headers("o", units)
         elif cut == BY_POSITIONS and self.rows:
             units.loop("p0", 0, 1, self.rows[0].out, 1)
@@ -297,24 +343,35 @@ class _Layout:
         return runs
 
     def edge_taps(self, size: TileSize) -> int:
-        return sum(self.points.kernel for *_, edge in self.cover(size) if edge)
+        """How many are written out."""
+        return sum(len(self.edge_runs(first, count)) for first, count, _, edge in self.cover(size) if edge)
 
     def context(self, size: TileSize, cut: int, names: list[str]) -> dict[str, Any]:
         groups = Groups(size, self.channels)
         outer = [Range("n", self.batch).header] if self.batch != 1 else []
         found = []
-        headers = groups.headers("o", Units() if cut == BY_CHANNELS else None)
+        headers = groups.headers("o", Units() if cut == BY_CHANNELS and self.group == 1 else None)
         for header, (_, _, vectors, last) in zip(headers, groups.parts(), strict=True):
             units = Units() if cut == BY_POSITIONS and not self.rows else None
             parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
-        several = groups.padded > size.channels
+        several = groups.padded > size.channels or self.group > 1
+        small = GROUPED_WEIGHTS if self.group > 1 else SMALL_WEIGHTS
+        over_groups = Range("g", self.group).header
+        if cut == BY_CHANNELS:
+            over_groups = Units().loop("g", 0, 1, self.group, 1)
+        of_group = f"const {self.w.buffer.dtype.storage_c} *const wg = w + g * {groups.padded * self.depth};"
         return {
             "outer": outer,
+            "over_groups": f"{over_groups}\n{of_group}" if self.group > 1 else "",
             "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
             "groups": found,
-            "points_outside": several and groups.padded * self.depth * 4 <= SMALL_WEIGHTS,
+            "points_outside": several and self.weights(size) * 4 <= small,
         }
+
+    def weights(self, size: TileSize) -> int:
+        """How many there are, with the zeros."""
+        return self.group * Groups(size, self.channels).padded * self.depth
 
     def row(self, number: int, shared: bool) -> dict[str, Any]:
         axis = self.rows[number]
@@ -335,9 +392,11 @@ class _Layout:
         """Does x lie in a ring along this axis?"""
         return number == 0 and self.x.lines > 0
 
-    def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
-        batch = "n" if self.batch != 1 else "0"
-        return index_c([static(view.strides[0]), static(view.strides[1]), *strides], [batch, channel, *counters])
+    def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str, in_group: int) -> str:
+        """C of an index, where a group has so many of the view's channels."""
+        batch, group = "n" if self.batch != 1 else "0", "g" if self.group > 1 else "0"
+        step = static(view.strides[1])
+        return index_c([static(view.strides[0]), step * in_group, step, *strides], [batch, group, channel, *counters])
 
     def part(
         self,
@@ -356,12 +415,14 @@ class _Layout:
             header = Range(point, first + count * tiles, str(first), step=count).header
         if units is not None:
             header = units.loop(point, first, count, tiles, count)
+
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
             rows = [ring_row(f"p{number}", view.lines if number == 0 else 0) for number in range(len(self.rows))]
             counters = [*rows, point]
             lane = static(view.strides[1]) if view.shape[1] != 1 else 1 if name == "y" else 0
             channel = "o" if lane and view.shape[1] != 1 else "0"
-            return Reference(name, self.place(view, counters, steps, channel), steps[-1], lane)
+            in_group = self.channels if lane and view.shape[1] != 1 else 0
+            return Reference(name, self.place(view, counters, steps, channel, in_group), steps[-1], lane)
 
         every = (*self.rows, self.points)
         hoisted, stores = epilogue_statements(
@@ -379,14 +440,14 @@ class _Layout:
         )
         at = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(f"({self.points.origin(point)})")
-        x_at = self.place(self.x, at, [axis.x for axis in every], "0")
+        x_at = self.place(self.x, at, [axis.x for axis in every], "0", self.inputs)
         around = [self.tap_loop(number, axis) for number, axis in enumerate(self.rows)]
         step = lanes * vectors
         each = self.edge(first, count, step) if edge else [self.inside(count, step)]
         taps = [part for one in each for part in taken_together(one, size.together, step)]
         pieces = [Range("c0", self.inputs, step=self.piece)] if self.piece < self.inputs else []
         kept = (*pieces, *(loop for loop in around if loop is not None))
-        ahead = fetched_ahead(step * self.depth, self.channels * self.depth)
+        ahead = fetched_ahead(step * self.depth, self.weights(size))
         stored = self.w.buffer.dtype
         tile = Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead, stored)
         tile = replace(tile, dtype=computed_in(self.call))
@@ -429,24 +490,41 @@ class _Layout:
             counters, x_steps, w_steps = ["k", "c"], [step, channel], [channels * inputs, channels]
         return Taps(tuple(range(count)), tuple(loops), _plus(x, x_steps, counters), _plus(w, w_steps, counters))
 
+    def edge_runs(self, first: int, count: int) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Taps of a tile at an edge, and the points for which they lie inside the image: first tap, how many follow
+        each other with the same points. A few are written out one by one, many are a loop."""
+        axis = self.points
+        runs: list[tuple[int, int, tuple[int, ...]]] = []
+        for tap in range(axis.kernel):
+            places = ((first + point) * axis.stride - axis.pad + tap * axis.dilation for point in range(count))
+            inside = tuple(point for point, place in enumerate(places) if 0 <= place < axis.size)
+            if runs and runs[-1][2] == inside:
+                runs[-1] = (runs[-1][0], runs[-1][1] + 1, inside)
+            else:
+                runs.append((tap, 1, inside))
+        found = []
+        for tap, taps, inside in runs:
+            if inside and taps >= FEWEST_IN_LOOP:
+                found.append((tap, taps, inside))
+            elif inside:
+                found += [(tap + number, 1, inside) for number in range(taps)]
+        return found
+
     def edge(self, first: int, count: int, channels: int) -> list[Taps]:
-        """Taps one by one, each with the points for which it lies inside the image."""
+        """Each tap, or run of taps, with the points for which it lies inside the image."""
         x, w = self.bases(channels)
         axis, inputs = self.points, self.inputs
-        loops = (self.over_inputs(),) if inputs > 1 else ()
         found = []
-        for tap in range(axis.kernel):
-            inside = [
-                point
-                for point in range(count)
-                if 0 <= (first + point) * axis.stride - axis.pad + tap * axis.dilation < axis.size
-            ]
-            if inside:
-                at_x = index_c([1], [x], tap * axis.x * axis.dilation) if tap else x
-                at_w = index_c([1], [w], tap * channels * inputs) if tap else w
-                counters = ["c"] if loops else ["0"]
-                x_at, w_at = _plus(at_x, [static(self.x.strides[1])], counters), _plus(at_w, [channels], counters)
-                found.append(Taps(tuple(inside), loops, x_at, w_at))
+        for tap, taps, inside in self.edge_runs(first, count):
+            loops = [Range("k", taps)] if taps > 1 else []
+            counters = ["k"] if loops else ["0"]
+            loops += [self.over_inputs()] if inputs > 1 else []
+            counters += ["c"] if inputs > 1 else ["0"]
+            at_x = index_c([1], [x], tap * axis.x * axis.dilation) if tap else x
+            at_w = index_c([1], [w], tap * channels * inputs) if tap else w
+            x_at = _plus(at_x, [axis.x * axis.dilation, static(self.x.strides[1])], counters)
+            w_at = _plus(at_w, [channels * inputs, channels], counters)
+            found.append(Taps(inside, tuple(loops), x_at, w_at))
         return found
 
 

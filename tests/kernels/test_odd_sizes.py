@@ -54,6 +54,10 @@ def pointwise(c_in: int, c_out: int, width: int) -> Case:
     return conv(c_in, c_out, width, replace(PLAIN, pads=(0, 0, 0, 0)), 1, 1)
 
 
+def grouped(c_in: int, c_out: int, width: int) -> Case:
+    return conv(3 * c_in, 3 * c_out, width, replace(PLAIN, group=3))
+
+
 def winograd(c_in: int, c_out: int, width: int) -> Case:
     return replace(conv(c_in, c_out, width, height=5), error=1e-5)
 
@@ -110,6 +114,7 @@ def serves(kernel: Kernel, case: Case, target: targets.Target = NATIVE) -> bool:
 FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("conv/f32_nhwc_tile__vec", conv),
     ("conv/f32_nhwc_tile__vec", pointwise),
+    ("conv/f32_nhwc_tile__vec", grouped),
     ("conv/f32_nhwc_winograd__vec", winograd),
     ("conv/f32_nhwc_depthwise__vec", depthwise),
     ("pool/f32_nhwc_windows__vec", pool),
