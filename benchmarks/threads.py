@@ -24,7 +24,7 @@ from mccompile.driver import compile as compile_model
 from mccompile.emit.model import step_call
 from mccompile.emit.package import Package
 from mccompile.emit.summary import table
-from mccompile.toolchain.run import with_ticks
+from mccompile.toolchain.host_model import with_ticks
 
 ROUNDS = 9
 

@@ -21,7 +21,7 @@ from .bounds import Limits
 from .evaluate import constant_of
 from .findings import Misfit
 from .scope import Found, Missing, Scope, Whole
-from .sequences import Writer
+from .slots import Writer
 
 
 class NodeAdder:

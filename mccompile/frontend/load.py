@@ -6,9 +6,7 @@ whose free dimensions the caller has bound. Everything that is wrong is found be
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -16,30 +14,22 @@ import numpy as np
 from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helper
 from onnx.defs import onnx_opset_version
 
-from ..base import dims as dimensions
-from ..base.dims import Dim
-from ..base.dtypes import DType, bool_, i64
-from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse, raise_all
-from ..base.names import c_identifier
-from ..base.structures import Interface, Items, Maybe, Room, Slots, leaves, named
-from ..base.tensor import TensorType
-from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
+from ..base.structures import Interface, leaves, named
+from ..graph.ir import Graph, Invalid, Value
 from .bounds import Bounds, Limits
 from .declarations import declared_shapes
 from .findings import Findings
+from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
-from .nodes import NodeReader, names_made, normal_domain
+from .inputs import DimRanges, Inputs, InputShapes, kind_name
+from .nodes import NodeReader
 from .ordering import texts
 from .scope import Scope, Whole
-from .sequences import received
-from .signature import similar
+from .slots import received
 from .tensors import declared
 
 OLDEST_OPSET = 1
-DimRanges = Mapping[str, tuple[int, int]]  # free dimension -> lowest and highest size
-# input -> sizes and names of free dimensions; of a sequence, of every element, or the shapes of all of them
-InputShapes = Mapping[str, Sequence[int | str | tuple[int, ...]]]
-
 # protobuf comes with onnx; it has no types of its own to import
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
 
@@ -113,7 +103,7 @@ def _read(
     graph = Graph(model.graph.name or Path(name).stem)
     scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims))
     limits = Limits(bounds)
-    inputs = _Inputs(model.graph, name, dims, shapes, limits, findings)
+    inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
     reader.reserve(names_made(model.graph))
@@ -223,199 +213,6 @@ def _opsets(model: ModelProto, name: str) -> dict[str, int]:
     return opsets
 
 
-@dataclass(frozen=True)
-class _Declared:
-    """The type that a file declares for an input."""
-
-    dtype: DType
-    shape: tuple[int | str | None, ...] | None  # of a sequence: of its elements
-    is_sequence: bool
-    is_optional: bool
-
-
-class _Inputs:
-    """The inputs of a model with their free dimensions bound as the user says."""
-
-    def __init__(
-        self,
-        graph: GraphProto,
-        file: str,
-        dims: DimRanges,
-        shapes: InputShapes,
-        limits: Limits,
-        findings: Findings,
-    ) -> None:
-        self.limits = limits
-        self.file, self.ranges, self.shapes, self.findings = file, dims, shapes, findings
-        constants = {tensor.name for tensor in graph.initializer}
-        constants |= {tensor.values.name for tensor in graph.sparse_initializer}
-        self.inputs = [entry for entry in graph.input if entry.name not in constants]
-        self.free: dict[str, None] = {}  # names of free dimensions that the file has
-        self.bound: dict[str, Dim] = {}
-        self.unbound: dict[str, list[str]] = {}  # flag to add -> what it is for
-
-    def values(self) -> list[tuple[str, Whole]]:
-        types = [(entry.name, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
-        self.free = {dim: None for _, found in types for dim in found.shape or () if isinstance(dim, str)}
-        self._check_use([name for name, _ in types])
-        for name, (low, high) in self.ranges.items():
-            self.bound[name] = dimensions.symbol(_symbol_name(name, self.bound), low, high)
-        for name, found in types:  # a size given for one input holds for the others too
-            for dim, size in zip(found.shape or (), self.shapes.get(name, ()), strict=False):
-                if isinstance(dim, str) and isinstance(size, int):
-                    self.bound.setdefault(dim, size)
-        values: list[tuple[str, Whole]] = []
-        for name, found in types:
-            whole = self._sequence(name, found) if found.is_sequence else self._tensor(name, found)
-            if whole is not None:
-                flag = Value(f"{name}_present", Fact(TensorType(bool_, ())))
-                values.append((name, Maybe(flag, whole) if found.is_optional else whole))
-        if self.unbound:
-            places = [f"{' and '.join(dict.fromkeys(users))} in {self.file}" for users in self.unbound.values()]
-            raise UnsupportedModel(
-                Problem(
-                    "free dimensions have no size",
-                    "\n".join(places),
-                    "memory is planned at compile time, so every size must be known",
-                    f"add {' '.join(self.unbound)} (with sizes of your own)",
-                )
-            )
-        return values
-
-    def _tensor(self, name: str, found: _Declared) -> Value | None:
-        sizes = self._shape(name, found.shape)
-        return None if sizes is None else Value(name, Fact(TensorType(found.dtype, sizes)))
-
-    def _sequence(self, name: str, found: _Declared) -> Items[Value] | Slots[Value] | None:
-        """A tensor for each element where the user says the shape of each; else slots for so many as he says."""
-        given, most = self.shapes.get(name, ()), self.limits.of(name).most(0)
-        listed = tuple(shape for shape in given if isinstance(shape, tuple))
-        if (listed and len(listed) == len(given)) or (most is None and name in self.shapes and not given) or most == 0:
-            self.limits.used.add(name)
-            names = leaves(named(Items(found.dtype, listed), name))
-            return Items(
-                found.dtype,
-                tuple(Value(n, Fact(TensorType(found.dtype, s))) for n, s in zip(names, listed, strict=True)),
-            )
-        if most is None:
-            self.unbound.setdefault(f"--bound {name}=10", []).append(f"sequence {name!r}")
-            return None
-        self.limits.used.add(name)
-        shape = self._shape(name, found.shape)
-        if shape is None:
-            return None
-        largest = tuple(dimensions.upper(dim) for dim in shape)
-        room = Room(most, largest, ragged=any(not isinstance(dim, int) for dim in shape))
-        data = Value(name, Fact(TensorType(found.dtype, (most, room.size))))
-        length = Value(f"{name}_length", Fact(TensorType(i64, ())))
-        shapes = Value(f"{name}_shapes", Fact(TensorType(i64, (most, len(largest))))) if room.ragged else None
-        return Slots(found.dtype, room, data, length, shapes)
-
-    def _declared(self, entry: ValueInfoProto) -> _Declared | None:
-        where = f"input {entry.name!r} in {self.file}"
-        try:
-            type = entry.type
-            is_optional = type.WhichOneof("value") == "optional_type"
-            type = type.optional_type.elem_type if is_optional else type
-            is_sequence = type.WhichOneof("value") == "sequence_type"
-            type = type.sequence_type.elem_type if is_sequence else type
-            kind = type.WhichOneof("value")
-            if kind != "tensor_type":
-                raise Unsupported(f"it is {_kind_name(kind)}, and only tensors can be passed in and out")
-            dtype, shape = declared(type)
-            if dtype.kind == "complex":
-                raise Unsupported("its elements are complex numbers, which are not supported")
-            return _Declared(dtype, shape, is_sequence, is_optional)
-        except Refused as refused:
-            what = "unsupported input" if isinstance(refused, Unsupported) else "wrong input"
-            self.findings.add(what, where, refused)
-            return None
-
-    def _check_use(self, names: list[str]) -> None:
-        problems = []
-        for dim, (low, high) in self.ranges.items():
-            named_in_shape = any(dim in shape for shape in self.shapes.values())
-            size = f"{low}" if low == high else f"{low}..{high}"
-            named_in_shape |= any(dim in self._names_in(other) for other in self.free)
-            if dim not in self.free and not named_in_shape:
-                known = f"those of {self.file} are {', '.join(self.free)}" if self.free else f"{self.file} has none"
-                what, where = f"there is no free dimension {dim!r}", f"--dim {dim}={size}"
-                problems.append(Problem(what, where, known, similar(dim, self.free)))
-            elif not 0 <= low <= high:
-                problems.append(Problem("a range is empty", f"--dim {dim}={size}", fix=f"write --dim {dim}=LOW..HIGH"))
-        for name, shape in self.shapes.items():
-            if name not in names:
-                known = f"those of {self.file} are {', '.join(names)}" if names else f"{self.file} has none"
-                where = f"--shape {name}={','.join(map(str, shape))}"
-                problems.append(Problem(f"there is no input {name!r}", where, known, similar(name, names)))
-        raise_all(WrongUse, problems)
-
-    def _shape(self, name: str, shape: tuple[int | str | None, ...] | None) -> tuple[Dim, ...] | None:
-        """The shape of an input; None where something is not bound, which is noted."""
-        wanted = [size for size in self.shapes[name] if not isinstance(size, tuple)] if name in self.shapes else None
-        if wanted is not None:
-            self._check_shape(name, shape, wanted)
-            given: Sequence[int | str | None] = wanted
-        elif shape is None:
-            self.unbound.setdefault(f"--shape {name}=1,3,32,32", []).append(f"input {name!r}")
-            return None
-        else:
-            given = shape
-        sizes: list[Dim] = []
-        for dim in given:
-            if isinstance(dim, int):
-                sizes.append(dim)
-            elif dim is not None and (found := self._bound_size(dim)) is not None:
-                sizes.append(found)
-            elif dim is None:
-                example = ",".join(str(d) if isinstance(d, int) else "1" for d in given)
-                self.unbound.setdefault(f"--shape {name}={example}", []).append(f"input {name!r}")
-            else:
-                for part in self._names_in(dim):
-                    self.unbound.setdefault(f"--dim {_quoted(part)}=1", []).append(f"{dim!r} of input {name!r}")
-        return tuple(sizes) if len(sizes) == len(given) else None
-
-    def _bound_size(self, dim: str) -> Dim | None:
-        """The size that a name in the file stands for; exporters also write arithmetic, such as 2*time + 1."""
-        if dim in self.bound:
-            return self.bound[dim]
-        try:
-            return dimensions.parse(dim, self.bound)
-        except (ValueError, SyntaxError):
-            return None
-
-    def _names_in(self, dim: str) -> list[str]:
-        """The names in arithmetic over names, of which one has to be known otherwise; else just the name."""
-        inside = list(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", dim)))
-        known = {*self.ranges, *(other for other in self.free if other.isidentifier())}
-        table = dict.fromkeys(inside, 2)
-        try:
-            dimensions.parse(dim, table)
-        except (ValueError, SyntaxError):
-            return [dim]
-        arithmetic = not dim.isidentifier() and (any(name in known for name in inside) or re.search(r"[*+/]", dim))
-        return inside if arithmetic and dim not in self.ranges else [dim]
-
-    def _check_shape(self, name: str, shape: tuple[int | str | None, ...] | None, wanted: Sequence[int | str]) -> None:
-        where = f"--shape {name}={','.join(map(str, wanted))}"
-        if shape is None:
-            return
-        text = ",".join("?" if dim is None else str(dim) for dim in shape)
-        clash = len(shape) != len(wanted) or any(
-            isinstance(have, int) and isinstance(want, int) and have != want
-            for have, want in zip(shape, wanted, strict=False)
-        )
-        if clash or any(isinstance(want, int) and want < 0 for want in wanted):
-            raise WrongUse(
-                Problem(
-                    "a shape does not fit the model",
-                    where,
-                    f"{self.file} says that {name!r} is {text}",
-                    "only free dimensions can be given a size",
-                )
-            )
-
-
 def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
     """Declared kinds and element types of outputs against those that follow from the nodes. Shapes are but
     comments, which exporters and editors get wrong: the nodes say what is computed, and other runtimes go by them."""
@@ -435,7 +232,7 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
         if kind == "sequence_type" and value.producer is not None and value.producer.op.name == "ZipMap":
             continue  # a compiled model gives the scores that the maps are made of
         if kind != "tensor_type":
-            findings.add("wrong output", where, Invalid(f"it is declared as {_kind_name(kind)}, but is {value.type}"))
+            findings.add("wrong output", where, Invalid(f"it is declared as {kind_name(kind)}, but is {value.type}"))
             continue
         dtype = declared(entry.type)[0] if entry.type.tensor_type.elem_type else value.type.dtype
         if dtype is not value.type.dtype:
@@ -445,21 +242,3 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
                 Invalid(f"it is declared as {dtype}, but its node makes {value.type}", "export it again"),
             )
     findings.stop_if_any()
-
-
-def _kind_name(kind: str | None) -> str:
-    names = {"sequence_type": "a sequence", "map_type": "a map", "optional_type": "an optional value"}
-    return names.get(kind or "", "a value of unknown kind" if kind is None else kind.replace("_", " "))
-
-
-def _symbol_name(text: str, taken: Mapping[str, Dim]) -> str:
-    """A name that can stand in expressions, and that no variable in C has."""
-    name = f"n_{c_identifier(text)}"
-    used = {s.name for dim in taken.values() for s in dimensions.symbols(dim)}
-    while name in used:
-        name += "_"
-    return name
-
-
-def _quoted(dim: str) -> str:
-    return dim if re.fullmatch(r"[\w.-]+", dim) else f'"{dim}"'

@@ -9,35 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+from onnx import AttributeProto, FunctionProto, NodeProto
 
-from ..base.constant import Constant
-from ..base.structures import Maybe, Structure, in_order, leaves, named
-from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
 from . import composed, sequences
-from .adding import NodeAdder
 from .bounds import Limits
 from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
 from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
+from .graphs import GraphReader, normal_domain
 from .loop_trips import exact_trips, without_condition
-from .ordering import Circle, names_read, node_name
-from .ordering import in_order as sorted_nodes
+from .ordering import names_read, node_name
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
 from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
-from .tensors import declared, dense_constant_of, tensor_constant
+from .tensors import attribute_value
 
 
-class NodeReader(NodeAdder):
+class NodeReader(GraphReader):
     def __init__(
         self,
         file: str,
@@ -46,125 +42,11 @@ class NodeReader(NodeAdder):
         findings: Findings,
         limits: Limits | None = None,
     ) -> None:
-        super().__init__(limits or Limits({}))
-        self.file, self.folder, self.findings = file, folder, findings
+        super().__init__(file, folder, findings, limits or Limits({}))
         self.functions: dict[FunctionKey, FunctionProto] = {
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
-
-    # -- graphs
-
-    def constants(self, graph: GraphProto, scope: Scope) -> None:
-        """The initializers, those that are also listed as inputs included: a default that a compiled model keeps."""
-        tensors = [*((t.name, t) for t in graph.initializer), *((s.values.name, s) for s in graph.sparse_initializer)]
-        for name, tensor in tensors:
-            where = f"initializer {name!r} in {self.file}"
-            if name in scope.values:
-                self.findings.add("one name for two values", where, Invalid(f"{name!r} is made twice"))
-                continue
-            try:
-                scope.values[name] = Value.of_constant(self.unique(name, scope), self._tensor(tensor))
-            except Refused as refused:
-                self.findings.add("a tensor cannot be read", where, refused)
-                scope.values[name] = Missing.BROKEN
-
-    def _tensor(self, tensor: TensorProto | SparseTensorProto) -> Constant:
-        if isinstance(tensor, SparseTensorProto):
-            return dense_constant_of(tensor, self.folder)
-        return tensor_constant(tensor, self.folder)
-
-    def nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
-        """Adds the nodes to the scope's graph."""
-
-        def missing(node: NodeProto, name: str) -> None:
-            known = [*scope.values, *(made for other in nodes for made in other.output)]
-            refused = Invalid(f"it reads {name!r}, which nothing makes", similar(name, known))
-            self.findings.add("a value is missing", self._where(node, scope), refused)
-            scope.values[name] = Missing.BROKEN
-
-        try:
-            ordered = sorted_nodes(nodes, lambda name: scope.find(name) is not None, missing)
-        except Circle as circle:
-            names = [scope.origin(node) for node in circle.nodes]
-            refused = Invalid(
-                "each of these nodes waits for the one before it: " + " -> ".join([*names, names[0]]),
-                "a loop has to be written with the operators Loop or Scan",
-            )
-            self.findings.add("the graph has a cycle", f"{len(names)} nodes in {self.file}", refused)
-            self.findings.stop()
-        for node in ordered:
-            self.node(node, scope)
-
-    def outputs(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
-        """Binds the outputs of the scope's graph; None where one is broken."""
-        found = self.results(graph, scope)
-        if found is not None:
-            for position, (entry, whole) in enumerate(zip(graph.output, found, strict=True)):
-                if isinstance(whole, Maybe) and entry.type.WhichOneof("value") != "optional_type":
-                    for value in whole.leaves():  # the name is that of the output
-                        if value.producer is not None:
-                            value.name = self.unique(f"{value.name}/optional", scope, made_up=True)
-                    found[position] = sequences.content(self.writer(scope, entry.name), whole)
-            self.bind([output.name for output in graph.output], found, scope)
-        return found
-
-    def results(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
-        """What the outputs of a graph are; None where one is broken."""
-        whole: list[Whole] = []
-        for output in graph.output:
-            value = scope.find(output.name)
-            if value is None or value is Missing.ABSENT:
-                where = f"output {output.name!r} of graph {graph.name!r} in {self.file}"
-                known = [name for name, found in scope.values.items() if isinstance(found, Value)]
-                self.findings.add("a value is missing", where, Invalid("nothing makes it", similar(output.name, known)))
-            if value is not None and not isinstance(value, Missing):
-                whole.append(value)
-        return whole if len(whole) == len(graph.output) else None
-
-    def bind(self, names: Sequence[str], found: Sequence[Whole], scope: Scope) -> None:
-        """Makes these the outputs of the scope's graph; what one consists of is named after it."""
-        own = {*scope.graph.inputs, *(v for node in scope.graph.nodes for v in node.present_outputs)}
-        for name, whole in zip(names, found, strict=True):
-            for value, part in zip(leaves(whole), leaves(named(whole, name)), strict=True):
-                renamed = scope.outer is None and value.name != part
-                if renamed or (value not in own and value.constant is None) or value in scope.graph.outputs:
-                    value = self.copy(value, part, scope)
-                scope.graph.outputs.append(value)
-
-    def region(
-        self,
-        graph: GraphProto,
-        scope: Scope,
-        prefix: str,
-        facts: Sequence[Fact | Structure[Fact]] | None,
-        search_only: bool = False,
-    ) -> Scope:
-        """The body of If, Loop or Scan, whose outputs are still to be bound; `facts` about its inputs, where the
-        operator knows them better than the file.
-
-        With `search_only` it is read for the sake of the operators in it that are not supported.
-        """
-        inner = Scope(
-            Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
-        )
-        inner.shapes = declared_shapes(graph, {})
-        self.limits.declare((*graph.value_info, *graph.output))
-        self.constants(graph, inner)
-        for number, entry in enumerate(graph.input):
-            if search_only:
-                inner.values[entry.name] = Missing.BROKEN
-                continue
-            known = facts is not None and number < len(facts)
-            fact = facts[number] if facts is not None and known else Fact(_static_type(entry.type))
-            made = [
-                Value(self.unique(name, inner), leaf)
-                for name, leaf in zip(leaves(named(fact, entry.name)), leaves(fact), strict=True)
-            ]
-            inner.graph.inputs += made
-            inner.values[entry.name] = in_order(fact, iter(made))
-        self.nodes(graph.node, inner)
-        return inner
 
     # -- nodes
 
@@ -187,13 +69,6 @@ class NodeReader(NodeAdder):
         for name in filter(None, node.output):
             if isinstance(scope.values.get(name), Value):
                 raise Invalid(f"it makes {name!r}, which something else makes too", "give each value a name of its own")
-
-    def _where(self, node: NodeProto, scope: Scope) -> str:
-        domain = normal_domain(node.domain)
-        label = f"{domain}.{node.op_type}" if domain else node.op_type
-        opset = scope.opsets.get(domain)
-        version = f", opset {opset}" if opset is not None else ""
-        return f'node "{scope.origin(node)}" ({label}{version}) in {self.file}'
 
     def _read(self, node: NodeProto, scope: Scope) -> Sequence[Found]:
         """The results of a node, which is added to the graph; raises Refused."""
@@ -226,7 +101,8 @@ class NodeReader(NodeAdder):
                 return self._composed(domain, node, sig, inputs, scope)
             self._regions(node, None, scope)
             _no_class(cls, domain, node, version)
-        attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes) if not _is_graph(a)}
+        plain = (a for a in attributes_of(node, scope.attributes) if not _is_graph(a))
+        attributes = {a.name: attribute_value(a, self.folder) for a in plain}
         operands = [value if isinstance(value, Value) else None for value in inputs]
         least = sig.schema.min_input if sig is not None else 0
         while len(operands) > least and operands[-1] is None:
@@ -378,31 +254,6 @@ class NodeReader(NodeAdder):
                 branches[number] = graph
                 apart[number] = Findings()
 
-    def _attribute(self, attribute: AttributeProto) -> Any:
-        match attribute.type:
-            case AttributeProto.TENSOR:
-                return tensor_constant(attribute.t, self.folder)
-            case AttributeProto.TENSORS:
-                return tuple(tensor_constant(t, self.folder) for t in attribute.tensors)
-            case AttributeProto.SPARSE_TENSOR:
-                return dense_constant_of(attribute.sparse_tensor, self.folder)
-            case AttributeProto.STRING:
-                return attribute.s.decode("utf-8", "surrogateescape")
-            case AttributeProto.STRINGS:
-                return tuple(s.decode("utf-8", "surrogateescape") for s in attribute.strings)
-            case AttributeProto.INT:
-                return attribute.i
-            case AttributeProto.INTS:
-                return tuple(attribute.ints)
-            case AttributeProto.FLOAT:
-                return attribute.f
-            case AttributeProto.FLOATS:
-                return tuple(attribute.floats)
-            case AttributeProto.TYPE_PROTO:
-                return attribute.tp
-        kind = AttributeProto.AttributeType.Name(attribute.type)
-        raise Unsupported(f"attribute {attribute.name!r} is of type {kind}")
-
     # -- sequences and optional values
 
     def _structured(
@@ -415,7 +266,7 @@ class NodeReader(NodeAdder):
         if node.op_type == "Identity":
             return [value for value in inputs if value is not None]
         if node.op_type in sequences.WRITERS:
-            attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes)}
+            attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
             writer = self.writer(scope, scope.origin(node))
             return [*sequences.WRITERS[node.op_type](writer, attributes, operands)]
         if node.op_type == "Loop":
@@ -447,7 +298,7 @@ class NodeReader(NodeAdder):
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]
         _check_operands(sig, values)
-        attributes = {a.name: self._attribute(a) for a in attributes_of(node, scope.attributes)}
+        attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
         function = composed.composed(domain, node, attributes, values)
         plain = NodeProto()
         plain.CopyFrom(node)
@@ -498,30 +349,8 @@ class NodeReader(NodeAdder):
             results.append(value)
         return results
 
-def normal_domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
-
-
-def names_made(graph: GraphProto) -> set[str]:
-    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    return made | {name for node in graph.node for name in node.output}
-
-
 def _is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH
-
-
-def _static_type(type: TypeProto) -> TensorType:
-    """What a region's input is declared to be."""
-    if type.WhichOneof("value") != "tensor_type":
-        raise Unsupported("an input of its body is not a tensor")
-    dtype, shape = declared(type)
-    if shape is None:
-        raise Unsupported("the rank of an input of its body is not known")
-    sizes = tuple(dim for dim in shape if isinstance(dim, int))
-    if len(sizes) != len(shape):
-        raise Unsupported("the shape of an input of its body is not known")
-    return TensorType(dtype, sizes)
 
 
 def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:

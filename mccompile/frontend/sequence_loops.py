@@ -22,7 +22,8 @@ from .bounds import Limits
 from .declarations import declared_shapes
 from .findings import Findings
 from .scope import Found, Scope, Whole
-from .sequences import Sequence_, Writer, as_slots, room_of, sequence
+from .sequences import sequence
+from .slots import Sequence_, Writer, as_slots, room_of
 
 MOST_WRITTEN_OUT = 64  # trips
 _ATTEMPTS = 8  # to find how large elements become

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto, TypeProto, numpy_helper
+from onnx import AttributeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
 
 from ..base.constant import Constant
 from ..base.dtypes import DType, of_onnx
 from ..base.tensor import TensorType
-from ..graph.ir import Invalid
+from ..graph.ir import Invalid, Unsupported
 
 # which repeated field holds the elements of a type, where they are not raw bytes; all others are in int32_data
 _FIELDS: dict[int, str] = {
@@ -58,6 +59,33 @@ def dense_constant_of(sparse: SparseTensorProto, folder: Path | None) -> Constan
     dense = np.zeros(type.static_shape, type.dtype.numpy)
     dense[tuple(index.T)] = values.array
     return Constant.of(dense)
+
+
+def attribute_value(attribute: AttributeProto, folder: Path | None) -> Any:
+    """What an attribute of a node is, unless it is a graph."""
+    match attribute.type:
+        case AttributeProto.TENSOR:
+            return tensor_constant(attribute.t, folder)
+        case AttributeProto.TENSORS:
+            return tuple(tensor_constant(t, folder) for t in attribute.tensors)
+        case AttributeProto.SPARSE_TENSOR:
+            return dense_constant_of(attribute.sparse_tensor, folder)
+        case AttributeProto.STRING:
+            return attribute.s.decode("utf-8", "surrogateescape")
+        case AttributeProto.STRINGS:
+            return tuple(s.decode("utf-8", "surrogateescape") for s in attribute.strings)
+        case AttributeProto.INT:
+            return attribute.i
+        case AttributeProto.INTS:
+            return tuple(attribute.ints)
+        case AttributeProto.FLOAT:
+            return attribute.f
+        case AttributeProto.FLOATS:
+            return tuple(attribute.floats)
+        case AttributeProto.TYPE_PROTO:
+            return attribute.tp
+    kind = AttributeProto.AttributeType.Name(attribute.type)
+    raise Unsupported(f"attribute {attribute.name!r} is of type {kind}")
 
 
 def element_type(number: int) -> DType:

@@ -20,7 +20,8 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
 from ..check.oracle import Oracle
-from ..frontend.load import DimRanges, load
+from ..frontend.inputs import DimRanges
+from ..frontend.load import load
 from ..frontend.save import write
 from ..graph.ir import Graph, Value
 from ..kernels.registry import Registry

@@ -28,8 +28,9 @@ from mccompile.base.errors import CheckFailed, Problem, WrongUse
 from mccompile.targets.api import Target
 
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
+from .elements import from_bytes, to_bytes
 from .image import address, read_map
-from .run import Report, Tensor, check_inputs, from_bytes, read_report, to_bytes
+from .model_report import Report, Tensor, check_inputs, read_report
 from .stack import FLAG, CallGraph
 from .wasm import MAGIC as WASM
 from .wasm import with_counters

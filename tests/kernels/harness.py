@@ -28,7 +28,7 @@ from mccompile.kernels.work import phases
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
-from mccompile.toolchain.run import from_bytes, to_bytes
+from mccompile.toolchain.elements import from_bytes, to_bytes
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
 POISON = 0xA5

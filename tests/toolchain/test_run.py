@@ -14,7 +14,8 @@ import pytest
 from mccompile.base.dtypes import DTYPES, of_array
 from mccompile.base.errors import BadFile, CheckFailed, MccError, WrongUse
 from mccompile.toolchain.build import DEFAULT_FLAGS
-from mccompile.toolchain.run import Model, descriptors, from_bytes, read_strings, to_bytes
+from mccompile.toolchain.elements import descriptors, from_bytes, read_strings, to_bytes
+from mccompile.toolchain.run import Model
 
 INPUTS = {"a": np.array([[1, 2], [3, 4]], np.float32), "b:0": np.array([10, 20, 30, 40], np.float32)}
 

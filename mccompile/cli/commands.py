@@ -1,59 +1,21 @@
-"""The command line: flags become `Options`, everything else is done below. The only module that imports click.
-
-Invariant: exit codes are 0 done, 1 check failed or over budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug
-in mccompile; what a user does wrong never shows a traceback. Modules of the compiler are imported when a command needs
-them, so that help is quick.
-"""
+"""The commands: what each asks of the compiler, and what it prints."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import __version__
-from .base.errors import CheckFailed, MccError, Problem, WrongUse
+from .. import __version__
+from ..base.errors import CheckFailed, Problem, WrongUse
+from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
-    from .driver import Options
-    from .plan.ir import Plan
-
-BUG = 70  # EX_SOFTWARE of sysexits.h
-DEBUG = "MCCOMPILE_DEBUG"
-
-
-def main() -> None:
-    """The command `mccompile`."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: list[str]) -> int:
-    """Runs a command line; gives its exit code."""
-    try:
-        result = commands.main(arguments, prog_name="mccompile", standalone_mode=False)
-    except MccError as error:
-        click.echo(str(error), err=True)
-        return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return WrongUse.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except Exception as error:  # the last stop: whatever comes here is a bug, and says so
-        if os.environ.get(DEBUG):
-            traceback.print_exc()
-        why = f"{type(error).__name__}: {error}"
-        fix = f"please report it with the model, if you can share it; {DEBUG}=1 shows where it happened"
-        click.echo(Problem("this is a bug in mccompile", "", why, fix).render(), err=True)
-        return BUG
-    return result if isinstance(result, int) else 0
+    from ..driver import Options
+    from ..plan.ir import Plan
 
 
 class _Commands(click.Group):
@@ -74,208 +36,6 @@ def commands() -> None:
     """
 
 
-# -- options that several commands share
-
-
-_MODEL_OPTIONS = [
-    click.option(
-        "--target",
-        default="generic",
-        show_default=True,
-        help="A target's name (`mccompile targets`) or TOML file; or several, with commas between.",
-    ),
-    click.option(
-        "--prefer", default="", metavar="ram|time|flash", help="What to save first; the target has a default."
-    ),
-    click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
-    click.option(
-        "--dim",
-        "dims",
-        multiple=True,
-        metavar="NAME=SIZE,...",
-        help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
-    ),
-    click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        metavar="INPUT=1,3,32,32",
-        help="Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
-    ),
-    click.option(
-        "--bound",
-        "bounds",
-        multiple=True,
-        metavar="NAME=COUNT,...",
-        help="The most that sizes can be that follow from data, by the name of a tensor or a dimension: selected=100.",
-    ),
-    click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
-    click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
-    click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
-    click.option(
-        "--rows",
-        type=click.Choice(["off", "auto"]),
-        default="auto",
-        show_default=True,
-        help="Run chains of convolutions row by row where that saves memory (and ram is preferred).",
-    ),
-    click.option(
-        "--winograd",
-        type=click.Choice(["off", "2", "4"]),
-        help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
-        "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
-    ),
-    click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
-    click.option(
-        "--mem",
-        multiple=True,
-        metavar="NAME=SIZE[,fast]",
-        help="A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
-        "read and written most.",
-    ),
-    click.option(
-        "--weights-section", default="", metavar="NAME", help="Section of the linker for the weights, such as .qspi."
-    ),
-    click.option(
-        "--blob",
-        type=click.Choice(["array", "incbin", "external"]),
-        default="array",
-        show_default=True,
-        help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
-    ),
-    click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
-    click.option(
-        "--threads",
-        default=1,
-        show_default=True,
-        metavar="COUNT",
-        help="Workers that may share a long step; the program says how they run (<model>_set_parallel).",
-    ),
-    click.option(
-        "--weights-dtype",
-        type=click.Choice(["f16", "bf16"]),
-        help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
-    ),
-    click.option("--slices", is_flag=True, help="Let programs run a few steps at a time (<model>_run_steps)."),
-    click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
-    click.option(
-        "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
-    ),
-    click.option(
-        "--io",
-        "external",
-        multiple=True,
-        metavar="external|NAME=external,...",
-        help="Inputs and outputs that lie outside the arena, where pointers say that are set before a run.",
-    ),
-    click.option(
-        "--state",
-        multiple=True,
-        metavar="OUTPUT=INPUT,...",
-        help="Keep an output inside the model: the next run has it as that input.",
-    ),
-    click.option(
-        "--input",
-        "input_forms",
-        multiple=True,
-        metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
-        help="What is handed over; the model gets (that - mean) * scale.",
-    ),
-    click.option(
-        "--output",
-        "output_forms",
-        multiple=True,
-        metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
-        help="What is handed out.",
-    ),
-    click.option(
-        "--quantize",
-        type=click.Path(path_type=Path),
-        metavar="SAMPLES",
-        help="Make the numbers integers first, with ranges from these samples (`mccompile quantize` says more).",
-    ),
-    click.option(
-        "--calibrate",
-        type=click.Choice(["minmax", "percentile", "entropy"]),
-        default="minmax",
-        show_default=True,
-        help="How ranges are found in samples.",
-    ),
-    click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
-    click.option(
-        "--kernels",
-        multiple=True,
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        help="A folder with kernels of your own.",
-    ),
-    click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
-    click.option(
-        "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
-    ),
-]
-
-
-def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that become `Options`; the command gets them as one argument, `options`."""
-
-    def collected(**values: Any) -> Any:
-        from . import option_texts
-        from .driver import Options
-        from .passes.graph.io_forms import parse_input, parse_output
-        from .quantize.quantize import Recipe
-
-        try:
-            given = Options(
-                target=values.pop("target"),
-                prefer=values.pop("prefer"),
-                name=values.pop("name"),
-                dims=option_texts.dims(values.pop("dims")),
-                shapes=dict(option_texts.shape(text) for text in values.pop("shapes")),
-                bounds=option_texts.bounds(values.pop("bounds")),
-                optimize=not values.pop("plain"),
-                without=frozenset(values.pop("without")),
-                planner=values.pop("planner"),
-                rows=values.pop("rows"),
-                budget=dict(option_texts.budget(text) for text in values.pop("budget")),
-                mem=option_texts.pools(values.pop("mem")),
-                weights_section=values.pop("weights_section"),
-                winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
-                threads=values.pop("threads"),
-                weights_dtype=values.pop("weights_dtype") or "",
-                keep_inputs=values.pop("keep_inputs"),
-                slices=values.pop("slices"),
-                single_file=values.pop("single_file"),
-                blob=values.pop("blob"),
-                io_layout=values.pop("io_layout"),
-                external=option_texts.external(values.pop("external")),
-                state=option_texts.states(values.pop("state")),
-                inputs=dict(parse_input(text) for text in values.pop("input_forms")),
-                outputs=dict(parse_output(text) for text in values.pop("output_forms")),
-                quantize=values.pop("quantize"),
-                recipe=Recipe(values.pop("calibrate")),
-                observe=values.pop("observe"),
-                kernels=values.pop("kernels"),
-                print_after=frozenset(values.pop("print_after")),
-                dump=values.pop("dump"),
-            )
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-        return command(options=given, **values)
-
-    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    for option in reversed(_MODEL_OPTIONS):
-        collected = option(collected)
-    return collected
-
-
-_model = click.argument("model", type=click.Path(path_type=Path))
-_quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-
-
-# -- commands
-
-
 @commands.command()
 @click.argument("models", metavar="MODEL...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
@@ -283,16 +43,16 @@ _quietly_json = click.option("--json", "as_json", is_flag=True, help="Print one 
 )
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
 @click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
-@_model_options
+@model_options
 def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
 
     Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
-    from .driver import arrange, compile_jobs
-    from .emit.package import write_folder
-    from .emit.summary import explanation, summary
+    from ..driver import arrange, compile_jobs
+    from ..emit.package import write_folder
+    from ..emit.summary import explanation, summary
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
     name = options.name or "models"
@@ -315,14 +75,14 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, 
 
 def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
     """What a project file asks for: models with their options, the name of what they share, and how files lie."""
-    from .driver import Options
-    from .project import read
+    from ..driver import Options
+    from ..project import read
 
     if len(models) > 1 or options != Options():
         fix = "leave out all but -o and --package, or name models"
         why = "models and their options stand in the file"
         raise WrongUse(Problem("a project file is compiled alone", str(models[0]), why, fix))
-    one = click.command()(_model_options(lambda options: options))
+    one = click.command()(model_options(lambda options: options))
     flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
     project = read(models[0], flags)
     jobs = []
@@ -336,8 +96,8 @@ def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Pat
 
 def _native_hint(plan: Plan, options: Options) -> str:
     """What compiling for this very machine would bring."""
-    from .kernels.registry import Registry
-    from .targets import api
+    from ..kernels.registry import Registry
+    from ..targets import api
 
     if plan.target != "generic":
         return ""
@@ -352,15 +112,15 @@ def _native_hint(plan: Plan, options: Options) -> str:
 
 
 @commands.command()
-@_model
+@model_argument
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="A folder with test_data_set_* folders.")
-@_quietly_json
+@json_flag
 @click.option("--seed", default=0, show_default=True, help="Of random inputs.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="How many random inputs.")
 @click.option("--rtol", default=1e-3, show_default=True, help="How far a float may be off, relative to itself.")
 @click.option("--atol", default=1e-7, show_default=True, help="The same, absolute.")
 @click.option("--cc", help="The C compiler; default: $CC, or cc.")
-@_model_options
+@model_options
 def check(
     model: Path,
     data: Path | None,
@@ -373,7 +133,7 @@ def check(
     options: Options,
 ) -> int:
     """Build a model, run it (emulated where its target needs that), and compare with the reference."""
-    from .measure import correctness
+    from ..measure import correctness
 
     verdict = correctness.check(model, options, data, seed, runs, correctness.Tolerance(rtol, atol), cc)
     first = verdict.first
@@ -423,7 +183,7 @@ def _number(value: float) -> float | str:
 
 
 @commands.command()
-@_model
+@model_argument
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="SAMPLES", help="An .npz or .npy file, or a folder of test data."
 )
@@ -438,15 +198,15 @@ def _number(value: float) -> float | str:
 @click.option("--auto", default=0, metavar="COUNT", help="Leave the layers in float that win most by it.")
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="The most to find ranges with.")
 @click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
-@_quietly_json
-@_model_options
+@json_flag
+@model_options
 def quantize(
     model: Path, data: Path | None, destination: Path, test: Path | None, as_json: bool, options: Options, **how: Any
 ) -> None:
     """Make the numbers of a model integers of 8 bits, and say what that costs and brings."""
     from dataclasses import replace
 
-    from .measure import quantization
+    from ..measure import quantization
 
     recipe = replace(options.recipe, **how)
     report = quantization.quantize(model, destination, data, options, recipe, test)
@@ -454,16 +214,16 @@ def quantize(
 
 
 @commands.command()
-@_model
-@_quietly_json
+@model_argument
+@json_flag
 @click.option("--seed", default=0, show_default=True, help="Of the random input.")
 @click.option("--cc", help="The C compiler; default: the target's.")
-@_model_options
+@model_options
 def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
     """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
     time of a run and of each step."""
-    from .measure.cost import cost
-    from .measure.speed import speed
+    from ..measure.cost import cost
+    from ..measure.speed import speed
 
     figures = (cost if options.resolved_target().run else speed)(model, options, cc, seed)
     if as_json:
@@ -483,11 +243,11 @@ def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Option
 @click.option(
     "--constants", type=click.Path(path_type=Path), metavar="FILE", help="Default: constants.zip beside FILE."
 )
-@_model_options
+@model_options
 def opt(file: Path, passes: str, output: Path | None, constants: Path | None, options: Options) -> None:
     """Run single passes on an ONNX file, or on the text of a graph or a program, and print the result."""
-    from .driver import run_passes
-    from .passes.constants_file import write_constants
+    from ..driver import run_passes
+    from ..passes.constants_file import write_constants
 
     names = [name.strip() for name in passes.split(",") if name.strip()]
     text, contents = run_passes(file, names, options, constants)
@@ -502,13 +262,13 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
 
 
 @commands.command()
-@_model
+@model_argument
 @click.option("--explain", is_flag=True, help="Show instead which kernels there were, and why not others.")
-@_model_options
+@model_options
 def analyze(model: Path, explain: bool, options: Options) -> None:
     """Show what a model needs: memory, weights, work per step, and the memory map."""
-    from .driver import compile as compile_model
-    from .emit.summary import analysis, explanation
+    from ..driver import compile as compile_model
+    from ..emit.summary import analysis, explanation
 
     package = compile_model(model, options)
     if explain:
@@ -524,9 +284,9 @@ def ops(name: str | None) -> None:
     """List the operators that can be compiled, or explain one."""
     import dataclasses
 
-    from .emit.summary import table
-    from .frontend.supported import supported
-    from .ops.api import registry
+    from ..emit.summary import table
+    from ..frontend.supported import supported
+    from ..ops.api import registry
 
     if name is None:
         rows = [[title, ", ".join(map(str, n)) or "written out as others"] for title, n in supported().items()]
@@ -556,8 +316,8 @@ def _qualified(cls: type[Any]) -> str:
 @commands.command()
 def targets() -> None:
     """List the targets."""
-    from .emit.summary import table
-    from .targets import api
+    from ..emit.summary import table
+    from ..targets import api
 
     found = [api.load(name) for name in api.names()]
     rows = [[t.name, t.prefer, " ".join(t.isas), t.description] for t in found]

@@ -1,0 +1,47 @@
+"""The command line: flags become `Options`, everything else is done below. The only package that imports click.
+
+Invariant: exit codes are 0 done, 1 check failed or over budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug
+in mccompile; what a user does wrong never shows a traceback. Modules of the compiler are imported when a command needs
+them, so that help is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from ..base.errors import MccError, Problem, WrongUse
+from .commands import commands as every_command
+
+BUG = 70  # EX_SOFTWARE of sysexits.h
+DEBUG = "MCCOMPILE_DEBUG"
+
+
+def main() -> None:
+    """The command `mccompile`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs a command line; gives its exit code."""
+    try:
+        result = every_command.main(arguments, prog_name="mccompile", standalone_mode=False)
+    except MccError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return WrongUse.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except Exception as error:  # the last stop: whatever comes here is a bug, and says so
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        why = f"{type(error).__name__}: {error}"
+        fix = f"please report it with the model, if you can share it; {DEBUG}=1 shows where it happened"
+        click.echo(Problem("this is a bug in mccompile", "", why, fix).render(), err=True)
+        return BUG
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,204 @@
+"""Flags that several commands share, and the `Options` that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+MODEL_OPTIONS = [
+    click.option(
+        "--target",
+        default="generic",
+        show_default=True,
+        help="A target's name (`mccompile targets`) or TOML file; or several, with commas between.",
+    ),
+    click.option(
+        "--prefer", default="", metavar="ram|time|flash", help="What to save first; the target has a default."
+    ),
+    click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
+    click.option(
+        "--dim",
+        "dims",
+        multiple=True,
+        metavar="NAME=SIZE,...",
+        help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
+    ),
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="INPUT=1,3,32,32",
+        help="Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
+    ),
+    click.option(
+        "--bound",
+        "bounds",
+        multiple=True,
+        metavar="NAME=COUNT,...",
+        help="The most that sizes can be that follow from data, by the name of a tensor or a dimension: selected=100.",
+    ),
+    click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
+    click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
+    click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
+    click.option(
+        "--rows",
+        type=click.Choice(["off", "auto"]),
+        default="auto",
+        show_default=True,
+        help="Run chains of convolutions row by row where that saves memory (and ram is preferred).",
+    ),
+    click.option(
+        "--winograd",
+        type=click.Choice(["off", "2", "4"]),
+        help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
+        "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
+    ),
+    click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
+    click.option(
+        "--mem",
+        multiple=True,
+        metavar="NAME=SIZE[,fast]",
+        help="A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
+        "read and written most.",
+    ),
+    click.option(
+        "--weights-section", default="", metavar="NAME", help="Section of the linker for the weights, such as .qspi."
+    ),
+    click.option(
+        "--blob",
+        type=click.Choice(["array", "incbin", "external"]),
+        default="array",
+        show_default=True,
+        help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
+    ),
+    click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
+    click.option(
+        "--threads",
+        default=1,
+        show_default=True,
+        metavar="COUNT",
+        help="Workers that may share a long step; the program says how they run (<model>_set_parallel).",
+    ),
+    click.option(
+        "--weights-dtype",
+        type=click.Choice(["f16", "bf16"]),
+        help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
+    ),
+    click.option("--slices", is_flag=True, help="Let programs run a few steps at a time (<model>_run_steps)."),
+    click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
+    click.option(
+        "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
+    ),
+    click.option(
+        "--io",
+        "external",
+        multiple=True,
+        metavar="external|NAME=external,...",
+        help="Inputs and outputs that lie outside the arena, where pointers say that are set before a run.",
+    ),
+    click.option(
+        "--state",
+        multiple=True,
+        metavar="OUTPUT=INPUT,...",
+        help="Keep an output inside the model: the next run has it as that input.",
+    ),
+    click.option(
+        "--input",
+        "input_forms",
+        multiple=True,
+        metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
+        help="What is handed over; the model gets (that - mean) * scale.",
+    ),
+    click.option(
+        "--output",
+        "output_forms",
+        multiple=True,
+        metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
+        help="What is handed out.",
+    ),
+    click.option(
+        "--quantize",
+        type=click.Path(path_type=Path),
+        metavar="SAMPLES",
+        help="Make the numbers integers first, with ranges from these samples (`mccompile quantize` says more).",
+    ),
+    click.option(
+        "--calibrate",
+        type=click.Choice(["minmax", "percentile", "entropy"]),
+        default="minmax",
+        show_default=True,
+        help="How ranges are found in samples.",
+    ),
+    click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
+    click.option(
+        "--kernels",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="A folder with kernels of your own.",
+    ),
+    click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
+    click.option(
+        "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
+    ),
+]
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that become `Options`; the command gets them as one argument, `options`."""
+
+    def collected(**values: Any) -> Any:
+        from .. import option_texts
+        from ..driver import Options
+        from ..passes.graph.io_forms import parse_input, parse_output
+        from ..quantize.quantize import Recipe
+
+        try:
+            given = Options(
+                target=values.pop("target"),
+                prefer=values.pop("prefer"),
+                name=values.pop("name"),
+                dims=option_texts.dims(values.pop("dims")),
+                shapes=dict(option_texts.shape(text) for text in values.pop("shapes")),
+                bounds=option_texts.bounds(values.pop("bounds")),
+                optimize=not values.pop("plain"),
+                without=frozenset(values.pop("without")),
+                planner=values.pop("planner"),
+                rows=values.pop("rows"),
+                budget=dict(option_texts.budget(text) for text in values.pop("budget")),
+                mem=option_texts.pools(values.pop("mem")),
+                weights_section=values.pop("weights_section"),
+                winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
+                threads=values.pop("threads"),
+                weights_dtype=values.pop("weights_dtype") or "",
+                keep_inputs=values.pop("keep_inputs"),
+                slices=values.pop("slices"),
+                single_file=values.pop("single_file"),
+                blob=values.pop("blob"),
+                io_layout=values.pop("io_layout"),
+                external=option_texts.external(values.pop("external")),
+                state=option_texts.states(values.pop("state")),
+                inputs=dict(parse_input(text) for text in values.pop("input_forms")),
+                outputs=dict(parse_output(text) for text in values.pop("output_forms")),
+                quantize=values.pop("quantize"),
+                recipe=Recipe(values.pop("calibrate")),
+                observe=values.pop("observe"),
+                kernels=values.pop("kernels"),
+                print_after=frozenset(values.pop("print_after")),
+                dump=values.pop("dump"),
+            )
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+        return command(options=given, **values)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    for option in reversed(MODEL_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+model_argument = click.argument("model", type=click.Path(path_type=Path))
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -1,0 +1,188 @@
+"""What report.json of an output folder says that running needs, and whether inputs are as it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccompile.base import dims
+from mccompile.base.dtypes import DTYPES, DType, string
+from mccompile.base.errors import BadFile, Problem, WrongUse, raise_all
+from mccompile.base.structures import Interface
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output as report.json describes it; `symbol` is its part of the accessor's name."""
+
+    name: str
+    symbol: str
+    dtype: DType
+    shape: tuple[int | str, ...]  # names of sizes that are known only at run time, or what follows from them
+    nbytes: int  # at most
+    room: int = 0  # of memory outside the arena: bytes, and alignment; 0: it lies in the arena
+    align: int = 1
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Arena:
+    bytes: int
+    align: int
+    pool: str = ""  # its name, where a model has several
+
+
+@dataclass(frozen=True)
+class Report:
+    """What report.json says that running needs."""
+
+    prefix: str
+    arenas: tuple[Arena, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
+    interface: Interface | None = None  # where inputs or outputs are not only tensors
+    sliced: bool = False  # it can be run step by step
+    state_bytes: int = 0  # of what a run leaves for the next one
+    threads: int = 1  # workers that may share a step
+
+
+def read_report(folder: Path) -> Report:
+    """The report of an output folder; anything missing or odd in it is a bad file."""
+    try:
+        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        return Report(
+            prefix=str(content["prefix"]),
+            arenas=_arenas(content),
+            inputs=tuple(_tensor(entry) for entry in content["inputs"]),
+            outputs=tuple(_tensor(entry) for entry in content["outputs"]),
+            state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
+            sliced="slices" in content,
+            given={
+                str(size["name"]): (int(size["low"]), int(size["high"]))
+                for size in content.get("sizes", [])
+                if size["given"]
+            },
+            interface=Interface.from_json(content["interface"]) if "interface" in content else None,
+            threads=int(content.get("threads", 1)),
+        )
+    except OSError as error:
+        raise bad_folder(folder, f"report.json: {error.strerror}") from error
+    except KeyError as error:
+        raise bad_folder(folder, f"report.json has no {error}") from error
+    except (ValueError, TypeError) as error:
+        raise bad_folder(folder, f"report.json: {error}") from error
+
+
+def _arenas(content: Mapping[str, Any]) -> tuple[Arena, ...]:
+    if "pools" not in content:
+        return (Arena(int(content["arena_bytes"]), int(content["arena_align"])),)
+    return tuple(Arena(int(pool["bytes"]), int(pool["align"]), str(pool["name"])) for pool in content["pools"])
+
+
+def _tensor(entry: Mapping[str, Any]) -> Tensor:
+    dtype, outside = DTYPES[str(entry["dtype"])], entry.get("external")
+    tensor = Tensor(
+        name=str(entry["name"]),
+        symbol=str(entry["symbol"]),
+        dtype=dtype,
+        shape=tuple(size if isinstance(size, str) else int(size) for size in entry["shape"]),
+        nbytes=int(entry["bytes"]),
+        room=max(int(outside["bytes"]), 1) if outside else 0,
+        align=int(outside["align"]) if outside else 1,
+    )
+    if tensor.is_static and tensor.nbytes != dtype.nbytes(prod(tensor.static_shape)):
+        raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
+    return tensor
+
+
+def bad_folder(folder: Path, why: str) -> BadFile:
+    return BadFile(
+        Problem(
+            "this is not an output folder of mccompile",
+            where=str(folder),
+            why=why,
+            fix=f"write it with `mccompile model.onnx -o {folder}`",
+        )
+    )
+
+
+def check_inputs(report: Report, inputs: Mapping[str, np.ndarray]) -> None:
+    """Refuses names, shapes and element types that are not the model's."""
+    expected = {tensor.name: tensor for tensor in report.inputs}
+    problems = [
+        Problem(
+            f"there is no input {name!r}",
+            where=report.prefix,
+            why=f"the inputs are {', '.join(expected) or 'none'}",
+            fix="remove it or correct its name",
+        )
+        for name in inputs
+        if name not in expected
+    ]
+    for name, tensor in expected.items():
+        given = inputs.get(name)
+        if given is None:
+            problems.append(Problem(f"input {name!r} is missing", where=report.prefix, fix=f"give it as {tensor}"))
+        elif not _fits(given.shape, tensor.shape) or not _is_of(given, tensor.dtype):
+            shown = f"{given.dtype}[{','.join(map(str, given.shape))}]"
+            problems.append(
+                Problem(f"input {name!r} does not fit", where=report.prefix, why=shown, fix=f"give {tensor}")
+            )
+    raise_all(WrongUse, problems)
+
+
+def _is_of(given: np.ndarray, dtype: DType) -> bool:
+    return given.dtype.kind in "OUS" if dtype is string else given.dtype == dtype.numpy
+
+
+def _fits(given: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
+    return len(given) == len(shape) and all(isinstance(b, str) or a == b for a, b in zip(given, shape, strict=True))
+
+
+def given_sizes(report: Report, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Sizes by name, as the inputs have them; where they have only what is computed from one, the first that fits."""
+    sizes: dict[str, int] = {}
+    computed: dict[str, int] = {}
+    for tensor in report.inputs:
+        for size, name in zip(inputs[tensor.name].shape, tensor.shape, strict=True):
+            found = sizes if name in report.given else computed
+            if isinstance(name, str) and found.setdefault(name, size) != size:
+                why = f"{name} is {found[name]} and {size}"
+                raise WrongUse(Problem(f"input {tensor.name!r} does not fit the others", report.prefix, why))
+    for symbol in report.given:
+        low, high = report.given[symbol]
+        trials = (sizes | {symbol: size} for size in range(low, high + 1))
+        if symbol not in sizes:
+            sizes = next((trial for trial in trials if _agree(trial, computed)), sizes | {symbol: high})
+    if not _agree(sizes, computed):
+        why = ", ".join(f"{text} is {size}" for text, size in (sizes | computed).items())
+        raise WrongUse(Problem("sizes of inputs do not fit each other", report.prefix, why))
+    return sizes
+
+
+def _agree(sizes: Mapping[str, int], computed: Mapping[str, int]) -> bool:
+    """Are computed sizes what follows from those that are known? What needs others is not known yet."""
+    for text, size in computed.items():
+        try:
+            if dims.parse(text, sizes) != size:
+                return False
+        except ValueError:
+            continue
+    return True
