@@ -24,6 +24,7 @@ class Comparison:
     max_rel: float  # the same over the largest reference value
     mismatches: int  # elements outside of the tolerance
     why: str = ""  # where type or shape differ, so that nothing else can be compared
+    excess: float = 0.0  # the largest difference over what is allowed of its element; of integers the difference
 
     @property
     def ok(self) -> bool:
@@ -46,7 +47,7 @@ def compare(
         return Comparison(name, 0.0, 0.0, 0)
     if want.dtype.kind in "OSU":
         wrong = sum(_text(a) != _text(b) for a, b in zip(got.reshape(-1), want.reshape(-1), strict=True))
-        return Comparison(name, float(wrong > 0), float(wrong > 0), wrong)
+        return Comparison(name, float(wrong > 0), float(wrong > 0), wrong, excess=float(wrong > 0))
     if want.dtype.kind in "iub":
         return _integers(name, got, want)
     if want.dtype.kind == "c":
@@ -71,6 +72,7 @@ def compare_values(
         max((part.max_rel for part in parts), default=0.0),
         sum(part.mismatches for part in parts),
         next((f"{part.name}: {part.why}" for part in parts if part.why), ""),
+        max((part.excess for part in parts), default=0.0),
     )
 
 
@@ -87,12 +89,10 @@ def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
     ]  # 64-bit ones would not fit a float
     largest = max(abs(int(want.max())), abs(int(want.min())))
     most = max(abs(a - b) for a, b in pairs)
-    return Comparison(name, float(most), most / largest if largest else float(most), len(pairs))
+    return Comparison(name, float(most), most / largest if largest else float(most), len(pairs), excess=float(most))
 
 
-def _floats(
-    name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float, of_largest: float
-) -> Comparison:
+def _floats(name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float, of_largest: float) -> Comparison:
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     finite = np.isfinite(want)
     largest = float(np.max(np.abs(want[finite]), initial=0.0))
@@ -101,7 +101,10 @@ def _floats(
     difference = np.where(np.isnan(difference), np.inf, difference)
     allowed = np.where(finite, atol + of_largest * largest + rtol * np.abs(np.where(finite, want, 0.0)), 0.0)
     most = float(np.max(difference))
-    return Comparison(name, most, most / largest if largest else most, int(np.count_nonzero(difference > allowed)))
+    mismatches = int(np.count_nonzero(difference > allowed))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = float(np.max(np.where(difference > 0, difference / allowed, 0.0)))
+    return Comparison(name, most, most / largest if largest else most, mismatches, excess=excess)
 
 
 def _text(value: object) -> str:

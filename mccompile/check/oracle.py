@@ -6,14 +6,18 @@ Both run the file itself. The only module that imports onnxruntime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import CheckFailed, Problem
-from ..frontend.original import Original
+from ..frontend.original import Original, nudged
+
+NUDGED = 6  # models with other weights, each of them as good as the file's
 
 
 class Oracle:
@@ -22,7 +26,9 @@ class Oracle:
     def __init__(self, path: Path, also: Sequence[str] = ()) -> None:
         self.original = Original(path)
         self.also = tuple(also)
-        self._session = _session(self.original, self.also) if find_spec("onnxruntime") else None
+        self._session = (
+            _session(self.original, self.original.serialized(self.also)) if find_spec("onnxruntime") else None
+        )
 
     @property
     def name(self) -> str:
@@ -39,6 +45,27 @@ class Oracle:
                 return self._evaluated(inputs, str(error))
             return self.original.named(names, results)
         return self.original.evaluate(inputs, self.also)
+
+    def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
+        """The same model computed otherwise: by onnxruntime's optimiser, in doubles, and with weights and inputs
+        nudged. Each makes outputs of inputs, or None where it cannot."""
+        if self._session is None:
+            return
+        original = self.original
+        yield partial(self._tried, _session(original, original.serialized(), optimised=True), _as_given)
+        yield partial(self._tried, _session(original, original.widened()), _widened)
+        for number in range(NUDGED):
+            chance = np.random.default_rng(number)
+            yield partial(self._tried, _session(original, original.nudged(chance)), partial(_nudged, chance))
+
+    def _tried(self, session: Any, change: Callable[[Any], Any], inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        if session is None:  # onnxruntime does not take the model in this form
+            return None
+        given = {name: change(value) if _is_float(value) else value for name, value in inputs.items()}
+        try:
+            return self.original.named(self.original.outputs, session.run(self.original.outputs, given))
+        except session_errors():
+            return None
 
     def _evaluated(self, inputs: Mapping[str, Any], why: str) -> dict[str, Any]:
         try:
@@ -59,18 +86,35 @@ def session_errors() -> tuple[type[Exception], ...]:
     return (*own, RuntimeError, ValueError)
 
 
-def _session(original: Original, also: Sequence[str]) -> Any:
+def _as_given(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def _widened(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype == np.float32 else array
+
+
+def _nudged(chance: np.random.Generator, array: np.ndarray) -> np.ndarray:
+    return nudged(array, chance)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _session(original: Original, model: bytes, optimised: bool = False) -> Any:
     """None where onnxruntime does not take the model."""
     import onnxruntime
 
+    levels = onnxruntime.GraphOptimizationLevel
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     options.add_session_config_entry(
         "session.model_external_initializers_file_folder_path", str(original.path.resolve().parent)
     )
     try:
-        return onnxruntime.InferenceSession(original.serialized(also), options, ["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     except session_errors():
         return None

@@ -6,13 +6,14 @@ Invariant: nothing here goes through our own graphs, so it can be held against t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from onnx import (
+    GraphProto,
     ModelProto,
     NodeProto,
     OptionalProto,
@@ -51,10 +52,28 @@ class Original:
         """The file's model with more outputs."""
         if not also:
             return bytes(self._model.SerializeToString())
-        copy = ModelProto()
-        copy.CopyFrom(self._model)
+        copy = self._copy()
         copy.graph.output.extend(ValueInfoProto(name=name) for name in also)
         return bytes(copy.SerializeToString())
+
+    def nudged(self, chance: np.random.Generator) -> bytes:
+        """The file's model with nudged weights; those in other files, and of regions, stay as they are."""
+        copy = self._copy()
+        for tensor in _tensors(copy.graph):
+            if tensor.data_type in _FLOATS and tensor.data_location != TensorProto.EXTERNAL:
+                tensor.CopyFrom(numpy_helper.from_array(nudged(numpy_helper.to_array(tensor), chance), tensor.name))
+        return bytes(copy.SerializeToString())
+
+    def widened(self) -> bytes:
+        """The file's model with doubles where it has floats; it may then have operators that no runtime has."""
+        copy = self._copy()
+        _widen(copy.graph)
+        return bytes(copy.SerializeToString())
+
+    def _copy(self) -> ModelProto:
+        copy = ModelProto()
+        copy.CopyFrom(self._model)
+        return copy
 
     def evaluate(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
         """Outputs by name, through onnx's reference evaluator."""
@@ -77,6 +96,49 @@ class Original:
         """Results of an evaluator by name, as arrays; lists (sequences) and None (an absent optional value) stay. Maps
         from labels to scores become rows of scores, which is what a compiled model gives."""
         return {name: _as_array(result, self._labels.get(name)) for name, result in zip(names, results, strict=True)}
+
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+_SHORT = 2.0**11  # numbers of no more bits than this has are definitions: 1, 0.5, 1e4
+
+
+def nudged(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    """Floats moved up or down by a unit in the last place, or not at all; those with few bits stay as they are."""
+    mantissa = np.frexp(array.astype(np.float64))[0] * _SHORT
+    step = chance.integers(-1, 2, array.shape) * float(np.finfo(array.dtype).eps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = (array.astype(np.float64) * (1.0 + step)).astype(array.dtype)
+    return np.where(np.isfinite(moved) & (mantissa != np.round(mantissa)), moved, array)
+
+
+def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    """The constants of a graph, without those of its regions."""
+    yield from graph.initializer
+    for node in graph.node:
+        if node.op_type == "Constant":
+            yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
+
+
+def _widen(graph: GraphProto) -> None:
+    del graph.value_info[:]
+    for tensor in graph.initializer:
+        _widen_tensor(tensor)
+    for entry in (*graph.input, *graph.output):
+        if entry.type.tensor_type.elem_type == TensorProto.FLOAT:
+            entry.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
+        if attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT:
+            attribute.i = TensorProto.DOUBLE
+        if attribute.HasField("t"):
+            _widen_tensor(attribute.t)
+        if attribute.HasField("g"):
+            _widen(attribute.g)
+
+
+def _widen_tensor(tensor: TensorProto) -> None:
+    if tensor.data_type == TensorProto.FLOAT and tensor.data_location != TensorProto.EXTERNAL:
+        wide = numpy_helper.to_array(tensor).astype(np.float64)
+        tensor.CopyFrom(numpy_helper.from_array(wide, tensor.name))
 
 
 def _labels(node: NodeProto) -> list[Any]:

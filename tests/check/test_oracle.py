@@ -13,6 +13,7 @@ from onnx import helper
 from mccompile.base.errors import CheckFailed
 from mccompile.check import oracle
 from mccompile.check.oracle import Oracle
+from mccompile.frontend.original import nudged
 from tests import small_models
 from tests.small_models import random_inputs, reference, save
 
@@ -56,3 +57,25 @@ def test_inputs_that_do_not_suit_are_said_to_be_the_reason(tmp_path: Path) -> No
     found = Oracle(save(made, tmp_path))
     with pytest.raises(CheckFailed, match=r"onnxruntime cannot run the model[^$]*idx=9[^$]*--data"):
         found.run({"x": np.zeros(3, np.float32), "i": np.array([9])})
+
+
+def test_others_move_a_little_and_doubles_are_exact(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    head = '<ir_version: 8, opset_import: ["": 17]> '
+    made = onnx.parser.parse_model(
+        head + "g (float[9] x, int64[1] i) => (float[9] y) <float s = {3.3}> { y = Mul(x, s) }"
+    )
+    x = np.linspace(0.1, 0.7, 9, dtype=np.float32)
+    optimised, wide, *nudged = [other({"x": x, "i": np.array([1])}) for other in Oracle(save(made, tmp_path)).others()]
+    assert optimised is not None and wide is not None
+    np.testing.assert_array_equal(optimised["y"], x * np.float32(3.3))
+    np.testing.assert_array_equal(wide["y"], x.astype(np.float64) * np.float32(3.3))
+    found = np.array([each["y"] for each in nudged if each is not None])
+    assert len(found) == oracle.NUDGED and (found != optimised["y"]).any(axis=0).all()
+    np.testing.assert_allclose(found, np.broadcast_to(optimised["y"], found.shape), rtol=4e-7)
+
+
+def test_numbers_that_are_definitions_are_not_moved() -> None:
+    exact = np.array([0, 1, -2, 0.5, 1e4, np.inf, 3e-3], np.float32)
+    moved = [nudged(exact, np.random.default_rng(seed)) for seed in range(20)]
+    assert {tuple(np.flatnonzero(each != exact)) for each in moved} == {(), (6,)}

@@ -5,17 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 from mccompile.base.errors import CheckFailed
+from mccompile.check.oracle import Oracle
 from mccompile.driver import Options
 from mccompile.emit import kernels
 from mccompile.frontend.load import load_proto
+from mccompile.measure import correctness
 from mccompile.measure.correctness import Tolerance, check
 from mccompile.plan.ir import Function
 from tests import small_models
 from tests.small_models import save
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]> '
+CHANCE = np.random.default_rng(2)
+WEIGHTS = CHANCE.standard_normal((64, 8)).astype(np.float32)
+
+
+def model_of(text: str, path: Path, *weights: np.ndarray) -> Path:
+    """Saves a model whose constants are w0, w1 ..."""
+    made = parser.parse_model(HEAD + text)
+    made.graph.initializer.extend(numpy_helper.from_array(array, f"w{i}") for i, array in enumerate(weights))
+    onnx.save(made, path)
+    return path
+
+
+def bytes_of_activations(path: Path, changed: int = 0) -> Path:
+    """Two products whose activations are made bytes."""
+    first = np.clip(WEIGHTS * 40, -127, 127).astype(np.int8)
+    first[3, 5] += changed
+    second = np.random.default_rng(1).integers(-127, 128, (8, 4)).astype(np.int8)
+    text = """g (float[4,64] x) => (float[4,4] y) {
+        q, s, z = DynamicQuantizeLinear(x)
+        a = MatMulInteger(q, w0, z)
+        b = Cast<to = 1>(a)
+        c = Mul(b, s)
+        r, t, o = DynamicQuantizeLinear(c)
+        d = MatMulInteger(r, w1, o)
+        e = Cast<to = 1>(d)
+        y = Mul(e, t)
+    }"""
+    return model_of(text, path, first, second)
 
 
 def damage(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
@@ -66,3 +99,39 @@ def test_narrow_floats_may_be_rounded_at_other_places(tmp_path: Path) -> None:
     got, want = np.array([1.0, 1.01], np.float32), np.array([1.0, 1.0], np.float32)
     assert not Tolerance().suiting(wide).compare("y", got, want).ok
     assert Tolerance().suiting(narrow).compare("y", got, want).ok
+
+
+def test_what_the_reference_itself_cannot_tell_is_near(tmp_path: Path) -> None:
+    """The last bits of a product decide about the sine."""
+    pytest.importorskip("onnxruntime")
+    text = "g (float[5,64] x) => (float[5,8] y) <float k = {3e5}> { p = MatMul(x, w0) s = Mul(p, k) y = Sin(s) }"
+    verdict = check(model_of(text, tmp_path / "m.onnx", WEIGHTS), Options())
+    assert not all(run.ok for run in verdict.runs) and verdict.ok and verdict.first is None
+    (spread,) = verdict.spreads
+    assert spread.covers and spread.sets == correctness.RUNS_TO_TELL
+    assert spread.found.mismatches and spread.own.mismatches
+
+
+@pytest.mark.parametrize("changed", [0, 9])
+def test_a_changed_weight_is_wrong_where_activations_are_rounded(
+    changed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    original = bytes_of_activations(tmp_path / "original.onnx")
+    monkeypatch.setattr(correctness, "Oracle", lambda path, also=(): Oracle(original, also))
+    verdict = check(bytes_of_activations(tmp_path / "changed.onnx", changed), Options())
+    assert verdict.ok == (changed == 0)
+
+
+def test_a_changed_weight_is_wrong_where_sums_nearly_cancel_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    text = "g (float[5,64] x) => (float[5,8] y) { p = MatMul(x, w0) q = MatMul(x, w1) y = Sub(p, q) }"
+    wrong = WEIGHTS.copy()
+    wrong[3, 5] += 0.01
+    original, other = WEIGHTS.copy(), WEIGHTS * np.float32(1 + 1e-5)
+    path = model_of(text, tmp_path / "original.onnx", original, other)
+    monkeypatch.setattr(correctness, "Oracle", lambda _, also=(): Oracle(path, also))
+    verdict = check(model_of(text, tmp_path / "changed.onnx", wrong, other), Options())
+    assert not verdict.ok and verdict.spreads

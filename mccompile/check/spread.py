@@ -1,0 +1,53 @@
+"""How far a reference is from itself: where its optimiser is on, it computes in doubles, or weights and inputs are
+moved by a unit in the last place, results move too. Where they are rounded to integers on the way, or nearly cancel
+out, that is far more than a comparison allows, and no implementation can be held to it.
+
+Invariant: what is further from the reference than twice what the reference is from itself, over all sets of inputs
+together, is wrong: in the number of elements that are out of tolerance, or in how far the worst of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .compare import Comparison
+
+SLACK = 2.0
+
+
+@dataclass(frozen=True)
+class Distance:
+    """From the reference, over all sets."""
+
+    mismatches: int
+    excess: float  # of the worst element, over what is allowed of it
+
+    @staticmethod
+    def of(comparisons: Sequence[Comparison]) -> Distance:
+        return Distance(sum(c.mismatches for c in comparisons), max((c.excess for c in comparisons), default=0.0))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of one output that is out of tolerance."""
+
+    output: str
+    sets: int
+    found: Distance
+    own: Distance  # the most of the reference's others
+
+    @property
+    def covers(self) -> bool:
+        most = SLACK * max(self.own.mismatches, 1), SLACK * self.own.excess
+        return self.found.mismatches <= most[0] and self.found.excess <= most[1]
+
+
+def spread(output: str, found: Sequence[Comparison], others: Sequence[Sequence[Comparison]]) -> Spread | None:
+    """None where types or shapes differ, or there is nothing to go by; `others` are the reference's own, each over
+    the same sets."""
+    comparable = [Distance.of(other) for other in others if other and not any(c.why for c in other)]
+    if not comparable or any(c.why for c in found):
+        return None
+    own = Distance(max(o.mismatches for o in comparable), max(o.excess for o in comparable))
+    return Spread(output, len(found), Distance.of(found), own)
