@@ -131,19 +131,23 @@ def mobilenet_v2_035() -> ModelProto:
     return net.model("mobilenet_v2_035", (1, 3, 128, 128))
 
 
-def resnet8_half() -> ModelProto:
-    """In 16-bit floats."""
-    made = resnet8()
-    for value in (*made.graph.input, *made.graph.output):
-        value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    for tensor in made.graph.initializer:
-        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
-    onnx.checker.check_model(made)
+def halved(network: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
+    """The same in 16-bit floats."""
+
+    def made() -> ModelProto:
+        wide = network()
+        for value in (*wide.graph.input, *wide.graph.output):
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        for tensor in wide.graph.initializer:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+        onnx.checker.check_model(wide)
+        return wide
+
     return made
 
 
 NETWORKS: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8, dscnn, mobilenet_v2_035)}
-HALVES: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8_half,)}
+HALVES: Mapping[str, Callable[[], ModelProto]] = {f"{name}_half": halved(made) for name, made in NETWORKS.items()}
 
 
 def path_of(name: str, folder: Path) -> Path:

@@ -27,11 +27,13 @@ from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
+    HALF_RUN,
     Reference,
     best_lanes,
     computed_in,
     epilogue_statements,
     in_halves,
+    in_runs,
     narrow,
     products_refusal,
     vector_headers,
@@ -52,6 +54,7 @@ MOST_PRODUCTS = 5000  # written out in one function
 class Tap:
     w: str
     products: tuple[tuple[int, str], ...]  # point, C of the index in x
+    ends: bool = False  # the run of a sum of 16 bits: see vector_tiles.py
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Channels:
     x_at: str
     points: int
     taps: tuple[Tap, ...]
+    totals: bool
     last: int  # lanes that count; 0: all
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
@@ -121,6 +125,8 @@ class Depthwise(Kernel):
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         cases.append(in_halves(_case("half", replace(plain, epilogue=HALF_RELU), (1, 19, 6, 9), (3, 3))))
+        tall = replace(plain, pads=(3, 0, 3, 0), epilogue=HALF_RELU)
+        cases.append(in_halves(_case("half_7x7", tall, (1, 9, 5, 8), (7, 7))))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -336,14 +342,17 @@ class _Layout:
         )
         at = [f"({axis.origin(p)})" for axis, p in zip(self.axes, (row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
-        return Channels(header, x_at, points, tuple(self.written(down, across)), last, hoisted, stores)
+        totals = in_runs(self.taps, self.dtype)
+        taps = self.written(down, across)
+        return Channels(header, x_at, points, tuple(taps), totals, last, hoisted, stores)
 
     def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
         return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])
 
     def written(self, down: Run, across: Run) -> list[Tap]:
-        found = []
+        found: list[Tap] = []
         wide = self.columns.kernel
+        together = max(HALF_RUN // wide, 1) if in_runs(self.taps, self.dtype) else 0  # rows of a run
         for tap0 in range(1 if down.bounded else self.rows.kernel):
             for tap1 in range(wide):
                 products = []
@@ -356,6 +365,8 @@ class _Layout:
                     w = index_c([wide * self.lanes], ["k0"], tap1 * self.lanes)
                 if products:
                     found.append(Tap(w, tuple(products)))
+            if together and found and ((tap0 + 1) % together == 0 or tap0 == self.rows.kernel - 1 or down.bounded):
+                found[-1] = replace(found[-1], ends=True)
         return found
 
     def x_index(self, y: int, x: int, tap0: int, tap1: int, bounded: bool) -> str:

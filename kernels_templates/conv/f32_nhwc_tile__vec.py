@@ -29,8 +29,11 @@ from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
+    HALF_RUN,
     Groups,
+    Pass,
     Reference,
+    Run,
     Taps,
     Tile,
     TileSize,
@@ -39,10 +42,11 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     in_halves,
+    in_runs,
     lanes_of,
-    piece,
     products_refusal,
     row_cycles,
+    runs,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -150,6 +154,9 @@ class ChannelsLastTile(Kernel):
         cases += [
             in_halves(_case("half_pieces", half, (1, 48, 4, 9), (9, 48, 3, 3))),
             in_halves(_case("half_pieces_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 128, 1, 11), (17, 128, 1, 1))),
+            in_halves(_case("half_rest", replace(half, pads=(0, 0, 0, 0)), (1, 108, 1, 3), (9, 108, 1, 1))),
+            in_halves(_case("half_wide", half, (1, 19, 3, 12), (10, 19, 2, 7))),
+            in_halves(_case("half_first", replace(half, pads=(2, 2, 2, 2)), (1, 3, 7, 12), (10, 3, 5, 5), planar=True)),
             in_halves(_case("half_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 19, 1, 13), (21, 19, 1, 1))),
             in_halves(_case("half_3x3", half, (1, 8, 4, 17), (35, 8, 3, 3))),
             in_halves(_case("half_groups", replace(half, group=3), (1, 12, 4, 9), (15, 4, 3, 3))),
@@ -172,8 +179,6 @@ class ChannelsLastTile(Kernel):
         if 0 in (*x.shape[1:], *y.shape[1:]):
             return No("there is nothing to compute")
         layout, size, cut = _best(call, target)
-        if not layout.piece:
-            return No("the sums are too long for 16 bits")
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
         blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged)
@@ -271,15 +276,11 @@ class _Layout:
     def step(self) -> int:
         return self.points.x * self.points.stride
 
-    @cached_property
-    def piece(self) -> int:
-        """How many inputs are added up before others are."""
-        return piece(self.inputs, self.points.kernel, computed_in(self.call))
-
-    def over_inputs(self) -> Range:
-        if self.piece == self.inputs:
-            return Range("c", self.inputs)
-        return Range("c", self.piece, "c0", f"c0 + {self.piece}")
+    @property
+    def long_rows(self) -> bool:
+        """Are the products of a row of taps too many for one run in 16 bits?"""
+        row = self.inputs * self.points.kernel
+        return in_runs(self.depth, computed_in(self.call)) and in_runs(row, computed_in(self.call))
 
     @property
     def run(self) -> int:
@@ -289,7 +290,7 @@ class _Layout:
             return kernel if step == 1 else 1
         if static(self.x.strides[1]) != 1:
             return 1
-        return self.piece * (kernel if step == self.piece else 1)
+        return self.inputs * (kernel if step == self.inputs and not self.long_rows else 1)
 
     def best(self, target: Target) -> tuple[TileSize, int]:
         """The size of tiles, and how the work is cut."""
@@ -441,17 +442,34 @@ class _Layout:
         at = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(f"({self.points.origin(point)})")
         x_at = self.place(self.x, at, [axis.x for axis in every], "0", self.inputs)
-        around = [self.tap_loop(number, axis) for number, axis in enumerate(self.rows)]
         step = lanes * vectors
-        each = self.edge(first, count, step) if edge else [self.inside(count, step)]
-        taps = [part for one in each for part in taken_together(one, size.together, step)]
-        pieces = [Range("c0", self.inputs, step=self.piece)] if self.piece < self.inputs else []
-        kept = (*pieces, *(loop for loop in around if loop is not None))
+        passes = self.passes(first, count, size, step, edge)
         ahead = fetched_ahead(step * self.depth, self.weights(size))
         stored = self.w.buffer.dtype
-        tile = Tile(lanes, count, vectors, self.step, kept, tuple(taps), hoisted, stores, 0, ahead, stored)
-        tile = replace(tile, dtype=computed_in(self.call))
-        return Part(header, x_at, tile)
+        dtype = computed_in(self.call)
+        tile = Tile(lanes, count, vectors, self.step, passes, hoisted, stores, 0, ahead, stored)
+        return Part(header, x_at, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)))
+
+    def passes(self, first: int, count: int, size: TileSize, channels: int, edge: bool) -> tuple[Pass, ...]:
+        """The sum of a tile. Where it is cut into runs and those of all taps of a row would be short, taps are passes
+        of their own."""
+        rows = tuple(loop for n, axis in enumerate(self.rows) if (loop := self.tap_loop(n, axis)) is not None)
+        kernel = self.points.kernel
+        alone = self.long_rows and kernel > 1 and HALF_RUN // kernel < size.together
+        inputs: tuple[Run, ...] = (Run((), Range("c", self.inputs)),)
+        if self.long_rows:
+            inputs = runs("c", self.inputs, 1 if alone else kernel, size.together)
+        found = []
+        for run in inputs:
+            around = (*run.around, *rows)
+            taps = self.edge(first, count, channels, run.inputs) if edge else [self.inside(count, channels, run.inputs)]
+            for one in taps if alone else ():
+                own = (*around, *one.loops[:-1])
+                found.append(Pass(own, taken_together(replace(one, loops=one.loops[-1:]), size.together, channels)))
+            if not alone:
+                parts = [part for one in taps for part in taken_together(one, size.together, channels)]
+                found.append(Pass(around, tuple(parts)))
+        return tuple(found)
 
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
         if axis.always_inside:
@@ -476,17 +494,17 @@ class _Layout:
         w = self.tap_index(steps)
         return f"x_at + {x}" if x != "0" else "x_at", f"o * {self.depth}" + (f" + {w}" if w != "0" else "")
 
-    def inside(self, count: int, channels: int) -> Taps:
+    def inside(self, count: int, channels: int, over: Range) -> Taps:
         """All taps of a row, for tiles inside the image; one loop for taps and inputs where those follow each other."""
         x, w = self.bases(channels)
         step, channel = self.points.x * self.points.dilation, static(self.x.strides[1])
         kernel, inputs = self.points.kernel, self.inputs
-        if self.piece == inputs and (kernel == 1 or inputs == 1 or step == channel * inputs):
+        if not self.long_rows and (kernel == 1 or inputs == 1 or step == channel * inputs):
             per = step if inputs == 1 else channel
             loops = [Range("t", kernel * inputs)] if kernel * inputs > 1 else []
             counters, x_steps, w_steps = ["t"] if loops else ["0"], [per], [channels]
         else:
-            loops = [Range("k", kernel), self.over_inputs()]
+            loops = [Range("k", kernel), over]
             counters, x_steps, w_steps = ["k", "c"], [step, channel], [channels * inputs, channels]
         return Taps(tuple(range(count)), tuple(loops), _plus(x, x_steps, counters), _plus(w, w_steps, counters))
 
@@ -510,7 +528,7 @@ class _Layout:
                 found += [(tap + number, 1, inside) for number in range(taps)]
         return found
 
-    def edge(self, first: int, count: int, channels: int) -> list[Taps]:
+    def edge(self, first: int, count: int, channels: int, over: Range) -> list[Taps]:
         """Each tap, or run of taps, with the points for which it lies inside the image."""
         x, w = self.bases(channels)
         axis, inputs = self.points, self.inputs
@@ -518,7 +536,7 @@ class _Layout:
         for tap, taps, inside in self.edge_runs(first, count):
             loops = [Range("k", taps)] if taps > 1 else []
             counters = ["k"] if loops else ["0"]
-            loops += [self.over_inputs()] if inputs > 1 else []
+            loops += [over] if inputs > 1 else []
             counters += ["c"] if inputs > 1 else ["0"]
             at_x = index_c([1], [x], tap * axis.x * axis.dilation) if tap else x
             at_w = index_c([1], [w], tap * channels * inputs) if tap else w

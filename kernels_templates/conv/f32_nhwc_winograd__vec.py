@@ -28,6 +28,7 @@ from mccompile.kernels.vector_loops import chunks
 from mccompile.kernels.vector_tiles import (
     SECOND_LEVEL,
     Groups,
+    Pass,
     Reference,
     Taps,
     Tile,
@@ -276,7 +277,7 @@ class _Layout:
                 w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
                 loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
                 taps = taken_together(Taps(tuple(range(count)), loops, v_at, w_at), plan.together, step)
-                tile = Tile(plan.lanes, count, vectors, self.v_step, (), taps, hoisted, stores, ahead=ahead)
+                tile = Tile(plan.lanes, count, vectors, self.v_step, (Pass((), taps),), hoisted, stores, ahead=ahead)
                 parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found

@@ -26,7 +26,9 @@ from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
     Groups,
+    Pass,
     Reference,
+    Run,
     Taps,
     Tile,
     TileSize,
@@ -35,9 +37,10 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     fetched_ahead,
     in_halves,
-    piece,
+    in_runs,
     products_refusal,
     row_cycles,
+    runs,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -113,8 +116,6 @@ class RowsTile(Kernel):
             return No("narrow weights are not laid out for it")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
-        if not piece(static(call.ins[0].shape[-1]), 1, computed_in(call)):
-            return No("the sums are too long for 16 bits")
         if computed_in(call) is f16 and _reading(call) == TURNED:
             return No("columns of a 16-bit operand do not lie side by side")
         if y.strides[-1] != 1 or y.shape[-1] == 1:
@@ -246,17 +247,22 @@ class _Layout:
             b_at = index_c([vectors * lanes], [k])
         else:
             b_at = index_c([1, 1, static(self.b.strides[-2])], [self.batch(self.b), "j", k])
-        each, around = piece(self.depth, 1, self.dtype), tuple[Range, ...]()
-        loops: tuple[Range, ...] = (Range("k", self.depth),) if self.depth > 1 else ()
-        if each < self.depth:
-            around, loops = (Range("k0", self.depth, step=each),), (Range("k", each, "k0", f"k0 + {each}"),)
         b_step = static(self.b.strides[-2]) if self.how == AS_IT_IS else vectors * lanes
-        taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
+        passes = []
+        for run in self.runs():
+            loops = (run.inputs,) if self.depth > 1 else ()
+            taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
+            passes.append(Pass(run.around, taps))
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype
-        tile = Tile(lanes, count, vectors, down, around, taps, hoisted, stores, w_last, ahead, stored, self.dtype)
-        return Part(header, tile)
+        tile = Tile(lanes, count, vectors, down, tuple(passes), hoisted, stores, w_last, ahead, stored)
+        return Part(header, replace(tile, dtype=self.dtype, totals=in_runs(self.depth, self.dtype)))
+
+    def runs(self) -> tuple[Run, ...]:
+        if in_runs(self.depth, self.dtype):
+            return runs("k", self.depth, 1, self.size.together)
+        return (Run((), Range("k", self.depth)),)
 
 
 def _sizes_refusal(call: Call) -> str:

@@ -30,7 +30,7 @@ SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cach
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
-HALF_PIECE, HALF_LONGEST = 64, 192  # terms that are added up in 16 bits before others are, roughly and at most
+HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
 
 
 def lanes_of(target: Target) -> int:
@@ -73,14 +73,41 @@ def products_refusal(call: Call, target: Target) -> str:
     return "only for 32-bit floats, or 16-bit ones where the target computes in them"
 
 
-def piece(inputs: int, each: int, dtype: DType) -> int:
-    """Sums are cut into pieces of so many of the inputs, each the factor of `each` terms, as rounding errors grow with
-    the length of a piece; 0 where that would take sums of 16 bits too far."""
-    if dtype is f32 or inputs * each <= HALF_PIECE:
-        return inputs
-    cuts = [n for n in range(8, inputs + 1, 8) if inputs % n == 0 and n * each <= max(HALF_PIECE, 8 * each)]
-    found = cuts[-1] if cuts else inputs
-    return found if found * each <= HALF_LONGEST else 0
+def in_runs(depth: int, dtype: DType) -> bool:
+    """Has a sum of so many terms to be cut, and the sums of the runs to be added up in 32 bits?"""
+    return dtype is f16 and depth > HALF_RUN
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs of a sum that are added up before others are: a loop `around`, and one within; no loop around says all."""
+
+    around: tuple[Range, ...]
+    inputs: Range
+
+
+def runs(counter: str, inputs: int, each: int, together: int) -> tuple[Run, ...]:
+    """The inputs of a sum of 16-bit floats, each the factor of `each` terms that follow each other: in runs of at most
+    HALF_RUN terms, as rounding errors grow with their length. Runs are whole multiples of `together` but for the rest.
+    """
+    longest = max(HALF_RUN // each // together * together, together)
+    whole = inputs // together * together
+    found = []
+    if whole:
+        many = -(-whole // longest)
+        step = -(-whole // (many * together)) * together
+        found.append(_run(counter, 0, whole, step))
+    return (*found, _run(counter, whole, inputs, inputs - whole)) if whole < inputs else tuple(found)
+
+
+def _run(counter: str, begin: int, end: int, step: int) -> Run:
+    if end - begin == step:
+        return Run((), Range(counter, step, str(begin), str(end)))
+    start = f"{counter}0"
+    stop = f"{start} + {step}"
+    if (end - begin) % step:
+        stop = f"({stop} < {end} ? {stop} : {end})"
+    return Run((Range(start, end, str(begin), step=step),), Range(counter, step, start, stop))
 
 
 def narrow(stored: DType, dtype: DType = f32) -> str:
@@ -298,28 +325,35 @@ def taken_together(taps: Taps, many: int, w_step: int) -> tuple[Taps, ...]:
 
 
 @dataclass(frozen=True)
+class Pass:
+    """A part of a sum: loops around, and what is added up inside of them."""
+
+    around: tuple[Range, ...]
+    taps: tuple[Taps, ...]
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """Those that take part."""
+        return tuple(sorted({point for taps in self.taps for point in taps.points}))
+
+
+@dataclass(frozen=True)
 class Tile:
-    """What the macro `tile` of tile.c.j2 prints."""
+    """What the macro `tile` of tile.c.j2 prints. With totals, what is added up inside the loops around a pass is a sum
+    of its own in 16 bits, which is added to a total of 32 bits."""
 
     lanes: int
     points: int
     vectors: int
     x_step: int  # from point to point
-    around: tuple[Range, ...]  # loops of the sum around all taps
-    taps: tuple[Taps, ...]
+    passes: tuple[Pass, ...]
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
     w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
     ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
-
     stored: DType = f32  # of the weights
     dtype: DType = f32
-
-    @property
-    def sum(self) -> str:
-        """What sums are called while they are made: 16-bit ones are added up in pieces, one for each pass of the loops
-        around all taps."""
-        return "s" if self.dtype is not f32 and self.around else "a"
+    totals: bool = False
 
     def weights(self, vector: int, step: int = 0) -> str:
         """C that loads a vector of weights, `step` floats after those of the first step."""

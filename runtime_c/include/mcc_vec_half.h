@@ -44,7 +44,38 @@ MCC_VEC_INLINE mcc_i16x8 mcc_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc
 MCC_VEC_INLINE mcc_i16x8 mcc_greater_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgeq_f16(a, b); }
 MCC_VEC_INLINE mcc_i16x8 mcc_greater_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgtq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_fma_f16x8(mcc_f16x8 a, mcc_f16x8 b, mcc_f16x8 c) { return vfmaq_f16(c, a, b); }
-#define mcc_fma_at_f16x8(a, b, lane, c) vfmaq_laneq_f16(c, a, b, lane)
+/* One instruction; GCC would make two of vfmaq_laneq_f16, and of the load of `b` eight loads of single numbers. Only half
+ * of the registers, "x", can be multiplied with by element. */
+#define MCC_VEC_HALF_FMA_AT(lane)                                                                                      \
+    MCC_VEC_INLINE mcc_f16x8 mcc_fma_at_##lane##_f16x8(mcc_f16x8 a, mcc_f16x8 b, mcc_f16x8 c)                          \
+    {                                                                                                                  \
+        __asm__("fmla %0.8h, %1.8h, %2.h[" #lane "]" : "+w"(c) : "w"(a), "x"(b));                                      \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    typedef mcc_f16x8 mcc_f16x8_fma_at_##lane
+MCC_VEC_HALF_FMA_AT(0);
+MCC_VEC_HALF_FMA_AT(1);
+MCC_VEC_HALF_FMA_AT(2);
+MCC_VEC_HALF_FMA_AT(3);
+MCC_VEC_HALF_FMA_AT(4);
+MCC_VEC_HALF_FMA_AT(5);
+MCC_VEC_HALF_FMA_AT(6);
+MCC_VEC_HALF_FMA_AT(7);
+#define mcc_fma_at_f16x8(a, b, lane, c) mcc_fma_at_##lane##_f16x8(a, b, c)
+/* Totals of 32 bits, lane by lane. */
+typedef struct {
+    mcc_f32x4 low, high;
+} mcc_total_f16x8;
+MCC_VEC_INLINE mcc_total_f16x8 mcc_add_total_f16x8(mcc_total_f16x8 total, mcc_f16x8 x)
+{
+    total.low += (mcc_f32x4)vcvt_f32_f16(vget_low_f16(x));
+    total.high += (mcc_f32x4)vcvt_high_f32_f16(x);
+    return total;
+}
+MCC_VEC_INLINE mcc_f16x8 mcc_round_total_f16x8(mcc_total_f16x8 total)
+{
+    return vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)total.low), (float32x4_t)total.high);
+}
 MCC_VEC_INLINE mcc_f16x8 mcc_max_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vmaxq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_min_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vminq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_at_least_f16x8(mcc_f16x8 x, mcc_f16x8 low) { return vmaxq_f16(x, low); }
