@@ -28,7 +28,7 @@ from .frontend.load import load
 from .graph import text as graph_text
 from .graph.ir import Graph
 from .kernels.registry import Registry
-from .memory.planners import PLANNERS
+from .memory.planners import PLANNERS, Planner
 from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
@@ -61,7 +61,7 @@ class Options:
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes to leave out
-    planner: str = "push-down"
+    planner: str = ""  # one that suits
     rows: str = "auto"  # "off": calls never run row by row
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
     mem: tuple[Pool, ...] = ()  # memories for tensors; empty: what the target says
@@ -213,8 +213,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.finished(PROGRAM, program, "lower", size)
     manager.run(PROGRAM, program, program_passes)
     program.name = name
-    prefix, planner = _prefix(name), PLANNERS[options.planner]
     target, pools = context.target, options.mem or context.target.separate_pools
+    prefix, planner = _prefix(name), _planner(options, target)
     plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     plan = replace(plan, sliced=options.slices)
     if context.target.prefer == "flash":
@@ -351,6 +351,12 @@ def _observe(graph: Graph, names: tuple[str, ...]) -> None:
     graph.outputs += [found[name] for name in names if not graph.is_output(found[name])]
 
 
+def _planner(options: Options, target: Target) -> Planner:
+    """The one asked for; else one that keeps workers out of each other's memory, or that needs the least of it."""
+    apart = options.threads > 1 and target.prefer == "time"
+    return PLANNERS[options.planner or ("centred" if apart else "push-down")]
+
+
 def pass_manager(options: Options) -> PassManager:
     """A manager for the options, with all of them checked."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
@@ -360,7 +366,7 @@ def pass_manager(options: Options) -> PassManager:
             raise WrongUse(Problem(f"there is no pass {wanted!r}", "", f"the passes are {', '.join(sorted(names))}"))
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
-    if options.planner not in PLANNERS:
+    if options.planner and options.planner not in PLANNERS:
         raise WrongUse(
             Problem(f"there is no planner {options.planner!r}", "", f"the planners are {', '.join(PLANNERS)}")
         )

@@ -42,7 +42,7 @@ MODEL_OPTIONS = [
     ),
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
     click.option("--without", multiple=True, metavar="PASS", help="Leave out one pass."),
-    click.option("--planner", default="push-down", show_default=True, help="How memory is planned."),
+    click.option("--planner", default="", help="How memory is planned; as suits if not given."),
     click.option(
         "--rows",
         type=click.Choice(["off", "auto"]),

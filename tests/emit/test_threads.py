@@ -152,3 +152,12 @@ def test_openmp_runs_it_too(tmp_path: Path) -> None:
 def test_less_than_one_thread_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="there cannot be 0 threads"):
         compile(save(network(), tmp_path), Options(threads=0))
+
+
+def test_workers_keep_to_memory_of_their_own_where_time_comes_first(tmp_path: Path) -> None:
+    path = save(network(), tmp_path)
+    lives = {
+        (prefer, planner): compile(path, Options(prefer=prefer, threads=2, planner=planner)).plan.lives
+        for prefer, planner in [("time", ""), ("time", "centred"), ("ram", ""), ("ram", "push-down")]
+    }
+    assert lives["time", ""] == lives["time", "centred"] != lives["ram", "push-down"] == lives["ram", ""]
