@@ -55,7 +55,7 @@ from mccompile.kernels.windows import Axis, axes, ring_row, ring_rows
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
-NOT_CUT, BY_POSITIONS, BY_CHANNELS = range(3)  # how the work is cut for several workers
+NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one
 FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
@@ -162,6 +162,7 @@ class ChannelsLastTile(Kernel):
             in_halves(_case("half_groups", replace(half, group=3), (1, 12, 4, 9), (15, 4, 3, 3))),
             in_halves(_case("half_strided", replace(half, strides=(2, 2)), (2, 3, 7, 9), (4, 3, 3, 3), planar=True)),
         ]
+        cases.append(_case("few_points", pointwise, (1, 24, 7, 7), (80, 24, 1, 1)))  # workers share tiles
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -301,6 +302,8 @@ class _Layout:
             workers = self.call.workers
             whole = best_tile(*shape, run=run, dtype=dtype)
             found = [(whole, BY_POSITIONS), (best_tile(*shape, workers, run, dtype), BY_CHANNELS)]
+            if not self.rows and self.group == 1 and whole.channels < self.channels:
+                found.append((whole, BY_TILES))
 
         def effort(chosen: tuple[TileSize, int]) -> float:
             size, cut = chosen
@@ -315,9 +318,13 @@ class _Layout:
         return rows * row_cycles(size, self.points.out, self.channels, self.depth, target)
 
     def units(self, size: TileSize, cut: int) -> Units:
-        """What workers share: groups of channels, or rows, or tiles of the only row."""
+        """What workers share: groups of channels, or rows, or tiles of the only row, for all channels or one by one."""
         units = Units()
-        if cut == BY_CHANNELS and self.group > 1:
+        if cut == BY_TILES:
+            for begin, end, vectors, _ in Groups(size, self.channels).parts():
+                row = [count * vectors for _, count, tiles, _ in self.cover(size) for _ in range(tiles)]
+                units.sizes += row * ((end - begin) // (vectors * size.lanes))
+        elif cut == BY_CHANNELS and self.group > 1:
             units.loop("g", 0, 1, self.group, 1)
         elif cut == BY_CHANNELS:
             Groups(size, self.channels).headers("o", units)
@@ -352,8 +359,14 @@ class _Layout:
         outer = [Range("n", self.batch).header] if self.batch != 1 else []
         found = []
         headers = groups.headers("o", Units() if cut == BY_CHANNELS and self.group == 1 else None)
-        for header, (_, _, vectors, last) in zip(headers, groups.parts(), strict=True):
+        each, before = sum(tiles for _, _, tiles, _ in self.cover(size)), 0
+        for header, (begin, end, vectors, last) in zip(headers, groups.parts(), strict=True):
             units = Units() if cut == BY_POSITIONS and not self.rows else None
+            if cut == BY_TILES:
+                step = vectors * size.lanes
+                tile = f"({f'(o - {begin})' if begin else 'o'} / {step})" if end - begin > step else "0"
+                header += f"\nconst mcc_index o_unit = {index_c([each], [tile], before)};"
+                units, before = Units("o_unit"), before + (end - begin) // step * each
             parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
         several = groups.padded > size.channels or self.group > 1
@@ -367,7 +380,7 @@ class _Layout:
             "over_groups": f"{over_groups}\n{of_group}" if self.group > 1 else "",
             "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
             "groups": found,
-            "points_outside": several and self.weights(size) * 4 <= small,
+            "points_outside": several and cut != BY_TILES and self.weights(size) * 4 <= small,
         }
 
     def weights(self, size: TileSize) -> int:

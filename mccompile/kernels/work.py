@@ -44,23 +44,27 @@ def slowest(units: Sequence[int], workers: int, barrier: int = 0) -> float:
 
 class Units:
     """Opens loops over tiles, of which only those run that lie between `begin` and `end`: tiles are counted through all
-    loops, in the order in which these are asked for."""
+    loops, in the order in which these are asked for. `first` is C of the first unit, where that is not 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: str = "") -> None:
+        self.first = first
         self.sizes: list[int] = []
 
     def loop(self, counter: str, first: int, step: int, tiles: int, size: int) -> str:
         """C that opens a loop (or a block) in which `counter` is first, first + step, ...; `size` is how much work a
         tile is."""
-        before = len(self.sizes)
+        before, after = self._unit(len(self.sizes)), self._unit(len(self.sizes) + tiles)
         self.sizes += [size] * tiles
         if tiles == 1:
             return f"if (begin <= {before} && {before} < end) {{\nconst mcc_index {counter} = {first};"
         unit = f"{counter}_unit"
-        start = f"begin > {before} ? begin : {before}" if before else "begin"
-        place = f"({unit} - {before})" if before else unit
+        start = "begin" if before == "0" else f"begin > {before} ? begin : {before}"
+        place = unit if before == "0" else f"({unit} - {f'({before})' if ' ' in before else before})"
         at = place if step == 1 else f"{place} * {step}"
         return (
-            f"for (mcc_index {unit} = {start}; {unit} < end && {unit} < {before + tiles}; ++{unit}) {{\n"
+            f"for (mcc_index {unit} = {start}; {unit} < end && {unit} < {after}; ++{unit}) {{\n"
             f"const mcc_index {counter} = {at}{f' + {first}' if first else ''};"
         )
+
+    def _unit(self, number: int) -> str:
+        return " + ".join(part for part in (self.first, str(number) if number or not self.first else "") if part)
