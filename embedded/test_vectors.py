@@ -18,7 +18,9 @@ from tests.runtime_c.test_vec import (
     test_bounds_keep_nan,
     test_functions_are_as_accurate_as_documented,
     test_larger_and_smaller_propagate_nan,
+    test_numbers_that_lie_apart,
     test_parts_touch_nothing_beyond,
+    test_product_and_smallest_see_every_lane,
     test_rounding_and_roots_are_exact,
     test_sum_and_largest_see_every_lane,
 )
@@ -27,7 +29,9 @@ __all__ = [
     "test_bounds_keep_nan",
     "test_functions_are_as_accurate_as_documented",
     "test_larger_and_smaller_propagate_nan",
+    "test_numbers_that_lie_apart",
     "test_parts_touch_nothing_beyond",
+    "test_product_and_smallest_see_every_lane",
     "test_rounding_and_roots_are_exact",
     "test_sum_and_largest_see_every_lane",
 ]

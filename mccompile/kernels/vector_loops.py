@@ -26,11 +26,15 @@ class Chunk:
     def load(self, of: int, pointer: str, index: str, stride: int) -> str:
         if not stride:
             return f"mcc_set_f32x{of}({pointer}[{index}])"
+        if stride != 1:
+            return f"mcc_load_apart_f32x{of}({pointer} + {index}, {stride}, {self.lanes})"
         if self.lanes < of:
             return f"mcc_load_part_f32x{of}({pointer} + {index}, {self.lanes})"
         return f"mcc_load_f32x{of}({pointer} + {index})"
 
-    def store(self, of: int, pointer: str, index: str, value: str) -> str:
+    def store(self, of: int, pointer: str, index: str, value: str, stride: int = 1) -> str:
+        if stride != 1:
+            return f"mcc_store_apart_f32x{of}({pointer} + {index}, {stride}, {self.lanes}, {value});"
         if self.lanes < of:
             return f"mcc_store_part_f32x{of}({pointer} + {index}, {self.lanes}, {value});"
         return f"mcc_store_f32x{of}({pointer} + {index}, {value});"

@@ -7,6 +7,7 @@
  *     mcc_load_f16_f32xN(p)           from 16-bit floats, which are finite; mcc_load_bf16_f32xN
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
+ *     mcc_load_apart_f32xN(p, step, n)  mcc_store_apart_f32xN(p, step, n, v)   n <= N floats that lie `step` apart
  *     mcc_set_f32xN(x)                x in every lane
  *     mcc_add mcc_sub mcc_mul _f32xN(a, b)  mcc_neg_f32xN(x)
  *     mcc_fma_f32xN(a, b, c)          a * b + c: rounded once where the machine can do that, twice elsewhere
@@ -16,7 +17,7 @@
  *     mcc_less mcc_less_equal mcc_equal mcc_greater_equal mcc_greater _f32xN(a, b)   a mask
  *     mcc_select_f32xN(m, a, b)       a where the mask is set, else b
  *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
- *     mcc_sum_f32xN(v)  mcc_largest_f32xN(v)   of all lanes; the largest is NaN if any lane is
+ *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
  *
  * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
  * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
@@ -27,6 +28,7 @@
 #ifndef MCC_VEC_H
 #define MCC_VEC_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -211,6 +213,37 @@
     typedef float mcc_f32x##N##_sqrt
 #endif
 
+/* Numbers that do not lie side by side come one by one. */
+#define MCC_VEC_APART(N, ALL)                                                                                          \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_apart_f32x##N(const float *p, ptrdiff_t step, int n)                           \
+    {                                                                                                                  \
+        mcc_f32x##N v = {0};                                                                                           \
+        int i;                                                                                                         \
+        if (n == N) return ALL(p, step);                                                                               \
+        for (i = 0; i < n; i++) v[i] = p[i * step];                                                                    \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_apart_f32x##N(float *p, ptrdiff_t step, int n, mcc_f32x##N v)                        \
+    {                                                                                                                  \
+        float lanes[N];                                                                                                \
+        int i;                                                                                                         \
+        mcc_store_f32x##N(lanes, v);                                                                                   \
+        for (i = 0; i < n; i++) p[i * step] = lanes[i];                                                                \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_apart
+
+#define MCC_VEC_HALVES_APART(N, HALF)                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_all_apart_f32x##N(const float *p, ptrdiff_t step)                                   \
+    {                                                                                                                  \
+        mcc_f32x##HALF half[2];                                                                                        \
+        mcc_f32x##N v;                                                                                                 \
+        half[0] = mcc_all_apart_f32x##HALF(p, step);                                                                   \
+        half[1] = mcc_all_apart_f32x##HALF(p + HALF * step, step);                                                     \
+        (void)memcpy(&v, half, sizeof v);                                                                              \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_APART(N, mcc_all_apart_f32x##N)
+
 /* Over all lanes: halves are combined down to four lanes. */
 #define MCC_VEC_ACROSS(N, HALF)                                                                                        \
     MCC_VEC_INLINE float mcc_sum_f32x##N(mcc_f32x##N v)                                                                \
@@ -225,6 +258,13 @@
         (void)memcpy(half, &v, sizeof half);                                                                           \
         return mcc_largest_f32x##HALF(mcc_max_f32x##HALF(half[0], half[1]));                                           \
     }                                                                                                                  \
+    MCC_VEC_INLINE float mcc_product_f32x##N(mcc_f32x##N v)                                                            \
+    {                                                                                                                  \
+        mcc_f32x##HALF half[2];                                                                                        \
+        (void)memcpy(half, &v, sizeof half);                                                                           \
+        return mcc_product_f32x##HALF(mcc_mul_f32x##HALF(half[0], half[1]));                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE float mcc_smallest_f32x##N(mcc_f32x##N v) { return -mcc_largest_f32x##N(mcc_neg_f32x##N(v)); }      \
     typedef float mcc_f32x##N##_across
 
 /* All that a machine without instructions of its own here needs. */
@@ -274,17 +314,27 @@ MCC_VEC_PLAIN(16);
 #endif
 #endif
 
+MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
+{
+    const mcc_f32x4 v = {p[0], p[step], p[2 * step], p[3 * step]};
+    return v;
+}
+MCC_VEC_APART(4, mcc_all_apart_f32x4);
 MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+MCC_VEC_INLINE float mcc_product_f32x4(mcc_f32x4 v) { return (v[0] * v[2]) * (v[1] * v[3]); }
 MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
 {
     const mcc_f32x4 other = {v[2], v[3], v[0], v[1]};
     const mcc_f32x4 pair = mcc_max_f32x4(v, other);
     return pair[0] > pair[1] || pair[0] != pair[0] ? pair[0] : pair[1];
 }
+MCC_VEC_INLINE float mcc_smallest_f32x4(mcc_f32x4 v) { return -mcc_largest_f32x4(mcc_neg_f32x4(v)); }
 #if MCC_VEC_LANES >= 8
+MCC_VEC_HALVES_APART(8, 4);
 MCC_VEC_ACROSS(8, 4);
 #endif
 #if MCC_VEC_LANES >= 16
+MCC_VEC_HALVES_APART(16, 8);
 MCC_VEC_ACROSS(16, 8);
 #endif
 

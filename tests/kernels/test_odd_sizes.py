@@ -20,6 +20,7 @@ from mccompile.kinds.map import Map
 from mccompile.kinds.normalize import Normalize
 from mccompile.kinds.pool import Pool
 from mccompile.kinds.recurrent import LSTM, Recurrent
+from mccompile.kinds.reduce import Reduce
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import wrong_results
@@ -96,6 +97,22 @@ def softmax(first: int, second: int, last: int) -> Case:
     return Case(f"{first}_{second}_{last}", Normalize((2,), "softmax", f32), (shape,), (shape,))
 
 
+def totals(first: int, second: int, last: int) -> Case:
+    """The last axis is reduced."""
+    shape = (first, second, last)
+    kind = Reduce((2,), "add", f32, operand(0, f32), RELU)
+    return Case(
+        f"{first}_{second}_{last}", kind, (floats(*shape), floats(first, second, 1)), (floats(first, second, 1),)
+    )
+
+
+def totals_of_columns(first: int, second: int, last: int) -> Case:
+    """The middle axis is reduced."""
+    shape = (first, second, last)
+    kind = Reduce((1,), "max", f32, operand(0, f32), RELU)
+    return Case(f"{first}_{second}_{last}", kind, (floats(*shape), floats(first, 1, last)), (floats(first, 1, last),))
+
+
 def lstm(batch: int, hidden: int, time: int) -> Case:
     x = operand(0, f32)
     one = literal(1, f32)
@@ -122,6 +139,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("gemm/f32_rows_tile__vec", gemm_direct),
     ("map/f32_strided_loops__vec", add),
     ("normalize/f32_rows_loops__vec", softmax),
+    ("reduce/f32_strided_lanes__vec", totals),
+    ("reduce/f32_strided_lanes__vec", totals_of_columns),
     ("recurrent/f32_rows_cells__vec", lstm),
 ]
 

@@ -29,7 +29,8 @@ EXACT: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "round_even": np.rint,
 }
-ALL = (*UNARY, *EXACT, "max", "min", "at_least", "at_most", "sum", "largest", "part")  # as vec_harness.c counts them
+OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart")
+ALL = (*UNARY, *EXACT, *OTHERS)  # as vec_harness.c counts them
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
 SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
 
@@ -130,6 +131,25 @@ def test_sum_and_largest_see_every_lane(vectors: Vectors) -> None:
     np.testing.assert_array_equal(vectors.apply("largest", x.reshape(-1))[first], 5)
     np.fill_diagonal(x, math.nan)
     assert np.isnan(vectors.apply("largest", x.reshape(-1))[first]).all()
+
+
+def test_product_and_smallest_see_every_lane(vectors: Vectors) -> None:
+    lanes = vectors.lanes
+    x = np.full((lanes, lanes), 2, np.float32)  # a vector per lane
+    np.fill_diagonal(x, -3)
+    first = slice(0, None, lanes)
+    np.testing.assert_array_equal(vectors.apply("product", x.reshape(-1))[first], -3 * 2.0 ** (lanes - 1))
+    np.testing.assert_array_equal(vectors.apply("smallest", x.reshape(-1))[first], -3)
+    np.fill_diagonal(x, math.nan)
+    assert np.isnan(vectors.apply("smallest", x.reshape(-1))[first]).all()
+
+
+def test_numbers_that_lie_apart(vectors: Vectors) -> None:
+    lanes = vectors.lanes
+    x, z = np.arange(2 * lanes, dtype=np.float32), np.full(3 * lanes, 99, np.float32)
+    want = z.copy()
+    want[::3], want[1 : 3 * (lanes - 1) : 3] = x[::2], x[1 : 2 * (lanes - 1) : 2]
+    np.testing.assert_array_equal(vectors.apply("apart", np.resize(x, 3 * lanes), z=z), want)
 
 
 def test_parts_touch_nothing_beyond(vectors: Vectors) -> None:

@@ -49,6 +49,8 @@ BINARY(at_least)
 BINARY(at_most)
 
 ACROSS(sum)
+ACROSS(product)
+ACROSS(smallest)
 ACROSS(largest)
 
 FUNCTION(part)
@@ -59,6 +61,14 @@ FUNCTION(part)
     OF(store_part)(z, LANES - 1, OF(add)(v, OF(set)(1.0f)));
 }
 
+FUNCTION(apart)
+{
+    (void)y;
+    (void)n;
+    OF(store_apart)(z, 3, LANES, OF(load_apart)(x, 2, LANES));
+    OF(store_apart)(z + 1, 3, LANES - 1, OF(load_apart)(x + 1, 2, LANES - 1));
+}
+
 #ifdef PROGRAM
 #include <stdio.h>
 
@@ -67,6 +77,7 @@ static float x[MOST], y[MOST], z[MOST];
 static void (*const functions[])(const float *, const float *, float *, int) = {
     t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
+    t_product, t_smallest, t_apart,
 };
 
 int main(void)

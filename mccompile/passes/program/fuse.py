@@ -55,7 +55,7 @@ def fuse(program: Program, context: Context) -> None:
 
 class _Fuse:
     def __init__(self, program: Program, vectors: bool, frugal: bool) -> None:
-        self.vectors = vectors  # has the target kernels that compute maps, but not reductions, in vectors?
+        self.vectors = vectors  # has the target kernels that compute maps in vectors, but not all reductions?
         self.frugal = frugal  # is memory worth computing what is normalized in each of its two or three passes?
         self.names = Names()
         for buffer in program.buffers():

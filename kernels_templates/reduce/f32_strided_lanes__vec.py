@@ -1,0 +1,348 @@
+"""reduce in vectors: lanes are neighbouring results, or neighbouring elements of one that are combined at the end.
+
+Lanes lie along an axis of the results where operands have elements side by side along one, else along the last of the
+reduced axes if they do there. Several vectors are combined at a time:
+of more results, or in chains whose ends meet, as each addition waits for the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f16, f32, i32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
+from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
+from mccompile.expr.vector_c import refusal, refusals, to_vector_statements, uses_math
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.loops import Loop, Nest, index_c, magnitude, nest
+from mccompile.kernels.sums import Level, levels
+from mccompile.kernels.tiles import Range
+from mccompile.kernels.vector_loops import SHORTEST, Chunk
+from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, lanes_of, vector_refusal
+from mccompile.kernels.work import Units
+from mccompile.kinds.reduce import Reduce
+
+AT_ONCE = 4  # vectors that are combined independently of each other
+ALONG = -1  # in place of the number of a loop over results: lanes lie along the last of the reduced axes
+
+
+class StridedLanes(Kernel):
+    kind = Reduce
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        x, y = operand(0, f32), operand(1, f32)
+        square, mean = apply("mul", x, x), apply("div", x, literal(35, f32))
+        cases = [_case(f"{how}_{n}", (3, n), (1,), how) for how in ("add", "max", "min", "mul") for n in (4, 17, 100)]
+        cases += [_case(f"sum_{n}", (2, n), (1,)) for n in (7, 15, 16, 31, 33, 64, 67)]
+        cases += [_case(f"columns_{m}x{n}", (m, n), (0,)) for m, n in ((1, 4), (2, 7), (3, 33), (17, 16), (7, 100))]
+        scaled = apply("add", apply("mul", x, y), operand(2, f32))
+        distance = apply("abs", apply("sub", x, y))
+        pixels = TensorType(f32, (2, 3, 5, 19))
+        rows, columns = TensorType(f32, (2, 3, 5, 1)), TensorType(f32, (2, 1, 5, 19))
+        wide, total = TensorType(f32, (3, 37)), TensorType(f32, (3, 1))
+        pictures = _case("pictures", (2, 19, 5, 7), (2, 3), permute={0: (0, 2, 3, 1)})
+        means = Reduce((2, 3), "add", f32, x, mean)
+        counted = apply("add", x, cast(operand(1, i32), f32))
+        return [
+            *cases,
+            pictures,
+            replace(pictures, name="means", kind=means),
+            replace(pictures, name="apart", kind=means, permute={0: (2, 3, 0, 1)}, permute_outs={0: (1, 0, 2, 3)}),
+            _case("planar_pictures", (2, 3, 5, 7), (2, 3)),
+            _case("several_axes", (3, 4, 5, 6), (0, 2)),
+            _case("middle", (2, 300, 9), (1,)),
+            _case("outer_axes", (4, 3, 2, 7), (0, 1, 2)),
+            _case("long", (2, 20000), (1,)),
+            _case("long_columns", (1000, 5), (0,)),
+            _case("rows_of_several_axes", (3, 150, 2, 9), (1, 3)),
+            replace(_case("squares", (5, 37), (1,)), kind=Reduce((1,), "add", f32, square, apply("sqrt", x))),
+            Case("scaled_rows", Reduce((3,), "add", f32, x, scaled), (pixels, rows, rows), (rows,)),
+            Case("scaled_columns", Reduce((1,), "max", f32, x, scaled), (pixels, columns, columns), (columns,),
+                 permute={1: (3, 2, 1, 0)}, repeated={2: (0, 2)}),
+            Case("distances", Reduce((3,), "max", f32, distance, None, 2), (pixels,) * 2, (rows,),
+                 repeated={1: (0, 1)}),
+            Case("distances_of_columns", Reduce((1,), "add", f32, distance, None, 2), (pixels,) * 2, (columns,),
+                 repeated={1: (3,)}),
+            Case("halves", Reduce((1,), "add", f32, x, cast(x, f16)), (wide,), (TensorType(f16, (3, 1)),)),
+            Case("mixed", Reduce((1,), "add", f32, x, counted), (wide, TensorType(i32, (3, 1))), (total,)),
+        ]  # fmt: skip
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = _kind(call)
+        reason = vector_refusal(target) or static_views(call) or refusal(kind.element)
+        if reason:
+            return No(reason)
+        if kind.accumulator is not f32:
+            return No("only for sums of 32-bit floats")
+        if any(view.buffer.dtype is not f32 for view in call.ins[: kind.operands]):
+            return No("only for operands of 32-bit floats")
+        if 0 in call.ins[0].shape or not kind.axes:
+            return No("there is nothing to combine")
+        chosen = _lane_loop(call)
+        if chosen is None:
+            return No("elements do not lie side by side, or too few of them")
+        if chosen != ALONG:
+            reason = refusals(kind.expressions()[1:])
+            if reason or any(view.buffer.dtype is not f32 for view in (*call.outs, *call.ins[kind.operands :])):
+                return No(reason or "only for 32-bit floats")
+        elif kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue)):
+            return No("positions are not known in vectors")
+        alias = {(0, i): 0 for i in range(kind.operands, len(call.ins)) if elementwise_alias(call, i)}
+        outer, inner = _nests(call)
+        lanes = best_lanes(outer.loops[chosen].extent, target) if chosen != ALONG else lanes_of(target)
+        while chosen == ALONG and lanes > inner.loops[-1].extent:
+            lanes //= 2
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        chosen = _lane_loop(call)
+        results, elements = static(call.outs[0].type.count), static(call.ins[0].type.count)
+        each = 1.5e-9 / min(lanes_of(target), 8)
+        if chosen == ALONG:
+            return Cost(results * 8e-9 + elements * _kind(call).operands * each, code=400)
+        return Cost(results * 1e-9 + elements * _kind(call).operands * each, code=500)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        math = any(map(uses_math, _kind(call).expressions()))
+        return frozenset({"math.h", "mcc_vec.h", *["mcc_vecmath.h"] * math})
+
+    def units(self, call: Call) -> Sequence[int]:
+        return _Printer(call, self.parameter_names(call)).units()
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Printer(call, self.parameter_names(call)).context()
+
+    def label(self, call: Call) -> str:
+        kind = _kind(call)
+        return f"reduce_{kind.combine}_{prod(static(call.ins[0].shape[axis]) for axis in kind.axes)}"
+
+
+class _Printer:
+    """Loops and C of indices for one call. Counters: i0.. results, r0.. elements of one. Accumulators:
+    a<depth>_<vector>, and c<chain>_<vector> in the innermost loop."""
+
+    def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
+        self.call, self.kind = call, _kind(call)
+        self.lanes, self.chosen = call.blocks
+        (self.y,), self.names = names
+        self.outer, self.inner = _nests(call)
+        self.of, self.along = f"f32x{self.lanes}", self.chosen == ALONG
+        self.around = [number for number in range(len(self.outer.loops)) if number != self.chosen]
+        self.row = self.inner.loops[-1] if self.along else self.outer.loops[self.chosen]
+        loops = self.inner.loops
+        if self.along:
+            loops = (*loops[:-1], Loop(self.row.counter, self.row.extent // self.lanes))
+        self.turns = loops[-1].extent if loops else 1
+        self.levels = levels(loops, self.kind.combine == "add") or [Level("r", "0", "1", 1, 0, False)]
+
+    @property
+    def groups(self) -> Groups:
+        """Results in tiles of several vectors."""
+        vectors = min(AT_ONCE, -(-self.row.extent // self.lanes))
+        return Groups(TileSize(self.lanes, 1, vectors), self.row.extent)
+
+    def units(self) -> Sequence[int]:
+        if self.around:
+            return (1,) * self.outer.loops[self.around[0]].extent
+        units = Units()
+        if not self.along:
+            self.groups.headers(self.row.counter, units)
+        return units.sizes
+
+    def context(self) -> dict[str, Any]:
+        around = [Range(self.outer.loops[number].counter, self.outer.loops[number].extent) for number in self.around]
+        shared = self.call.workers > 1
+        if shared and around:
+            around[0] = replace(around[0], begin="begin", end="end")
+        if self.along:
+            return {"around": around, "tiles": [{"header": "{", "lines": self.tile(1, self.lanes)}]}
+        headers = self.groups.headers(self.row.counter, Units() if shared and not around else None)
+        sizes = [(vectors, last) for _, _, vectors, last in self.groups.parts()]
+        tiles = [{"header": h, "lines": self.tile(*size)} for h, size in zip(headers, sizes, strict=True)]
+        return {"around": around, "tiles": tiles}
+
+    def tile(self, vectors: int, last: int) -> list[str]:
+        """So many vectors of results, of which the last has `last` lanes that count, or one result."""
+        chunks = [Chunk("", last if vector == vectors - 1 else self.lanes) for vector in range(vectors)]
+        finish = self.result if self.along else self.results
+        return [*self.start("a0", vectors), *self.level(0, chunks), *finish(chunks)]
+
+    def start(self, name: str, vectors: int) -> list[str]:
+        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
+        return [f"mcc_{self.of} {name}_{vector} = {identity};" for vector in range(vectors)]
+
+    def join(self, into: str, name: str, vectors: int) -> list[str]:
+        pairs = [(f"{into}_{vector}", f"{name}_{vector}") for vector in range(vectors)]
+        return [f"{a} = mcc_{self.kind.combine}_{self.of}({a}, {b});" for a, b in pairs]
+
+    def level(self, number: int, chunks: Sequence[Chunk]) -> list[str]:
+        """One loop of the sums, and what lies in it."""
+        level, vectors = self.levels[number], len(chunks)
+        total, before = f"a{level.depth}", f"a{level.depth - 1 if level.opens else level.depth}"
+        lines = self.start(total, vectors) if level.opens else []
+        if number + 1 < len(self.levels):
+            header = (
+                f"for (mcc_index {level.counter} = {level.first}; {level.counter} < {level.limit}; {level.advance}) {{"
+            )
+            lines += [header, *self.level(number + 1, chunks), "}"]
+        else:
+            lines += self.innermost(level, total, chunks)
+        if level.opens:
+            lines = ["{", *lines, *self.join(before, total, vectors), "}"]
+        whole = self.row.extent // self.lanes * self.lanes
+        if self.along and level.first == "0" and level.counter.startswith(self.row.counter) and whole < self.row.extent:
+            lines += self.left_over(before, whole)
+        return lines
+
+    def innermost(self, level: Level, total: str, chunks: Sequence[Chunk]) -> list[str]:
+        counter, vectors = level.counter, len(chunks)
+        chains = max(1, min(AT_ONCE // vectors, self.turns))
+        begin, one = f"mcc_index {counter} = {level.first}", self.step(total, chunks, counter)
+        if chains == 1:
+            return [f"for ({begin}; {counter} < {level.limit}; ++{counter}) {{", *one, "}"]
+        names = [f"c{number}" for number in range(chains)]
+        many = [
+            line
+            for number, name in enumerate(names)
+            for line in self.step(name, chunks, f"({counter} + {number})" if number else counter)
+        ]
+        return [
+            "{",
+            f"const mcc_index {counter}_end = {level.limit};",
+            f"{begin};",
+            *(line for name in names for line in self.start(name, vectors)),
+            f"for (; {counter} + {chains} <= {counter}_end; {counter} += {chains}) {{",
+            *many,
+            "}",
+            f"for (; {counter} < {counter}_end; ++{counter}) {{",
+            *one,
+            "}",
+            *(line for name in names for line in self.join(total, name, vectors)),
+            "}",
+        ]
+
+    def step(self, total: str, chunks: Sequence[Chunk], position: str) -> list[str]:
+        """Every vector is combined with the element at a position of the innermost loop."""
+        lines = []
+        for vector, chunk in enumerate(chunks):
+            loads = [
+                chunk.load(self.lanes, name, *self.place(number, position, vector * self.lanes))
+                for number, name in enumerate(self.names[: self.kind.operands], 1)
+            ]
+            lines += ["{", *self.combined(f"{total}_{vector}", loads), "}"]
+        return lines
+
+    def combined(self, total: str, loads: Sequence[str]) -> list[str]:
+        expr = apply(self.kind.combine, operand(self.kind.operands, f32), self.kind.element)
+        lines, value = to_vector_statements(expr, [*loads, total], self.lanes)
+        return [*lines, f"{total} = {value};"]
+
+    def left_over(self, total: str, whole: int) -> list[str]:
+        """The elements at the end of a row that fill no vector."""
+        chunk = Chunk("", self.row.extent - whole)
+        loads = []
+        for number, name in enumerate(self.names[: self.kind.operands], 1):
+            index, stride = self.place(number, "0", whole)
+            loads.append(chunk.load(self.lanes, name, index, stride))
+        lines, value = to_vector_statements(self.kind.element, loads, self.lanes)
+        inside = ", ".join("-1" if lane < chunk.lanes else "0" for lane in range(self.lanes))
+        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
+        total = f"{total}_0"
+        return [
+            "{",
+            f"const mcc_i32x{self.lanes} inside = {{{inside}}};",
+            *lines,
+            f"const mcc_{self.of} rest = mcc_select_{self.of}(inside, {value}, {identity});",
+            f"{total} = mcc_{self.kind.combine}_{self.of}({total}, rest);",
+            "}",
+        ]
+
+    def place(self, number: int, position: str, further: int) -> tuple[str, int]:
+        """C of the index of an operand, and the step from lane to lane; `further` elements beyond along the lanes."""
+        strides = [static(stride) for stride in (*self.outer.strides[number], *self.inner.strides[number - 1])]
+        counters = [loop.counter for loop in (*self.outer.loops, *self.inner.loops)]
+        step = strides[-1] if self.along else strides[self.chosen]
+        if self.inner.loops:
+            counters[-1] = position
+            strides[-1] *= self.lanes if self.along else 1
+        return index_c(strides, counters, further * step), step
+
+    def results(self, chunks: Sequence[Chunk]) -> list[str]:
+        lines = []
+        for vector, chunk in enumerate(chunks):
+
+            def at(number: int, vector: int = vector) -> tuple[str, int]:
+                strides = [static(stride) for stride in self.outer.strides[number]]
+                counters = [loop.counter for loop in self.outer.loops]
+                step = strides[self.chosen]
+                return index_c(strides, counters, vector * self.lanes * step), step
+
+            extras = [
+                chunk.load(self.lanes, name, *at(number))
+                for number, name in enumerate(self.names[self.kind.operands :], 1 + self.kind.operands)
+            ]
+            made, value = to_vector_statements(
+                self.kind.epilogue or operand(0, f32), [f"a0_{vector}", *extras], self.lanes
+            )
+            index, step = at(0)
+            lines += ["{", *made, chunk.store(self.lanes, self.y, index, value, step), "}"]
+        return lines
+
+    def result(self, chunks: Sequence[Chunk]) -> list[str]:
+        """All lanes of the only vector combined."""
+        how = self.kind.combine
+        if how == "add":
+            value = f"mcc_sum_{self.of}(a0_0)"
+        elif how == "mul":
+            value = f"mcc_product_{self.of}(a0_0)"
+        else:
+            value = f"mcc_{'largest' if how == 'max' else 'smallest'}_{self.of}(a0_0)"
+        indices = [self.outer.index(number) for number in range(1 + len(self.names))]
+        extras = [
+            load_c(view.buffer.dtype, name, index)
+            for view, name, index in zip(self.call.ins, self.names, indices[1:], strict=True)
+        ]
+        made, text = to_statements(
+            self.kind.epilogue or operand(0, f32), ["total", *extras[self.kind.operands :]], [], "u"
+        )
+        store = store_c(self.call.outs[0].buffer.dtype, self.y, indices[0], text)
+        return [f"const float total = {value};", *made, store]
+
+
+def _nests(call: Call) -> tuple[Nest, Nest]:
+    """Loops over results, of result and all operands, and over the elements of one, in the order in which they lie."""
+    kind, x, y = _kind(call), call.ins[0], call.outs[0]
+    inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
+    kept = [axis for axis in range(len(y.shape)) if axis not in kind.axes]
+    outer = nest([y.shape[axis] for axis in kept], [view.permuted(kept) for view in (y, *call.ins)])
+    full = [view.permuted(inside) for view in call.ins[: kind.operands]]
+    return outer, nest([x.shape[axis] for axis in inside], full, prefix="r")
+
+
+def _lane_loop(call: Call) -> int | None:
+    """Which loop over results lanes lie along, or ALONG; None where elements lie side by side along none that is long
+    enough."""
+    outer, inner = _nests(call)
+    full = range(1, 1 + _kind(call).operands)
+    for number in reversed(range(len(outer.loops))):
+        if outer.loops[number].extent >= SHORTEST and all(outer.strides[view][number] in (0, 1) for view in full):
+            return number
+    if inner.loops and inner.loops[-1].extent >= SHORTEST and all(inner.strides[v - 1][-1] in (0, 1) for v in full):
+        return ALONG
+    return None
+
+
+def _kind(call: Call) -> Reduce:
+    assert isinstance(call.kind, Reduce)
+    return call.kind
+
+
+def _case(name: str, shape: tuple[int, ...], axes: tuple[int, ...], combine: str = "add", **options: Any) -> Case:
+    kind = Reduce(axes, combine, f32, operand(0, f32))
+    return Case(name, kind, (TensorType(f32, shape),), (TensorType(f32, kind.out_shape(shape)),), **options)
