@@ -47,12 +47,14 @@ class Oracle:
         return self.original.evaluate(inputs, self.also)
 
     def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
-        """The same model computed otherwise: by onnxruntime's optimiser, in doubles, and with weights and inputs
-        nudged. Each makes outputs of inputs, or None where it cannot."""
+        """The same model as it is, then computed otherwise: by onnxruntime's optimiser, in doubles, and with weights
+        and inputs nudged. Each makes outputs of inputs, or None where it cannot."""
         if self._session is None:
             return
         original = self.original
-        yield partial(self._tried, _session(original, original.serialized(), optimised=True), _as_given)
+        for optimised in (False, True):
+            session = _session(original, original.serialized(), optimised)
+            yield partial(self._tried, session, _as_given)
         yield partial(self._tried, _session(original, original.widened()), _widened)
         for number in range(NUDGED):
             chance = np.random.default_rng(number)

@@ -213,18 +213,18 @@ def spreads(
     handed: Callable[[dict[str, Any]], dict[str, Any]],
     tolerance: Tolerance,
 ) -> tuple[Spread, ...]:
-    """For each output that differs: how far the reference is from itself, with the same inputs."""
+    """For each output that differs: how far the reference, first of `others`, is from itself with the same inputs."""
     wrong = [output.name for output in verdict.worst() if not output.ok]
     apart: dict[str, list[list[Comparison]]] = {name: [] for name in wrong}
+    plain: list[dict[str, Any]] = []
     for other in others:
-        results = [other(each.inputs) for each in kept]
-        for name in wrong:
-            pairs = [
-                (_typed_as(each.wanted[name], handed(made)[name]), each.wanted[name])
-                for made, each in zip(results, kept, strict=True)
-                if made
-            ]
-            apart[name].append([tolerance.compare(name, *pair) for pair in pairs] if len(pairs) == len(kept) else [])
+        results = [handed(made) for each in kept if (made := other(each.inputs))]
+        if len(results) < len(kept):  # it cannot
+            continue
+        for name in wrong if plain else ():
+            pairs = [(_typed_as(a[name], b[name]), a[name]) for a, b in zip(plain, results, strict=True)]
+            apart[name].append([tolerance.compare(name, *pair) for pair in pairs])
+        plain = plain or results
     found = (
         spread(name, [tolerance.compare(name, each.got[name], each.wanted[name]) for each in kept], apart[name])
         for name in wrong

@@ -66,11 +66,14 @@ def test_others_move_a_little_and_doubles_are_exact(tmp_path: Path) -> None:
         head + "g (float[9] x, int64[1] i) => (float[9] y) <float s = {3.3}> { y = Mul(x, s) }"
     )
     x = np.linspace(0.1, 0.7, 9, dtype=np.float32)
-    optimised, wide, *nudged = [other({"x": x, "i": np.array([1])}) for other in Oracle(save(made, tmp_path)).others()]
-    assert optimised is not None and wide is not None
+    plain, optimised, wide, *moved = [
+        other({"x": x, "i": np.array([1])}) for other in Oracle(save(made, tmp_path)).others()
+    ]
+    assert plain is not None and optimised is not None and wide is not None
+    np.testing.assert_array_equal(plain["y"], optimised["y"])
     np.testing.assert_array_equal(optimised["y"], x * np.float32(3.3))
     np.testing.assert_array_equal(wide["y"], x.astype(np.float64) * np.float32(3.3))
-    found = np.array([each["y"] for each in nudged if each is not None])
+    found = np.array([each["y"] for each in moved if each is not None])
     assert len(found) == oracle.NUDGED and (found != optimised["y"]).any(axis=0).all()
     np.testing.assert_allclose(found, np.broadcast_to(optimised["y"], found.shape), rtol=4e-7)
 
