@@ -28,6 +28,7 @@ from .passes.program.pack_constants import pack_constants
 from .passes.program.place_outside import place_outside
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
+from .passes.program.split_phases import split_phases
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("eliminate_dead", eliminate_dead),
@@ -51,6 +52,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse", fuse),
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("place_outside", place_outside, optional=False),
+    ProgramPass("split_phases", split_phases),
     ProgramPass("byte_weights", byte_weights),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("select_kernels", select_kernels, optional=False),

@@ -19,10 +19,10 @@ class ConcatStrided(Kernel):
     isa = "c"
 
     def cases(self) -> Sequence[Case]:
-        def case(name: str, axis: int, *parts: TensorType, **options: Any) -> Case:
+        def case(name: str, axis: int, *parts: TensorType, in_turns: bool = False, **options: Any) -> Case:
             shape = list(parts[0].shape)
             shape[axis] = sum(static(part.shape[axis]) for part in parts)
-            return Case(name, Concat(axis), parts, (TensorType(parts[0].dtype, tuple(shape)),), **options)
+            return Case(name, Concat(axis, in_turns), parts, (TensorType(parts[0].dtype, tuple(shape)),), **options)
 
         last = (0, 2, 3, 1)
         i4 = DTYPES["i4"]
@@ -33,6 +33,8 @@ class ConcatStrided(Kernel):
             case("last_axis", 2, TensorType(f16, (2, 3, 5)), TensorType(f16, (2, 3, 1))),
             case("transposed", 0, TensorType(u8, (2, 3)), TensorType(u8, (4, 3)), permute={1: (1, 0)}),
             case("vectors", 0, TensorType(f32, (1,)), TensorType(f32, (1,))),
+            case("in_turns", 2, *(TensorType(f32, (2, 3, rows, 4)) for rows in (3, 3, 2)), in_turns=True),
+            case("packed_in_turns", 1, TensorType(i4, (3, 3)), TensorType(i4, (3, 2)), in_turns=True),
             case("packed", 1, TensorType(i4, (3, 3)), TensorType(i4, (3, 2))),
         ]
 
@@ -54,11 +56,12 @@ class ConcatStrided(Kernel):
         outs, ins = by_rows.out_names, by_rows.in_names
         copies = []
         first: Dim = 0
+        step = len(ins) if call.kind.in_turns else 1
         for name, x in zip(ins, by_rows.ins, strict=True):
-            part = y.sliced(axis, 0, x.shape[axis])
+            part = y.sliced(axis, 0, x.shape[axis], step)
             start = first * y.strides[axis]
             copies.append(copy(part, x, outs[0], name, start))
-            first = first + x.shape[axis]
+            first = first + (1 if call.kind.in_turns else x.shape[axis])
         return {"copies": copies, "pointers": by_rows.pointers}
 
     def label(self, call: Call) -> str:

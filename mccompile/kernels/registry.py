@@ -81,9 +81,14 @@ class Registry(Mapping[str, Kernel]):
                 refusals.append((kernel.stem, answer.reason))
             else:
                 candidates.append(Candidate(kernel, answer, kernel.cost(call, target)))
-        weight = {"time": 1e-12, "ram": 1e-10, "flash": 1e-7}[target.prefer]  # seconds that a byte of code is worth
-        candidates.sort(key=lambda c: (c.cost.time + weight * (c.cost.code + c.cost.blob), c.kernel.id))
+        candidates.sort(key=lambda c: (effort(c.cost, target), c.kernel.id))
         return Choice(tuple(candidates), tuple(refusals))
+
+
+def effort(cost: Cost, target: Target) -> float:
+    """What counts when kernels are compared: time, and bytes as so many seconds each."""
+    weight = {"time": 1e-12, "ram": 1e-10, "flash": 1e-7}[target.prefer]
+    return cost.time + weight * (cost.code + cost.blob)
 
 
 def _load(path: Path) -> Kernel:

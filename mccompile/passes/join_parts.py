@@ -103,7 +103,10 @@ class Joiner:
         found, position = [], 0
         for index, view in enumerate(call.ins):
             size = static(view.shape[call.kind.axis])
-            found.append((index, out.sliced(call.kind.axis, position, size)))
+            if call.kind.in_turns:
+                found.append((index, out.sliced(call.kind.axis, index, size, len(call.ins))))
+            else:
+                found.append((index, out.sliced(call.kind.axis, position, size)))
             position += size
         return found
 
@@ -248,6 +251,11 @@ class Joiner:
         """Neighbouring operands that still have to be copied, as smaller concats into slices of the result."""
         assert isinstance(call.kind, Concat)
         axis = call.kind.axis
+        if call.kind.in_turns:
+            for index, part in self.parts(call):
+                if index not in joined and part.type.count:
+                    yield Call(Map(operand(0, part.buffer.dtype)), (call.ins[index],), (part,), call.provenance)
+            return
         runs: list[list[int]] = []
         for index in range(len(call.ins)):
             if index in joined or call.ins[index].type.count == 0:

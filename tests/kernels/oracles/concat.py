@@ -8,4 +8,8 @@ from mccompile.kinds.concat import Concat
 
 
 def oracle(kind: Concat, *parts: np.ndarray) -> np.ndarray:
-    return np.concatenate(parts, axis=kind.axis)
+    whole = np.concatenate(parts, axis=kind.axis)
+    if kind.in_turns:
+        for number, part in enumerate(parts):
+            whole.swapaxes(0, kind.axis)[number :: len(parts)] = part.swapaxes(0, kind.axis)
+    return whole

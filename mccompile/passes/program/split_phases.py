@@ -1,0 +1,249 @@
+"""split_phases: a transposed convolution becomes ordinary ones, where their kernels are quicker.
+
+With stride s, results o, o + s, o + 2s ... along an axis meet the same taps at neighbouring inputs: such a phase is a
+convolution of stride 1 with every so-manieth tap. The phases along all axes are computed one after the other, each by
+the best kernel for convolutions that the target has, and take turns in the result (`Concat.in_turns`), where
+bind_storage has them written in place. So all that is known about convolutions (vectors, Winograd's method, dot
+products of bytes, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
+between inputs.
+
+Along the last axis, all phases may be one convolution with more channels where results lie channels-last: few channels
+do not fill vectors. Windows become as wide as all phases together need then.
+
+Invariant: a call is replaced as a whole or stays; the epilogue runs once per result, over the same operands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...base.names import Names
+from ...kernels.api import viewed
+from ...kernels.registry import effort
+from ...kinds.concat import Concat
+from ...kinds.conv import Conv
+from ...kinds.conv_transpose import ConvTranspose
+from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ..api import Context
+
+CALLS = 1.05  # several calls take that much longer than one that does the same
+JOINED = 1.25  # so much has to be gained where a result cannot be written between others' channels any more
+
+
+@dataclass(frozen=True)
+class Window:
+    """Convolved along an axis: `count` results, of which the first meets inputs start, start + dilation ..."""
+
+    count: int
+    start: int
+    length: int
+    dilation: int
+
+    @property
+    def end(self) -> int:
+        """Of what the first result meets."""
+        return self.start + (self.length - 1) * self.dilation + 1
+
+    def inside(self, size: int) -> tuple[int, int, int, int]:
+        """Which of so many inputs are met (first and count), and the pads before and after them."""
+        first, end = max(self.start, 0), self.end + self.count - 1
+        return first, min(end, size) - first, max(-self.start, 0), max(end - size, 0)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Positions `first`, `first + stride` ... along an axis, and the taps that they meet, from the last to the
+    first."""
+
+    first: int
+    taps: tuple[int, ...]
+    window: Window
+
+
+def split_phases(program: Program, context: Context) -> None:
+    names = Names()
+    for buffer in program.buffers():
+        names.take(buffer.name)
+    _body(program.body, context, names)
+
+
+def _body(body: list[Item], context: Context, names: Names) -> None:
+    result: list[Item] = []
+    for item in body:
+        for inner in bodies(item):
+            _body(inner, context, names)
+        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose):
+            result += _quickest(item, item.kind, context, names)
+        else:
+            result.append(item)
+    body[:] = result
+
+
+def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -> list[Call]:
+    """The call, or those that it becomes. Where memory comes first, results are written in place whatever kernel that
+    takes; elsewhere the better kernel and a copy may be quicker."""
+    efforts: dict[bool | None, float] = {None: _effort([call], context) / CALLS}
+    for joined in (False, True):
+        ways = [split(call, kind, Names(), joined, in_place=True)]
+        if context.target.prefer != "ram":
+            ways.append(split(call, kind, Names(), joined))
+        efforts[joined] = min(_effort(way, context) for way in ways) * (JOINED if joined else 1)
+    best = min(efforts, key=lambda joined: efforts[joined])
+    return [call] if best is None else split(call, kind, names, best)
+
+
+def _effort(calls: Sequence[Call], context: Context) -> float:
+    """Of the best kernels for all of them."""
+    found = [context.registry.choose(call, context.target) for call in calls]
+    if not found or not all(choice.candidates for choice in found):
+        return math.inf
+    return sum(effort(choice.candidates[0].cost, context.target) for choice in found)
+
+
+def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place: bool = False) -> list[Call]:
+    """Convolutions that make the result of a call, phase by phase; those along the last axis in one if `joined`. They
+    write to the result itself if `in_place`, which no pass before bind_storage may leave so. None where that cannot be
+    said."""
+    w = call.ins[1]
+    if w.buffer.role != CONSTANT or not all(v.is_static for v in (*call.ins, *call.outs)) or 0 in call.outs[0].shape:
+        return []
+    axes = [
+        phases(static(size), static(kernel), stride, dilation, pad)
+        for size, kernel, stride, dilation, pad in zip(
+            kind.space, w.shape[2:], kind.strides, kind.dilations, kind.pads, strict=True
+        )
+    ]
+    for axis, size in zip(axes, call.ins[0].shape[2:], strict=True):
+        if any(not phase.taps or phase.window.inside(static(size))[1] < 1 for phase in axis):
+            return []  # some results are no sums at all
+    extras = call.ins[kind.fixed :]
+    found = _Split(call, kind, axes, names, joined, in_place, extras)
+    if joined:
+        beside = [found.beside(view) for view in (call.outs[0], *extras)]
+        wide = tuple(view for view in beside if view is not None)
+        union = _union([phase.window for phase in axes[-1]])
+        if kind.group != 1 or len(axes[-1]) == 1 or union is None or len(wide) < len(beside):
+            return []
+        found = replace(found, extras=wide[1:])
+    return list(found.made((), call.outs[0]))
+
+
+def phases(size: int, kernel: int, stride: int, dilation: int, pad: int) -> list[Phase]:
+    """Of results 0 .. size - 1 along an axis, to which input i and tap t give where i * stride + t * dilation - pad is
+    their position."""
+    found = []
+    step = dilation // math.gcd(stride, dilation)
+    for first in range(min(stride, size)):
+        taps = tuple(tap for tap in range(kernel) if (first + pad - tap * dilation) % stride == 0)[::-1]
+        start = (first + pad - taps[0] * dilation) // stride if taps else 0
+        found.append(Phase(first, taps, Window(-(-(size - first) // stride), start, len(taps), step)))
+    return found
+
+
+def _union(windows: Sequence[Window]) -> Window | None:
+    """What one convolution meets that makes the results of all."""
+    first, start, end = windows[0], min(w.start for w in windows), max(w.end for w in windows)
+    if any(w.count != first.count or (w.start - start) % first.dilation for w in windows):
+        return None
+    return replace(first, start=start, length=(end - 1 - start) // first.dilation + 1)
+
+
+@dataclass(frozen=True)
+class _Split:
+    call: Call
+    kind: ConvTranspose
+    axes: list[list[Phase]]
+    names: Names
+    joined: bool  # phases along the last axis
+    in_place: bool
+    extras: tuple[View, ...]  # operands of the epilogue, as wide as the convolutions
+
+    def made(self, chosen: tuple[Phase, ...], out: View) -> Iterator[Call]:
+        """Calls that make the part of the result in which the phases along the first axes are those chosen."""
+        axis, parts = len(chosen) + 2, []
+        if len(chosen) == len(self.axes):
+            yield self.convolution([[phase] for phase in chosen], out)
+            return
+        if self.joined and len(chosen) == len(self.axes) - 1:
+            yield self.convolution([*([phase] for phase in chosen), self.axes[-1]], out)
+            return
+        for phase in self.axes[len(chosen)]:
+            part = out
+            if self.in_place:
+                part = out.sliced(axis, phase.first, phase.window.count, len(self.axes[len(chosen)]))
+            elif len(self.axes[len(chosen)]) > 1:
+                shape = (*out.shape[:axis], phase.window.count, *out.shape[axis + 1 :])
+                order = sorted(range(len(shape)), key=lambda a: -static(out.strides[a]))  # as the result lies
+                name = self.names.take(f"{self.call.outs[0].buffer.name}_phase")
+                made = Buffer(name, out.buffer.dtype, tuple(shape[a] for a in order), provenance=self.call.provenance)
+                part = made.whole().permuted([order.index(a) for a in range(len(shape))])
+                parts.append(part)
+            yield from self.made((*chosen, phase), part)
+        if parts:
+            yield Call(Concat(axis, in_turns=True), tuple(parts), (out,), self.call.provenance)
+
+    def convolution(self, chosen: list[list[Phase]], out: View) -> Call:
+        """One for these phases along each axis."""
+        kind, (x, w) = self.kind, self.call.ins[:2]
+        extras = list(self.extras)
+        windows, before, after = [], [], []
+        for axis, several in enumerate(chosen, 2):
+            window = _union([phase.window for phase in several])
+            assert window is not None
+            first, count, pad_before, pad_after = window.inside(static(x.shape[axis]))
+            x = x.sliced(axis, first, count)
+            windows.append(window)
+            before.append(pad_before)
+            after.append(pad_after)
+            if len(several) == 1:
+                step = kind.strides[axis - 2]
+                extras = [view.sliced(axis, several[0].first, window.count, step) for view in extras]
+        wide = self.beside(out) if self.joined else out
+        assert wide is not None
+        steps = tuple(window.dilation for window in windows)
+        conv = Conv(
+            (1,) * len(steps), steps, (*before, *after), kind.group, kind.accumulator, kind.epilogue, kind.x_zero
+        )
+        ins = (x, self.weights(w, chosen, windows), *self.call.ins[2 : kind.fixed], *extras)
+        return Call(conv, ins, (wide,), self.call.provenance)
+
+    def beside(self, view: View) -> View | None:
+        """A view of the result's width with phases of the last axis as channels beside each other; constants are
+        repeated for it."""
+        count, channels, across, along = len(self.axes[-1]), static(view.shape[1]), view.strides[1], view.strides[-1]
+        shape = (view.shape[0], count * channels, *view.shape[2:-1], self.axes[-1][0].window.count)
+        if channels == 1 or along == across * channels:
+            step = along if channels == 1 else across
+            return replace(view, shape=shape, strides=(view.strides[0], step, *view.strides[2:-1], along * count))
+        constant = view.buffer.constant
+        if constant is None or any(view.strides[a] for a in range(len(shape)) if a != 1):
+            return None
+        numbers = np.tile(viewed(view, constant)[0].reshape(channels, -1)[:, 0], count)
+        return self.constant(view.buffer, numbers.reshape(-1, *(1 for _ in shape[2:]))).broadcast_to(shape)
+
+    def weights(self, w: View, chosen: list[list[Phase]], windows: list[Window]) -> View:
+        """[C, O / group, taps] as a convolution has them: [O, C / group, taps]."""
+        assert w.buffer.constant is not None
+        array = viewed(w, w.buffer.constant)
+        for axis, (several, window) in enumerate(zip(chosen, windows, strict=True), 2):
+            parts = []
+            for phase in several:
+                before = (phase.window.start - window.start) // window.dilation
+                around = [(0, 0)] * array.ndim
+                around[axis] = (before, window.length - before - len(phase.taps))
+                parts.append(np.pad(array.take(phase.taps, axis), around))
+            array = np.concatenate(parts, 1)
+        group, inputs, outputs = self.kind.group, array.shape[0], array.shape[1]
+        array = array.reshape(group, inputs // group, *array.shape[1:]).swapaxes(1, 2)
+        return self.constant(w.buffer, array.reshape(group * outputs, inputs // group, *array.shape[3:]))
+
+    def constant(self, like: Buffer, array: np.ndarray) -> View:
+        value = Constant.of(np.ascontiguousarray(array))
+        name, shape = self.names.take(f"{like.name}_phase"), value.type.static_shape
+        return Buffer(name, like.dtype, shape, CONSTANT, value, like.provenance).whole()

@@ -1,0 +1,137 @@
+"""Transposed convolutions as ordinary ones: the same results for every way in which phases, taps and edges can fall,
+and in vectors where the target has them, written in place."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.base.constant import Constant
+from mccompile.base.dtypes import DType, f32, i8, i32, u8
+from mccompile.base.names import Names
+from mccompile.driver import Options, compile
+from mccompile.expr.ir import apply, operand
+from mccompile.kinds.conv import Conv
+from mccompile.kinds.conv_transpose import ConvTranspose
+from mccompile.measure.correctness import check
+from mccompile.passes.program.split_phases import phases, split
+from mccompile.program.ir import CONSTANT, INPUT, Buffer, Call, Item, Program, View
+from mccompile.program.verify import verify
+from mccompile.targets import api as targets
+from tests.passes.program.interpreter import outputs
+from tests.small_models import floats, model, node, save
+
+VECTORS = pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
+BIASED = apply("max", apply("add", operand(0, f32), operand(1, f32)), operand(2, f32))
+
+
+def same(
+    kind: ConvTranspose, x: tuple[int, ...], w: tuple[int, ...], joined: bool, last: bool, dtype: DType = f32
+) -> bool:
+    """Does the split call give what the call gives? False if it was not split."""
+    chance = np.random.default_rng(len(x) + sum(w))
+    given = chance.integers(0, 9, x).astype(dtype.numpy)
+    source = Buffer("x", dtype, x, INPUT)
+    numbers = Constant.of(chance.integers(-9, 9, w).astype(i8.numpy if dtype is u8 else dtype.numpy))
+    weights = Buffer("w", numbers.type.dtype, w, CONSTANT, numbers)
+    shape = (x[0], w[1] * kind.group, *kind.space)
+    order = (0, *range(2, len(shape)), 1) if last else tuple(range(len(shape)))
+    result = Buffer("y", kind.accumulator, tuple(shape[axis] for axis in order))
+    out = result.whole().permuted([order.index(axis) for axis in range(len(shape))])
+    ins: list[View] = [source.whole(), weights.whole()]
+    if kind.x_zero:
+        ins.append(Buffer("zero", dtype, (), CONSTANT, Constant.of(np.array(3, dtype.numpy))).whole())
+    if kind.epilogue:
+        bias = Buffer("b", f32, (shape[1], *(1 for _ in shape[2:])), CONSTANT, Constant.of(floats(5, shape[1])))
+        other = Buffer("other", f32, result.shape, INPUT)
+        ins += [bias.whole().broadcast_to(shape), View(other, out.shape, out.strides)]
+    call = Call(kind, tuple(ins), (out,), ("n",))
+    calls = split(call, kind, Names(), joined)
+    found = []
+    for body in ([call], calls):
+        inputs = [("x", source)] + ([("other", ins[-1].buffer)] if kind.epilogue else [])
+        line: list[Item] = [*body]
+        program = Program("p", inputs, [("y", out)], line)
+        if body:
+            verify(program, "split")
+            values = {"x": given, "other": floats(6, *result.shape)}
+            found.append(outputs(program, {name: values[name] for name, _ in inputs})["y"])
+    if calls:
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-5)
+    return bool(calls)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_every_way_in_which_taps_meet_inputs(joined: bool) -> None:
+    split_ones = 0
+    for size, kernel, stride, dilation, pad in itertools.product((1, 2, 5), (1, 2, 3, 4), (2, 3), (1, 2, 3), (0, 1, 2)):
+        space = stride * (size - 1) + dilation * (kernel - 1) + 1 - pad
+        if space > 0:
+            kind = ConvTranspose((stride,), (dilation,), (pad,), (space,), 1, f32)
+            split_ones += same(kind, (2, 3, size), (3, 2, kernel), joined, last=True)
+    assert split_ones > (10 if joined else 50)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+def test_pictures_with_epilogues(joined: bool, last: bool) -> None:
+    kind = ConvTranspose((2, 2), (1, 1), (1, 0), (9, 8), 1, f32, BIASED)
+    assert same(kind, (2, 3, 5, 4), (3, 4, 3, 2), joined, last) is (last or not joined)
+    assert same(ConvTranspose((2, 2), (1, 1), (0, 0), (6, 8), 1, f32), (1, 3, 3, 4), (3, 1, 2, 2), joined, last)
+
+
+def test_groups_volumes_bytes_and_cut_edges() -> None:
+    assert same(ConvTranspose((2, 3), (1, 1), (1, 1), (9, 13), 2, f32), (1, 4, 5, 5), (4, 3, 3, 3), False, True)
+    assert same(
+        ConvTranspose((2, 1, 2), (1, 2, 1), (1, 0, 0), (6, 6, 7), 1, f32), (1, 2, 3, 4, 3), (2, 3, 3, 2, 2), False, True
+    )
+    assert same(ConvTranspose((2, 2), (1, 1), (3, 3), (3, 4), 1, f32), (1, 2, 4, 5), (2, 3, 4, 4), False, True)
+    zero = ConvTranspose((2, 2), (1, 1), (1, 1), (6, 8), 1, i32, x_zero=True)
+    assert same(zero, (1, 3, 3, 4), (3, 2, 4, 4), False, True, u8)
+    assert same(zero, (1, 3, 3, 4), (3, 2, 4, 4), True, True, u8)
+
+
+def test_results_that_no_tap_reaches_are_not_split() -> None:
+    assert not same(ConvTranspose((3,), (1,), (0,), (9,), 1, f32), (1, 2, 3), (2, 2, 2), False, True)
+
+
+def test_no_product_is_made_twice_or_left_out() -> None:
+    for kernel, stride, dilation in itertools.product((1, 3, 4, 7), (1, 2, 3), (1, 2)):
+        found = [tap for phase in phases(20, kernel, stride, dilation, 1) for tap in phase.taps]
+        assert sorted(found) == list(range(kernel))
+
+
+@VECTORS
+def test_in_vectors_and_in_place(tmp_path: Path) -> None:
+    nodes = [
+        node("Conv", "x w0", "c", pads=[1, 1, 1, 1]),
+        node("Relu", "c", "r"),
+        node("ConvTranspose", "r w1 b1", "u", strides=[2, 2]),
+        node("Conv", "r w2", "narrow"),
+        node("ConvTranspose", "narrow w3", "v", strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
+        node("Concat", "u v", "both", axis=1),
+        node("ConvTranspose", "both w4 b4", "z", strides=[2, 2], kernel_shape=[4, 4], pads=[1, 1, 1, 1]),
+        node("Sigmoid", "z", "y"),
+    ]
+    weights = {
+        "w0": floats(1, 24, 5, 3, 3), "w1": floats(2, 24, 17, 2, 2), "b1": floats(3, 17), "w2": floats(4, 7, 24, 1, 1),
+        "w3": floats(5, 7, 16, 3, 3), "w4": floats(6, 33, 1, 4, 4), "b4": floats(7, 1),
+    }  # fmt: skip
+    path = save(model("up", nodes, [("x", (1, 5, 9, 11))], [("y", (1, 1, 36, 44))], weights), tmp_path)
+    verdict = check(path, Options(target="native", prefer="time"), runs=1)
+    steps = [step.function for step in verdict.package.plan.steps()]
+    assert verdict.ok
+    assert {step.kernel.isa for step in steps} == {"vec"} and {type(step.call.kind) for step in steps} == {Conv}
+
+
+def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
+    nodes = [node("ConvTranspose", "x w", "y", strides=[2, 2])]
+    path = save(
+        model("up", nodes, [("x", (1, 3, 5, 5))], [("y", (1, 4, 10, 10))], {"w": floats(1, 3, 4, 2, 2)}), tmp_path
+    )
+    for prefer in ("ram", "flash", "time"):
+        plan = compile(path, Options(target="generic", prefer=prefer)).plan
+        assert [step.function.call.kind.name for step in plan.steps()] == ["conv_transpose"]
