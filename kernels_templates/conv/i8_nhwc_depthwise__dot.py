@@ -25,7 +25,6 @@ from mccompile.kernels.dot_tiles import (
     DEPTH,
     DotEpilogue,
     Place,
-    dot_headers,
     dot_lanes,
     dot_refusal,
     halves,
@@ -177,7 +176,7 @@ class DepthwiseDots(Kernel):
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return dot_headers(call)
+        return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _Layout(call, *call.blocks[:2]).units())
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
