@@ -121,8 +121,7 @@ class Direct(Kernel):
         return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(upper(macs) * 4e-10, code=600)
+        return Cost(upper(call.macs) * 4e-10, code=600)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

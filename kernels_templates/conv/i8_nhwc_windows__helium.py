@@ -61,8 +61,7 @@ class Windows(PatchConv):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = static(call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs]))
-        return Cost(macs * 3e-11, code=400)
+        return Cost(static(call.macs) * 3e-11, code=400)
 
     def depth(self, call: Call) -> int:
         """Elements of a window, in blocks of 16."""

@@ -73,7 +73,7 @@ class DeformConvPlaces(Kernel):
         return Needs(scratch=kind.accumulator.nbytes(static(x.shape[1]) * prod(kind.kernel)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
+        macs = call.macs
         samples = static(call.ins[2].type.count) * static(call.ins[0].shape[1])
         return Cost(static(macs) * 1e-9 + samples * 4e-9, code=900)
 

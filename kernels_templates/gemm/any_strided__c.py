@@ -113,8 +113,7 @@ class Strided(Kernel):
         return Needs(alias=epilogue_alias(call, _kind(call).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(upper(macs) * 4e-10, code=500)
+        return Cost(upper(call.macs) * 4e-10, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not _is_packed(call):

@@ -12,7 +12,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
 from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, table_of_fours, table_of_pairs
-from mccompile.kernels.patch_gemm import PatchGemm, depth_of, rescaling_of
+from mccompile.kernels.patch_gemm import PatchGemm, rescaling_of
 
 
 class Rows(PatchGemm):
@@ -24,7 +24,7 @@ class Rows(PatchGemm):
         if reason:
             return No(reason)
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
-        depth, lanes = depth_of(call), _lanes(call)
+        depth, lanes = self.depth(call), _lanes(call)
         results = lanes * static(y.shape[-1]) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),
@@ -36,8 +36,7 @@ class Rows(PatchGemm):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = static(call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs]))
-        return Cost(macs * 1e-10, code=300)
+        return Cost(static(call.macs) * 1e-10, code=300)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])

@@ -13,7 +13,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from mccompile.kernels.dot import numbers, pack_unsigned, with_biases, without_zero
-from mccompile.kernels.patch_gemm import PatchGemm, depth_of, left_over, rescaling_in, totals_case
+from mccompile.kernels.patch_gemm import PatchGemm, left_over, rescaling_in, totals_case
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
@@ -38,15 +38,14 @@ class Rows(PatchGemm):
         return Needs(
             constant=frozenset({1, *(found.tables if found else ())}),
             align={found.bias: 4} if found else {1: 4},
-            slack={0: depth_of(call) - static(a.shape[-1])} if lanes == 1 else {},
-            scratch=(depth_of(call) * 4 if lanes == 2 else 0) + results,
+            slack={0: self.depth(call) - static(a.shape[-1])} if lanes == 1 else {},
+            scratch=(self.depth(call) * 4 if lanes == 2 else 0) + results,
             scratch_align=4,
             blocks=(lanes,),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = static(call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs]))
-        return Cost(macs * 1e-10, code=300)
+        return Cost(static(call.macs) * 1e-10, code=300)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])

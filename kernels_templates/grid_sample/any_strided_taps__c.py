@@ -49,8 +49,7 @@ class GridSampleTaps(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(upper(macs) * 3e-9, code=600)
+        return Cost(upper(call.macs) * 3e-9, code=600)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind

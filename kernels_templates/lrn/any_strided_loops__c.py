@@ -33,7 +33,7 @@ class StridedLoops(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.kind.macs([call.ins[0].type], [call.outs[0].type])) * 2e-9, code=250)
+        return Cost(upper(call.macs) * 2e-9, code=250)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         assert isinstance(call.kind, Lrn)

@@ -107,8 +107,7 @@ class StridedCells(Kernel):
         return Needs(alias=alias, scratch=kind.accumulator.nbytes(len(_in_workspace(call)) * hidden), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(upper(macs) * 4e-10, code=800)
+        return Cost(upper(call.macs) * 4e-10, code=800)
 
     def label(self, call: Call) -> str:
         time, batch, directions, _ = call.ins[0].shape

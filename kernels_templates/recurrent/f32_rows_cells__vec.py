@@ -83,8 +83,7 @@ class VectorCells(Kernel):
         return Needs(alias=alias, constant=constant, scratch=scratch, scratch_align=64, numeric="ulp", blocks=(lanes,))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
-        return Cost(static(macs) * 5e-11, code=1500)
+        return Cost(static(call.macs) * 5e-11, code=1500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         kind, r, lanes = _kind(call), viewed(call.ins[1], constants[1]), call.blocks[0]

@@ -1,5 +1,5 @@
-"""What matrix products of 8-bit integers with constant weights share that copy rows side by side: what they can do, and
-what is left of the epilogue.
+"""What matrix products of 8-bit integers with constant weights share: what they can do, and what is left of the
+epilogue.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .tiles import is_constant
 class PatchGemm(Kernel):
     kind = Gemm
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    block: ClassVar[int] = 4  # elements of a row are taken so many at a time
 
     def cases(self) -> Sequence[Case]:
         return [
@@ -67,6 +68,11 @@ class PatchGemm(Kernel):
             return "rows of a or of the result have gaps"
         return ""
 
+    def depth(self, call: Call) -> int:
+        """Elements of a row, in blocks."""
+        depth = static(call.ins[0].shape[-1])
+        return depth + -depth % self.block
+
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]
         return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
@@ -84,7 +90,7 @@ class PatchGemm(Kernel):
         rows, outs = y.type.static_shape[-2:]
         stride = outs if left_over(call, self.raises) else static(y.strides[-2])
         several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
-        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": depth_of(call)}
+        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": self.depth(call)}
         return {**numbers, **several} if rows > 1 else numbers
 
     def rest(self, call: Call) -> dict[str, Any]:
@@ -102,12 +108,6 @@ class PatchGemm(Kernel):
         loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
         lines, value = to_statements(left, loads, local="v")
         return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
-
-
-def depth_of(call: Call) -> int:
-    """Elements of a row in a copy: they are taken in fours."""
-    depth = static(call.ins[0].shape[-1])
-    return depth + -depth % 4
 
 
 def gemm_of(call: Call) -> Gemm:

@@ -247,14 +247,13 @@ class _Planner:
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))
-        macs = call.kind.macs([v.type for v in call.ins], [v.type for v in call.outs])
         shared = None
         if call.workers > 1:
             barrier = kernel.barrier(call)
             workspace = call.scratch.max_bytes // call.workers if call.scratch is not None and not barrier else 0
             shared = Shared(self.shared, phases(kernel.units(call), call.workers, barrier), workspace)
             self.shared += len(shared.phases)
-        macs = upper(macs) * self.times
+        macs = upper(call.macs) * self.times
         return Step(call.kind.name, self.functions[key], tuple(arguments), macs, call.provenance, shared)
 
     def argument(self, role: str, view: View, written: bool) -> Argument:

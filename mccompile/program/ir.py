@@ -232,6 +232,11 @@ class Call:
     rows: int | None = None  # the axis of the result along which it runs piece by piece
     workers: int = 1  # that share it; each computes some of its units, or of its rows
 
+    @property
+    def macs(self) -> Dim:
+        """How many products are added up."""
+        return self.kind.macs([view.type for view in self.ins], [view.type for view in self.outs])
+
 
 @dataclass(eq=False)
 class If:
