@@ -1,10 +1,11 @@
 """Times mccompile and the peers that are installed on any networks: `python -m benchmarks.networks MODEL.onnx ...`
 
-Beside MODEL.onnx may lie MODEL.in.npy with its input; else inputs are random. All contestants use one thread and take
+Beside MODEL.onnx may lie MODEL.in.npy with its input, or a folder test_data_set_0; else inputs are random, as those of
+`mccompile check` are. Free dimensions get their sizes by --dim and --shape. All contestants use one thread and take
 turns in one run (A B C, B C A, ...), so that a busy machine slows all alike; medians over all runs are compared, and
 the fastest runs beside them. Every result is compared with that of the first peer: a fast wrong answer is marked. In
-networks of bytes everybody rounds in places of his own, so there results need only be about as close to the first
-peer's as those of the other peers are, whose distance is told as well.
+networks of bytes or of 16-bit floats everybody rounds in places of his own, so there results need only be about as
+close to the first peer's as those of the other peers are, whose distance is told as well.
 Shares of the peak are of what one core is measured to do in multiply-adds on registers.
 """
 
@@ -20,17 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers import Contestant, Inputs, peers_of
-from mccompile.base.dtypes import i8, u8
-from mccompile.driver import Options
-from mccompile.driver import compile as compile_model
+from benchmarks.peers import PEERS, Contestant, Inputs, peers_of
+from mccompile.base.dtypes import bf16, f16, i8, u8
+from mccompile.base.errors import BadFile
+from mccompile.check.inputs import random_sets, stored_sets
+from mccompile.driver import Options, compile_graph, read
+from mccompile.graph.ir import Graph
 from mccompile.measure.speed import measured_peak
+from mccompile.option_texts import dims, shape
 from mccompile.targets import api
 from mccompile.toolchain.run import Model
 
 ROUNDS = 8
+_NARROW = (i8, u8, f16, bf16)
 TOLERANCE = 1e-4  # over the largest reference value
-OF_BYTES = 0.05  # the same where there are bytes between; or twice what peers are apart, if that is more
+OF_NARROW = 0.05  # the same where there are narrower numbers between; or twice what peers are apart, if that is more
 
 
 def main() -> None:
@@ -38,6 +43,9 @@ def main() -> None:
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--target", default="native")
     parser.add_argument("--prefer", default="time")
+    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument("--dim", action="append", default=[], help="NAME=SIZE of a free dimension")
+    parser.add_argument("--shape", action="append", default=[], help="INPUT=1,3,32,32")
     parser.add_argument("--seconds", type=float, default=1.0, help="per contestant and model, roughly")
     parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
     given = parser.parse_args()
@@ -59,7 +67,7 @@ def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> t
     """Prints a line per model; gives mccompile's time over that of the fastest peer, by medians and by fastest runs."""
     ours, inputs = ours_of(path, given, folder)
     with alone() if given.realtime else nullcontext():
-        contestants = [ours, *peers_of(path, inputs, folder)]
+        contestants = [ours, *peers_of(path, inputs, folder, given.peers)]
         runs = {c.name: max(2, round(given.seconds / ROUNDS / min(c.times(2)))) for c in contestants}
         seconds: dict[str, list[float]] = {c.name: [] for c in contestants}
         for turn in range(ROUNDS):
@@ -71,7 +79,8 @@ def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> t
     fastest = {name: min(values) for name, values in seconds.items()}
     parts = [f"{name} {medians[name] * 1e6:.1f} ({fastest[name] * 1e6:.1f})" for name in seconds]
     share = 2e-9 * ours.macs / medians[ours.name] / peak
-    line = f"{path.stem:20} {'   '.join(parts)}   {share:.0%} of peak   arena {ours.arena}"
+    name = path.parent.name if path.stem == "model" else path.stem
+    line = f"{name:20} {'   '.join(parts)}   {share:.0%} of peak   arena {ours.arena}"
     if len(contestants) == 1:
         print(line, flush=True)
         return 0.0, 0.0
@@ -79,9 +88,9 @@ def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> t
     first = contestants[1].results
     error, apart, tolerance = _distance(ours.results, first), 0.0, TOLERANCE
     told = f"error {error:.1e}"
-    if ours.of_bytes:
+    if ours.narrow:
         apart = max((_distance(c.results, first) for c in contestants[2:]), default=0.0)
-        tolerance, told = max(OF_BYTES, 2 * apart), f"{told}, peers apart {apart:.1e}"
+        tolerance, told = max(OF_NARROW, 2 * apart), f"{told}, peers apart {apart:.1e}"
     wrong = "" if error <= tolerance else " WRONG"
     print(f"{line}   ratio {ratios[0]:.3f} ({ratios[1]:.3f})   {told}{wrong}", flush=True)
     return ratios[0], ratios[1]
@@ -110,26 +119,29 @@ def _difference(got: np.ndarray, want: np.ndarray) -> float:
 
 def ours_of(path: Path, given: argparse.Namespace, folder: Path) -> tuple[Contestant, Inputs]:
     target = api.load(given.target)
-    package = compile_model(path, Options(target=given.target, prefer=given.prefer))
+    sizes, shapes = dims(tuple(given.dim)), dict(map(shape, given.shape))
+    options = Options(target=given.target, prefer=given.prefer, dims=sizes, shapes=shapes)
+    graph = read(path, options)
+    inputs = _inputs_of(path, graph)
+    narrow = any(value.type.dtype in _NARROW for value in graph.values())
+    package = compile_graph(graph, options, path.stem)
     package.write(folder / "out")
     model = Model.build(folder / "out", target.compiler, target.cflags)
-    stored = path.with_suffix("").with_suffix(".in.npy")
-    chance = np.random.default_rng(0)
-    inputs: dict[str, np.ndarray] = {}
-    for tensor in model.report.inputs:
-        shape = tuple(int(size) for size in tensor.shape)
-        if stored.is_file() and len(model.report.inputs) == 1:
-            inputs[tensor.name] = np.load(stored)
-        elif tensor.dtype.is_float:
-            inputs[tensor.name] = chance.random(shape).astype(tensor.dtype.numpy)
-        else:
-            inputs[tensor.name] = chance.integers(0, 2, shape).astype(tensor.dtype.numpy)
     results = list(model.run(inputs).values())
     steps = tuple(package.plan.steps())
-    of_bytes = any(view.buffer.dtype in (i8, u8) for step in steps for view in step.function.call.outs)
     name = f"mccompile {given.target}"
     macs, arena = sum(step.macs for step in steps), package.plan.arena_bytes
-    return Contestant(name, results, lambda n: model.time(inputs, n), macs, arena, of_bytes), inputs
+    return Contestant(name, results, lambda n: model.time(inputs, n), macs, arena, narrow), inputs
+
+
+def _inputs_of(path: Path, graph: Graph) -> dict[str, np.ndarray]:
+    stored = path.with_suffix("").with_suffix(".in.npy")
+    if stored.is_file():
+        return {graph.inputs[0].name: np.load(stored)}
+    try:
+        return stored_sets(path.parent, [value.name for value in graph.inputs], graph)[0].inputs
+    except BadFile:  # there are none, or those of another model
+        return dict(next(random_sets(graph, 0, 1)).inputs)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,23 +28,26 @@ class Contestant:
     times: Callable[[int], list[float]]  # so many runs -> seconds of each
     macs: int = 0
     arena: int = 0
-    of_bytes: bool = False  # are there tensors of 8 bits?
+    narrow: bool = False  # are there tensors of 8 bits, or 16-bit floats?
 
 
-def peers_of(model: Path, inputs: Inputs, folder: Path) -> list[Contestant]:
-    """Those that are installed and can run the model, ready to run; what they have to write goes to `folder`."""
-    found = [
-        load(model, inputs, folder) for module, load in _PEERS.items() if importlib.util.find_spec(module) is not None
-    ]
+def peers_of(model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str]) -> list[Contestant]:
+    """Those of the wanted that are installed and can run the model, ready to run; what they have to write goes to
+    `folder`."""
+    found = [PEERS[name](model, inputs, folder) for name in wanted if importlib.util.find_spec(name) is not None]
     return [peer for peer in found if peer is not None]
 
 
-def _onnxruntime(model: Path, inputs: Inputs, folder: Path) -> Contestant:
+def _onnxruntime(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except (refusals.Fail, refusals.InvalidGraph, refusals.NotImplemented):
+        return None
     binding = session.io_binding()
     for name, value in inputs.items():
         binding.bind_cpu_input(name, np.ascontiguousarray(value))
@@ -55,15 +58,21 @@ def _onnxruntime(model: Path, inputs: Inputs, folder: Path) -> Contestant:
     return Contestant("onnxruntime", results, _timed(lambda: session.run_with_iobinding(binding)))
 
 
-def _openvino(model: Path, inputs: Inputs, folder: Path) -> Contestant:
+def _openvino(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     openvino = importlib.import_module("openvino")
     core = openvino.Core()
     settings = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-    compiled = core.compile_model(core.read_model(model), "CPU", settings)
-    request = compiled.create_infer_request()
-    for name, value in inputs.items():
-        request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(value)))
-    request.infer()
+    try:
+        network = core.read_model(model)
+        if network.is_dynamic():
+            network.reshape({name: list(value.shape) for name, value in inputs.items()})
+        compiled = core.compile_model(network, "CPU", settings)
+        request = compiled.create_infer_request()
+        for name, value in inputs.items():
+            request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(value)))
+        request.infer()
+    except RuntimeError:  # an operator that it does not have
+        return None
     results = [np.array(request.get_tensor(output).data) for output in compiled.outputs]
     return Contestant("openvino", results, _timed(request.infer))
 
@@ -113,7 +122,7 @@ def _litert(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     return Contestant("litert", [interpreter.get_tensor(result["index"])], _timed(interpreter.invoke))
 
 
-_PEERS: Mapping[str, Callable[[Path, Inputs, Path], Contestant | None]] = {
+PEERS: Mapping[str, Callable[[Path, Inputs, Path], Contestant | None]] = {
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
     "ncnn": _ncnn,

@@ -16,6 +16,7 @@ from .passes.graph.move_factors import move_factors
 from .passes.graph.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
+from .passes.graph.widen_floats import widen_floats
 from .passes.program.absorb_products import absorb_products
 from .passes.program.bind_storage import bind_storage
 from .passes.program.byte_weights import byte_weights
@@ -33,6 +34,7 @@ from .passes.program.split_phases import split_phases
 GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
+    GraphPass("widen_floats", widen_floats),
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("share_common", share_common),
     GraphPass("lower_qdq", lower_qdq),
