@@ -1,13 +1,14 @@
 """Inputs to check a model with: random ones from a seed, or those of ONNX `test_data_set_*` folders.
 
 Random elements suit their types: floats are standard normal, integers small; what is used as an index or a number of a
-class stays in the range that the graph shows: 0 or 1 where indices are made from it by arithmetic.
+class stays in the range that the graph shows: 0 or 1 where indices are made from it by arithmetic. Integers that no
+output depends on are 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ..base.errors import BadFile, Problem
 from ..base.structures import Items, Maybe, Slots, Structure
 from ..frontend.original import read_values
 from ..graph.ir import Graph, Node, Value
+from ..graph.pattern import graphs
 from ..toolchain.lists import packed
 
 _LOOKS_THROUGH = {
@@ -47,14 +49,32 @@ class DataSet:
 
 def random_sets(graph: Graph, seed: int, runs: int) -> Iterator[DataSet]:
     """The same sets for the same graph and seed, on every machine."""
+    ends = {value for part in graphs(graph) for value in part.outputs}
+    unread = [v for v in graph.inputs if v.type.dtype.is_integer and not _is_read(v, ends)]
     for run in range(runs):
         chance = np.random.default_rng([seed, run])
         arrays = {value.name: random_input(value, chance) for value in graph.inputs}
+        arrays |= {value.name: np.ones_like(arrays[value.name]) for value in unread}
         for name, form in graph.interface.inputs if graph.interface else ():
             if not isinstance(form, str):
                 value = random_structure(form, arrays, chance)
                 arrays |= packed(form, value, arrays.__getitem__, name)
         yield DataSet(f"random {seed}.{run}", arrays)
+
+
+def _is_read(value: Value, ends: Set[Value]) -> bool:
+    """Does any of these outputs depend on its elements? What does not may still be checked by a reference: lengths that
+    follow from shapes once these are known, and masks that they are counted from."""
+    seen, left = {value}, [value]
+    while left:
+        value = left.pop()
+        readers = [node for node, _ in value.uses if node.op.name not in ("Shape", "Size")]
+        if value in ends or any(node.regions for node in readers):
+            return True
+        new = [made for node in readers for made in node.present_outputs if made not in seen]
+        seen.update(new)
+        left += new
+    return False
 
 
 def random_input(value: Value, chance: np.random.Generator) -> np.ndarray:
@@ -120,6 +140,8 @@ def _indexed(node: Node, position: int) -> int | None:
         return upper(table.type.shape[getattr(node.op, "axis", 0)])
     if node.op.name in ("GatherND", "ScatterND") and position == 1 and table is not None:
         return min((upper(dim) for dim in table.type.shape), default=None)
+    if node.op.name == "TensorScatter" and position == 2 and table is not None:
+        return upper(table.type.shape[getattr(node.op, "axis", 0)])
     if node.op.name == "SlotPosition" and position == 0:
         return 1  # the first element is there in every sequence that is not empty
     if node.op.name == "Loop" and position == 0:

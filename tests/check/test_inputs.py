@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from mccompile.base.errors import BadFile
 from mccompile.check.inputs import random_sets, stored_sets
@@ -82,3 +82,26 @@ def test_what_indices_are_counted_from_is_0_or_1() -> None:
     )
     (data,) = random_sets(graph, 0, 1)
     assert set(np.unique(data.inputs["mask"])) == {0, 1}
+
+
+def test_places_in_a_cache_stay_inside() -> None:
+    text = "(float[1,4,2] x, float[1,1,2] u, int64[1] at) => (float[1,4,2] y) { y = TensorScatter(x, u, at) }"
+    graph = load_proto(parser.parse_model(f'<ir_version: 11, opset_import: ["": 24]> g {text}'))
+    assert {int(made.inputs["at"][0]) for made in random_sets(graph, 0, 40)} == {0, 1, 2, 3}
+
+
+def test_integers_that_no_output_depends_on_are_1() -> None:
+    text = """(float[3] x, int64[1,5] mask, int64[2] b) => (float[3] y) {
+        s = Shape(mask)
+        total = ReduceSum(mask)
+        less = Sub(total, total)
+        n = Cast<to = 1>(s)
+        k = ReduceSum(n)
+        c = Cast<to = 1>(b)
+        j = ReduceSum<keepdims = 0>(c)
+        z = Mul(x, k)
+        y = Mul(z, j)
+    }"""
+    graph = load_proto(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {text}'))
+    (made,) = random_sets(graph, 0, 1)
+    assert (made.inputs["mask"] == 1).all() and not (made.inputs["b"] == 1).all()

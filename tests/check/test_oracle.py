@@ -82,3 +82,21 @@ def test_numbers_that_are_definitions_are_not_moved() -> None:
     exact = np.array([0, 1, -2, 0.5, 1e4, np.inf, 3e-3], np.float32)
     moved = [nudged(exact, np.random.default_rng(seed)) for seed in range(20)]
     assert {tuple(np.flatnonzero(each != exact)) for each in moved} == {(), (6,)}
+
+
+def test_products_with_packed_weights_are_computed_in_full(tmp_path: Path) -> None:
+    """accuracy_level 4 lets onnxruntime make activations bytes, which is no reference."""
+    pytest.importorskip("onnxruntime")
+    chance = np.random.default_rng(0)
+    packed = chance.integers(0, 256, (4, 1, 16)).astype(np.uint8)
+    scales = np.full(4, 0.1, np.float32)
+    more = {"K": 32, "N": 4, "bits": 4, "block_size": 32, "accuracy_level": 4}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **more)
+    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, size]) for n, size in (("x", 32), ("y", 4)))
+    constants = [onnx.numpy_helper.from_array(packed, "w"), onnx.numpy_helper.from_array(scales, "s")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph([node], "g", [x], [y], constants), opset_imports=opsets, ir_version=8)
+    given = chance.standard_normal((2, 32)).astype(np.float32)
+    weights = np.stack([packed & 15, packed >> 4], -1).reshape(4, 32).astype(np.float32) - 8
+    found = Oracle(save(made, tmp_path)).run({"x": given})["y"]
+    np.testing.assert_allclose(found, given @ weights.T * np.float32(0.1), rtol=1e-5, atol=1e-5)
