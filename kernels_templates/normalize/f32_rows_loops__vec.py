@@ -1,9 +1,13 @@
-"""normalize in vectors along rows: the elements of a group lie side by side, in operands and result."""
+"""normalize in vectors along rows: the elements of a group lie side by side, or in several such rows.
+
+Invariant: each row of a group is summed up on its own, so rounding errors do not grow with the number of rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
@@ -17,7 +21,7 @@ from mccompile.kernels.loops import Nest, index_c, nest
 from mccompile.kernels.tiles import Range
 from mccompile.kernels.vector_loops import SHORTEST, chunks
 from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
-from mccompile.kinds.normalize import Normalize
+from mccompile.kinds.normalize import MEASURES, Normalize
 
 LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
 
@@ -32,6 +36,9 @@ class RowLoops(Kernel):
         cases = [_case(f"softmax_{n}", last, (3, n)) for n in (4, 7, 15, 16, 17, 31, 33, 100)]
         cases += [_case(measure, replace(last, measure=measure, epsilon=1e-5), (3, 19)) for measure in measures]
         scaled = apply("add", apply("mul", operand(0, f32), operand(1, f32)), operand(2, f32))
+        pictures = Normalize((1, 2, 3), "standardize", f32, 1e-5, scaled)
+        channels = _case("pictures", pictures, (2, 7, 3, 5))
+        channels = replace(channels, ins=channels.ins * 3, repeated={1: (0, 2, 3), 2: (0, 2, 3)})
         standard = Normalize((2,), "standardize", f32, 1e-5)
         case = _case("scaled", replace(standard, epilogue=scaled), (2, 3, 37))
         twice = replace(last, epilogue=apply("mul", operand(0, f32), operand(0, f32)))
@@ -44,6 +51,13 @@ class RowLoops(Kernel):
             replace(_case("l2_of_zeros", replace(last, measure="l2"), (2, 18)), ranges={0: (0.0, 0.0)}),
             _case("two_axes", Normalize((1, 2), "standardize", f32, 1e-5), (2, 3, 5)),
             replace(_case("last_in_memory", last, (2, 19, 3)), permute={0: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
+            replace(_case("result_apart", last, (3, 19)), permute_outs={0: (1, 0)}),
+            replace(channels, name="channels_last", permute={0: (0, 2, 3, 1)}, permute_outs={0: (0, 2, 3, 1)}),
+            replace(channels, name="operands_apart", permute={1: (3, 1, 2, 0), 2: (1, 0, 2, 3)}),
+            *(
+                replace(channels, name=f"{measure}_of_rows", kind=replace(pictures, measure=measure))
+                for measure in MEASURES
+            ),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -58,15 +72,18 @@ class RowLoops(Kernel):
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
         _, inner = _nests(call)
-        if len(inner.loops) != 1 or not SHORTEST <= inner.loops[0].extent <= LONGEST:
-            return No("groups are no rows, or too short or too long for vectors")
-        if any(steps[0] != 1 for steps in inner.strides[:2]) or any(steps[0] not in (0, 1) for steps in inner.strides):
+        if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= LONGEST:
+            return No("groups are no rows, or these are too short or too long for vectors")
+        if inner.strides[1][-1] != 1:
             return No("elements of a group do not lie side by side")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(inner.loops[0].extent, target),))
+        return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(inner.loops[-1].extent, target),))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 1e-9, code=600)
+        _, inner = _nests(call)
+        apart = sum(strides[-1] not in (0, 1) for strides in inner.strides)
+        wasted = 16 / min(inner.loops[-1].extent, 16)  # lanes and time between rows
+        return Cost(static(call.ins[0].type.count) * (1e-9 * wasted**0.5 + apart * 0.5e-9), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
@@ -78,18 +95,19 @@ class RowLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, lanes = _kind(call), call.blocks[0]
         outer, inner = _nests(call)
-        row = inner.loops[0]
+        *rows, row = inner.loops
         (y,), names = self.parameter_names(call)
-        counters = [*(loop.counter for loop in outer.loops), row.counter]
+        counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         places = [
             index_c([*around, *inside], counters) for around, inside in zip(outer.strides, inner.strides, strict=True)
         ]
-        keeps = kind.measure == "softmax" and kind.epilogue is None
+        steps = [static(strides[-1]) for strides in inner.strides]
+        keeps = kind.measure == "softmax" and kind.epilogue is None and steps[0] == 1
         found = []
         for chunk in chunks(row.counter, row.extent, lanes):
             loads = [
-                chunk.load(lanes, name, place, static(steps[0]))
-                for name, place, steps in zip(names, places[1:], inner.strides[1:], strict=True)
+                chunk.load(lanes, name, place, step)
+                for name, place, step in zip(names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
             found.append(
@@ -99,7 +117,7 @@ class RowLoops(Kernel):
                     "x": loads[0],
                     "keep": chunk.store(lanes, y, places[0], "v"),
                     "kept": chunk.load(lanes, y, places[0], 1),
-                    "lines": [*lines, chunk.store(lanes, y, places[0], value)],
+                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
                 }
             )
         rest = row.extent % lanes
@@ -108,12 +126,13 @@ class RowLoops(Kernel):
             groups[0] = replace(groups[0], begin="begin", end="end")
         return {
             "outer": groups,
+            "rows": [Range(loop.counter, loop.extent) for loop in rows],
             "chunks": found,
             "short": bool(rest) and kind.measure not in ("rms", "l1", "l2"),
             "inside": ", ".join("-1" if lane < rest else "0" for lane in range(lanes)),
             "measure": kind.measure,
             "keeps": keeps,
-            "count": literal_c(row.extent, f32),
+            "count": literal_c(prod(loop.extent for loop in inner.loops), f32),
             "epsilon": literal_c(kind.epsilon, f32),
             "lanes": lanes,
             "vector": f"mcc_f32x{lanes}",
@@ -121,7 +140,7 @@ class RowLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        return f"{_kind(call).measure}_{_nests(call)[1].loops[0].extent}"
+        return f"{_kind(call).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
 
 
 def _nests(call: Call) -> tuple[Nest, Nest]:

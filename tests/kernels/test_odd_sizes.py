@@ -97,6 +97,11 @@ def softmax(first: int, second: int, last: int) -> Case:
     return Case(f"{first}_{second}_{last}", Normalize((2,), "softmax", f32), (shape,), (shape,))
 
 
+def softmax_of_columns(first: int, second: int, last: int) -> Case:
+    shape = floats(first, second, last)
+    return Case(f"{first}_{second}_{last}", Normalize((1,), "softmax", f32), (shape,), (shape,))
+
+
 def totals(first: int, second: int, last: int) -> Case:
     """The last axis is reduced."""
     shape = (first, second, last)
@@ -139,6 +144,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("gemm/f32_rows_tile__vec", gemm_direct),
     ("map/f32_strided_loops__vec", add),
     ("normalize/f32_rows_loops__vec", softmax),
+    ("normalize/f32_strided_groups__vec", softmax_of_columns),
     ("reduce/f32_strided_lanes__vec", totals),
     ("reduce/f32_strided_lanes__vec", totals_of_columns),
     ("recurrent/f32_rows_cells__vec", lstm),

@@ -1,0 +1,165 @@
+"""normalize in vectors of neighbouring groups: each lane goes through the elements of a group of its own.
+
+For groups whose elements do not lie side by side, but beside those of the next group: channels of a planar image,
+columns of a matrix. Results may lie in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import f32
+from mccompile.base.tensor import TensorType
+from mccompile.expr.ir import apply, operand
+from mccompile.expr.scalar_c import literal_c
+from mccompile.expr.vector_c import refusals, to_vector_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.loops import Loop, Nest, index_c
+from mccompile.kernels.sums import grouped, levels
+from mccompile.kernels.tiles import Range
+from mccompile.kernels.vector_loops import SHORTEST, chunks
+from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
+from mccompile.kernels.work import Units
+from mccompile.kinds.normalize import MEASURES, Normalize
+
+
+class GroupLanes(Kernel):
+    kind = Normalize
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        first = Normalize((1,), "softmax", f32)
+        x = operand(0, f32)
+        cases = [_case(f"softmax_{n}", first, (2, 5, n)) for n in (4, 7, 15, 16, 17, 31, 33, 100)]
+        cases += [_case(measure, replace(first, measure=measure, epsilon=1e-5), (2, 7, 19)) for measure in MEASURES]
+        scaled = apply("add", apply("mul", x, operand(1, f32)), operand(2, f32))
+        standard = Normalize((1,), "standardize", f32, 1e-5)
+        affine = _case("scaled", replace(standard, epilogue=scaled), (2, 9, 21))
+        affine = replace(affine, ins=affine.ins * 3, repeated={1: (0, 2), 2: (0, 2)})
+        twice = replace(first, epilogue=apply("mul", x, x))
+        turned = {0: (0, 2, 1)}
+        return [
+            *cases,
+            affine,
+            replace(affine, name="scaled_turned", permute_outs=turned, permute={2: (2, 1, 0)}),
+            _case("softmax_with_epilogue", twice, (3, 5, 21)),
+            replace(_case("softmax_turned", first, (2, 5, 18)), permute_outs=turned),
+            replace(_case("softmax_large", first, (3, 6, 21)), ranges={0: (-3e38, 3e38)}),
+            replace(_case("standardize_far", replace(standard, epsilon=1e-3), (2, 35, 5)), ranges={0: (20.0, 20.0)}),
+            replace(_case("l2_of_zeros", replace(first, measure="l2"), (2, 3, 18)), ranges={0: (0.0, 0.0)}),
+            replace(_case("pictures", replace(standard, axes=(2, 3)), (2, 19, 5, 7)), permute={0: (0, 2, 3, 1)}),
+            _case("outer_axes", replace(standard, axes=(0, 1)), (3, 4, 9)),
+            _case("long", standard, (1, 900, 6)),
+            _case("only_group_of_lanes", first, (1, 3, 64)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = _kind(call)
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        if reason:
+            return No(reason)
+        if kind.element is not None:
+            return No("what is normalized has to be computed first")
+        if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
+            return No("only for 32-bit floats")
+        if any(dim == 0 for dim in call.outs[0].shape):
+            return No("there is nothing to compute")
+        chosen = _lane_loop(call)
+        if chosen is None:
+            return No("groups do not lie side by side, or too few of them")
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        return Needs(
+            alias=alias, numeric="ulp", blocks=(best_lanes(_nests(call)[0].loops[chosen].extent, target), chosen)
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        outer, _ = _nests(call)
+        chosen = _lane_loop(call)
+        assert chosen is not None
+        apart = sum(strides[chosen] not in (0, 1) for strides in outer.strides)
+        return Cost(static(call.ins[0].type.count) * (1.2e-9 + apart * 0.5e-9), code=700)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
+
+    def units(self, call: Call) -> Sequence[int]:
+        """Rows of groups, or vectors of the only row."""
+        outer, _ = _nests(call)
+        lanes, chosen = call.blocks
+        around = [loop for number, loop in enumerate(outer.loops) if number != chosen]
+        return (1,) * (around[0].extent if around else -(-outer.loops[chosen].extent // lanes))
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, (lanes, chosen) = _kind(call), call.blocks
+        outer, inner = _nests(call)
+        row = outer.loops[chosen]
+        (y,), names = self.parameter_names(call)
+        counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
+        places = [
+            index_c([*around, *inside], counters) for around, inside in zip(outer.strides, inner.strides, strict=True)
+        ]
+        steps = [static(strides[chosen]) for strides in outer.strides]
+        keeps = kind.measure == "softmax" and kind.epilogue is None and steps[0] == 1
+        around = [Range(loop.counter, loop.extent) for number, loop in enumerate(outer.loops) if number != chosen]
+        units = Units() if call.workers > 1 and not around else None
+        if call.workers > 1 and around:
+            around[0] = replace(around[0], begin="begin", end="end")
+        found = []
+        for chunk in chunks(row.counter, row.extent, lanes, units):
+            loads = [
+                chunk.load(lanes, name, place, step)
+                for name, place, step in zip(names, places[1:], steps[1:], strict=True)
+            ]
+            lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
+            found.append(
+                {
+                    "header": chunk.header,
+                    "x": loads[0],
+                    "keep": chunk.store(lanes, y, places[0], "v"),
+                    "kept": chunk.load(lanes, y, places[0], 1),
+                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
+                }
+            )
+        loops = inner.loops or (Loop("r", 1),)
+        return {
+            "around": around,
+            "chunks": found,
+            "inner": loops,
+            "levels": levels(loops, blocked=True),
+            "measure": kind.measure,
+            "keeps": keeps,
+            "count": literal_c(prod(loop.extent for loop in loops), f32),
+            "epsilon": literal_c(kind.epsilon, f32),
+            "vector": f"mcc_f32x{lanes}",
+            "of": f"f32x{lanes}",
+        }
+
+    def label(self, call: Call) -> str:
+        return f"{_kind(call).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
+
+
+def _nests(call: Call) -> tuple[Nest, Nest]:
+    """Loops over groups and inside one, over the result and all operands."""
+    _, outer, inner = grouped(_kind(call).axes, (call.outs[0], *call.ins), call.ins[0])
+    return outer, inner
+
+
+def _lane_loop(call: Call) -> int | None:
+    """The loop over groups along which their elements lie side by side, if there is one that is long enough."""
+    outer, _ = _nests(call)
+    found = [number for number, step in enumerate(outer.strides[1]) if step == 1]
+    return next((number for number in found if outer.loops[number].extent >= SHORTEST), None)
+
+
+def _kind(call: Call) -> Normalize:
+    assert isinstance(call.kind, Normalize)
+    return call.kind
+
+
+def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:
+    t = TensorType(f32, shape)
+    return Case(name, kind, (t,), (t,))
