@@ -122,7 +122,7 @@ def ours_of(path: Path, given: argparse.Namespace, folder: Path) -> tuple[Contes
     sizes, shapes = dims(tuple(given.dim)), dict(map(shape, given.shape))
     options = Options(target=given.target, prefer=given.prefer, dims=sizes, shapes=shapes)
     graph = read(path, options)
-    inputs = _inputs_of(path, graph)
+    inputs = inputs_of(path, graph)
     narrow = any(value.type.dtype in _NARROW for value in graph.values())
     package = compile_graph(graph, options, path.stem)
     package.write(folder / "out")
@@ -134,7 +134,7 @@ def ours_of(path: Path, given: argparse.Namespace, folder: Path) -> tuple[Contes
     return Contestant(name, results, lambda n: model.time(inputs, n), macs, arena, narrow), inputs
 
 
-def _inputs_of(path: Path, graph: Graph) -> dict[str, np.ndarray]:
+def inputs_of(path: Path, graph: Graph) -> dict[str, np.ndarray]:
     stored = path.with_suffix("").with_suffix(".in.npy")
     if stored.is_file():
         return {graph.inputs[0].name: np.load(stored)}

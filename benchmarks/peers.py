@@ -1,4 +1,4 @@
-"""What mccompile is compared with: libraries that run a network on a CPU, each with one thread.
+"""What mccompile is compared with: libraries that run a network on a CPU, with one thread or several.
 
 A peer takes part if its Python module is installed: onnxruntime, openvino, ncnn (with pnnx, which converts the network)
 and ai-edge-litert, which reads MODEL.tflite beside MODEL.onnx. Inputs and outputs are bound before anything is timed.
@@ -31,19 +31,22 @@ class Contestant:
     narrow: bool = False  # are there tensors of 8 bits, or 16-bit floats?
 
 
-def peers_of(model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str]) -> list[Contestant]:
+def peers_of(
+    model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str], threads: int = 1
+) -> list[Contestant]:
     """Those of the wanted that are installed and can run the model, ready to run; what they have to write goes to
     `folder`."""
-    found = [PEERS[name](model, inputs, folder) for name in wanted if importlib.util.find_spec(name) is not None]
+    installed = [name for name in wanted if importlib.util.find_spec(name) is not None]
+    found = [PEERS[name](model, inputs, folder, threads) for name in installed]
     return [peer for peer in found if peer is not None]
 
 
-def _onnxruntime(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
+def _onnxruntime(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     try:
         session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except (refusals.Fail, refusals.InvalidGraph, refusals.NotImplemented):
@@ -58,10 +61,10 @@ def _onnxruntime(model: Path, inputs: Inputs, folder: Path) -> Contestant | None
     return Contestant("onnxruntime", results, _timed(lambda: session.run_with_iobinding(binding)))
 
 
-def _openvino(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
+def _openvino(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:
     openvino = importlib.import_module("openvino")
     core = openvino.Core()
-    settings = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
     try:
         network = core.read_model(model)
         if network.is_dynamic():
@@ -77,7 +80,7 @@ def _openvino(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     return Contestant("openvino", results, _timed(request.infer))
 
 
-def _ncnn(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
+def _ncnn(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:
     program = shutil.which("pnnx", path=str(Path(sys.executable).parent)) or shutil.which("pnnx")
     if program is None or len(inputs) != 1:
         return None
@@ -89,7 +92,7 @@ def _ncnn(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
         return None
     ncnn = importlib.import_module("ncnn")
     net = ncnn.Net()
-    net.opt.num_threads = 1
+    net.opt.num_threads = threads
     net.opt.use_vulkan_compute = False
     for narrow in ("fp16_packed", "fp16_storage", "fp16_arithmetic", "bf16_storage"):
         setattr(net.opt, f"use_{narrow}", False)
@@ -106,12 +109,12 @@ def _ncnn(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     return Contestant("ncnn", [np.array(run())], _timed(run))
 
 
-def _litert(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
+def _litert(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:
     converted = model.with_suffix(".tflite")
     if not converted.is_file() or len(inputs) != 1:
         return None
     runtime = importlib.import_module("ai_edge_litert.interpreter")
-    interpreter = runtime.Interpreter(str(converted), num_threads=1)
+    interpreter = runtime.Interpreter(str(converted), num_threads=threads)
     interpreter.allocate_tensors()
     (value,) = inputs.values()
     place, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
@@ -122,7 +125,7 @@ def _litert(model: Path, inputs: Inputs, folder: Path) -> Contestant | None:
     return Contestant("litert", [interpreter.get_tensor(result["index"])], _timed(interpreter.invoke))
 
 
-PEERS: Mapping[str, Callable[[Path, Inputs, Path], Contestant | None]] = {
+PEERS: Mapping[str, Callable[[Path, Inputs, Path, int], Contestant | None]] = {
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
     "ncnn": _ncnn,

@@ -3,7 +3,8 @@
 The same model compiled for one thread and for several takes turns in one program; medians of rounds are compared. Since
 others may need the cores meanwhile, the division of the work is also measured by one thread alone, piece by piece: the
 longest pieces of all steps, and what handing them over takes, come to the time that workers would need who never wait
-for memory. Inputs are a ramp; integers are zero.
+for memory. Inputs are a ramp; integers are zero. With `--peers onnxruntime` (or others that are installed) one of their
+rounds follows each of ours, with one thread and with as many.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import argparse
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.networks import alone
+from benchmarks.networks import alone, inputs_of
+from benchmarks.peers import PEERS, Contestant, peers_of
 from mccompile.base.dtypes import f32
 from mccompile.base.provenance import show
-from mccompile.driver import Options
+from mccompile.driver import Options, read
 from mccompile.driver import compile as compile_model
 from mccompile.emit.model import step_call
 from mccompile.emit.package import Package
@@ -78,6 +81,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="per model, roughly")
     parser.add_argument("--steps", action="store_true", help="also the pieces of each step")
     parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=[], help=f"of {', '.join(PEERS)}")
     given = parser.parse_args()
     print(f"{given.threads} threads; microseconds: median (fastest); ratios of medians, of fastest runs, of the work")
     for path in given.models:
@@ -86,9 +90,13 @@ def main() -> None:
         packages = {n: compile_model(path, replace(plain, name=n, threads=t)) for n, t in names.items()}
         with tempfile.TemporaryDirectory() as folder:
             build(packages, given.threads, plain, Path(folder))
-            with alone() if given.realtime else nullcontext():
-                found = measured(Path(folder), given.seconds)
+            inputs = inputs_of(path, read(path, plain)) if given.peers else {}
+            with alone() if given.realtime else nullcontext():  # threads that peers start inherit it
+                peers = {n: peers_of(path, inputs, Path(folder), given.peers, n) for n in (1, given.threads)}
+                found, theirs = measured(Path(folder), given.seconds, peers)
         print(f"{path.stem:20} {found.show()}", flush=True)
+        for name, ratio in theirs.items():
+            print(f"{name:>20} ratio {ratio:.2f}", flush=True)
         if given.steps:
             print("\n".join(table_of_steps(packages["many"], found)), flush=True)
 
@@ -116,18 +124,31 @@ def build(packages: dict[str, Package], threads: int, options: Options, folder: 
     subprocess.run([*command, "-o", str(folder / "threads")], check=True)
 
 
-def measured(folder: Path, seconds: float) -> Sharing:
+def measured(
+    folder: Path, seconds: float, peers: Mapping[int, Sequence[Contestant]]
+) -> tuple[Sharing, dict[str, float]]:
+    """What ours gains, and the ratios of peers."""
+
     def run(rounds: int, runs: int) -> list[list[float]]:
         command = [str(folder / "threads"), str(rounds), str(runs)]
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
         return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
     one, _, many, _ = run(1, 2)[0]
-    lines = run(ROUNDS, max(3, round(seconds / ROUNDS / (2 * one + many))))
-    rounds, [handed], times = lines[:ROUNDS], lines[ROUNDS], lines[ROUNDS + 1 :]
-    found = (Timed(one, many, in_turn, tuple(filter(None, pieces))) for one, many, in_turn, *pieces in times)
-    medians = tuple((line[0], line[2]) for line in rounds)
-    return Sharing(medians, tuple((line[1], line[3]) for line in rounds), handed, tuple(found))
+    runs = max(3, round(seconds / ROUNDS / (2 * one + many)))
+    ratios: dict[str, list[float]] = {}
+    found: list[list[list[float]]] = []
+    for _ in range(ROUNDS):
+        found.append(run(1, runs))
+        for lonely, together in zip(*peers.values(), strict=True):
+            single, several = (statistics.median(peer.times(max(3, runs // 2))) for peer in (lonely, together))
+            ratios.setdefault(lonely.name, []).append(single / several)
+    least = [list(map(min, *rows)) for rows in zip(*(lines[2:] for lines in found), strict=True)]
+    times = (Timed(one, many, in_turn, tuple(filter(None, pieces))) for one, many, in_turn, *pieces in least)
+    medians = tuple((line[0][0], line[0][2]) for line in found)
+    fastest = tuple((line[0][1], line[0][3]) for line in found)
+    handed = min(line[1][0] for line in found)
+    return Sharing(medians, fastest, handed, tuple(times)), {n: statistics.median(r) for n, r in ratios.items()}
 
 
 def table_of_steps(package: Package, found: Sharing) -> list[str]:
