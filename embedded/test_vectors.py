@@ -4,6 +4,7 @@ of tests/runtime_c/test_vec.py. 32-bit Arm rounds denormal numbers to zero, and 
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,11 +39,9 @@ __all__ = [
 VARIANTS = [("aarch64", 4), ("riscv64v", 4), ("riscv64v", 8), ("riscv64v", 16), ("riscv64v256", 16), ("wasm32", 4)]
 
 
-@pytest.fixture(scope="module", params=VARIANTS, ids=str)
-def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Vectors:
-    name, lanes = request.param
-    target = targets.load(name)
-    program = tmp_path_factory.mktemp("vec") / "program"
+def emulated(name: str, lanes: int, folder: Path) -> Vectors:
+    """The functions on a target's vectors, as a program that runs there."""
+    target, program = targets.load(name), folder / "program"
     flags = [*target.cflags, "-static", f"-DLANES={lanes}", "-DPROGRAM", f"-I{data_folder('runtime_c') / 'include'}"]
     subprocess.run([target.compiler, *flags, str(HARNESS), "-o", str(program), "-lm"], check=True)
 
@@ -52,3 +51,9 @@ def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         return np.frombuffer(done.stdout, np.float32)
 
     return Vectors(lanes, call)
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids=str)
+def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Vectors:
+    name, lanes = request.param
+    return emulated(name, lanes, tmp_path_factory.mktemp("vec"))

@@ -4,7 +4,6 @@
  *
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
- *     mcc_load_f16_f32xN(p)           from 16-bit floats, which are finite; mcc_load_bf16_f32xN
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_load_apart_f32xN(p, step, n)  mcc_store_apart_f32xN(p, step, n, v)   n <= N floats that lie `step` apart
@@ -93,24 +92,6 @@
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_i32x##N mcc_greater_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return (mcc_i32x##N)(a > b); }      \
     typedef float mcc_f32x##N##_arithmetic
-
-/* Numbers stored in 16 bits. Those of f16 come 2^112 times too small when their bits are put in place. */
-#define MCC_VEC_BF16(N)                                                                                                \
-    typedef uint16_t mcc_u16x##N __attribute__((vector_size(N * 2), aligned(2), may_alias));                           \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_bf16_f32x##N(const uint16_t *p)                                                \
-    {                                                                                                                  \
-        return (mcc_f32x##N)(__builtin_convertvector(*(const mcc_u16x##N *)p, mcc_i32x##N) << 16);                     \
-    }                                                                                                                  \
-    typedef float mcc_f32x##N##_bf16
-
-#define MCC_VEC_F16(N)                                                                                                 \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_f16_f32x##N(const uint16_t *p)                                                 \
-    {                                                                                                                  \
-        const mcc_i32x##N bits = __builtin_convertvector(*(const mcc_u16x##N *)p, mcc_i32x##N);                        \
-        const mcc_f32x##N size = (mcc_f32x##N)((bits & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;         \
-        return (mcc_f32x##N)((mcc_i32x##N)size | ((bits & 0x8000) << 16));                                             \
-    }                                                                                                                  \
-    typedef float mcc_f32x##N##_f16
 
 #define MCC_VEC_SET(N)                                                                                                 \
     MCC_VEC_INLINE mcc_f32x##N mcc_set_f32x##N(float x)                                                                \
@@ -281,16 +262,13 @@
 
 /* The widths that the machine has. */
 MCC_VEC_TYPES(4);
-MCC_VEC_BF16(4);
 #if MCC_VEC_LANES >= 8
 MCC_VEC_TYPES(8);
 MCC_VEC_ARITHMETIC(8);
-MCC_VEC_BF16(8);
 #endif
 #if MCC_VEC_LANES >= 16
 MCC_VEC_TYPES(16);
 MCC_VEC_ARITHMETIC(16);
-MCC_VEC_BF16(16);
 #endif
 
 #if defined(__SSE2__)
@@ -301,14 +279,11 @@ MCC_VEC_BF16(16);
 #include "mcc_vec_wasm.h"
 #else
 MCC_VEC_ARITHMETIC(4);
-MCC_VEC_F16(4);
 MCC_VEC_PART(4);
 MCC_VEC_PLAIN(4);
 #if defined(__riscv_vector)
-MCC_VEC_F16(8);
 MCC_VEC_PART(8);
 MCC_VEC_PLAIN(8);
-MCC_VEC_F16(16);
 MCC_VEC_PART(16);
 MCC_VEC_PLAIN(16);
 #endif

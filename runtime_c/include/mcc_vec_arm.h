@@ -11,14 +11,6 @@
 
 #include <arm_neon.h>
 
-#if defined(__aarch64__) || (defined(__ARM_FP16_FORMAT_IEEE) && (__ARM_FP & 2))
-MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
-{
-    return (mcc_f32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
-}
-#else
-MCC_VEC_F16(4);
-#endif
 MCC_VEC_PART(4);
 MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)vdupq_n_f32(x); }
 #define MCC_VEC_NEON(name, instruction)                                                                                \

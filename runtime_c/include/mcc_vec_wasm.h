@@ -11,7 +11,6 @@
 
 #include <wasm_simd128.h>
 
-MCC_VEC_F16(4);
 MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 {
     if (n == 1) return (mcc_f32x4)wasm_v128_load32_zero(p);

@@ -32,14 +32,6 @@
     typedef float mcc_f32x##N##_compare
 
 /* ---- 4 lanes */
-#if defined(__F16C__)
-MCC_VEC_INLINE mcc_f32x4 mcc_load_f16_f32x4(const uint16_t *p)
-{
-    return (mcc_f32x4)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)p));
-}
-#else
-MCC_VEC_F16(4);
-#endif
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 {
@@ -75,14 +67,6 @@ MCC_VEC_ROUND(4);
 
 /* ---- 8 lanes */
 #if defined(__AVX__)
-#if defined(__F16C__)
-MCC_VEC_INLINE mcc_f32x8 mcc_load_f16_f32x8(const uint16_t *p)
-{
-    return (mcc_f32x8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
-}
-#else
-MCC_VEC_F16(8);
-#endif
 MCC_VEC_INLINE mcc_f32x8 mcc_set_f32x8(float x) { return (mcc_f32x8)_mm256_set1_ps(x); }
 MCC_VEC_X86_COMPARE(8, _mm256_max_ps, _mm256_min_ps);
 MCC_VEC_ONE_TO_ONE(8, sqrt, _mm256_sqrt_ps(x));
@@ -128,10 +112,6 @@ MCC_VEC_PART(8);
 
 /* ---- 16 lanes */
 #if defined(__AVX512F__)
-MCC_VEC_INLINE mcc_f32x16 mcc_load_f16_f32x16(const uint16_t *p)
-{
-    return (mcc_f32x16)_mm512_maskz_cvtph_ps((__mmask16)-1, _mm256_loadu_si256((const __m256i *)(const void *)p));
-}
 MCC_VEC_INLINE mcc_f32x16 mcc_set_f32x16(float x) { return (mcc_f32x16)_mm512_set1_ps(x); }
 /* For C++ the forms with a mask, all of it set: there, gcc's own headers warn of themselves in the plain ones. */
 #if defined(__cplusplus)

@@ -22,7 +22,7 @@ TYPES: dict[str, Any] = {
 FLOAT8 = [name for name in TYPES if name.startswith("f8")]
 
 
-def _codes(name: str) -> np.ndarray:
+def codes_of(name: str) -> np.ndarray:
     size = np.dtype(TYPES[name]).itemsize
     return np.arange(16 if name == "f4e2m1" else 1 << (8 * size)).astype(f"u{size}")
 
@@ -30,7 +30,7 @@ def _codes(name: str) -> np.ndarray:
 def _numbers(name: str) -> np.ndarray:
     """All finite numbers of a type in order, and at both ends the one that would follow; exact in float64."""
     with np.errstate(invalid="ignore"):
-        numbers = _codes(name).view(TYPES[name]).astype(np.float64)
+        numbers = codes_of(name).view(TYPES[name]).astype(np.float64)
     numbers = np.unique(numbers[np.isfinite(numbers)])
     step = numbers[-1] - numbers[-2]
     return np.concatenate([[numbers[0] - step], numbers, [numbers[-1] + step]])
@@ -41,7 +41,7 @@ def _ties(name: str) -> np.ndarray:
     return (numbers[1:] + numbers[:-1]) / 2
 
 
-def _floats(name: str) -> np.ndarray:
+def floats_around(name: str) -> np.ndarray:
     exact = np.concatenate([_numbers(name), _ties(name)])
     with np.errstate(over="ignore"):
         exact = exact.astype(np.float32)
@@ -50,7 +50,7 @@ def _floats(name: str) -> np.ndarray:
     return np.concatenate([exact, np.nextafter(exact, np.float32(-9)), np.nextafter(exact, np.float32(9)), special])
 
 
-def _same_codes(actual: np.ndarray, expected: np.ndarray, name: str) -> None:
+def same_codes(actual: np.ndarray, expected: np.ndarray, name: str) -> None:
     """Equal bits, but any NaN is as good as another."""
     wanted = expected.view(actual.dtype)
     nans = np.isnan(expected.astype(np.float32)) & np.isnan(actual.view(TYPES[name]).astype(np.float32))
@@ -59,7 +59,7 @@ def _same_codes(actual: np.ndarray, expected: np.ndarray, name: str) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_code_reads_as_its_number(runtime: Any, name: str) -> None:
-    codes = _codes(name)
+    codes = codes_of(name)
     expected = codes.view(TYPES[name]).astype(np.float32)
     actual = runtime(f"{name}_to_f32", codes, dtype=np.float32)
     np.testing.assert_array_equal(actual, expected)
@@ -75,18 +75,18 @@ def test_powers_of_two(runtime: Any) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_floats_round_half_to_even(runtime: Any, name: str) -> None:
-    values = _floats(name)
+    values = floats_around(name)
     with np.errstate(all="ignore"):
         expected = values.astype(TYPES[name])
-    _same_codes(runtime(f"f32_to_{name}", values, dtype=_codes(name).dtype), expected, name)
+    same_codes(runtime(f"f32_to_{name}", values, dtype=codes_of(name).dtype), expected, name)
 
 
 @pytest.mark.parametrize("name", FLOAT8)
 def test_saturation_ends_at_the_largest_number(runtime: Any, name: str) -> None:
-    values = _floats(name)
+    values = floats_around(name)
     expected = saturate_cast(values, np.dtype(TYPES[name]))
-    _same_codes(runtime(f"f32_to_{name}_sat", values, dtype=np.uint8), expected, name)
-    _same_codes(runtime(f"f64_to_{name}_sat", values.astype(np.float64), dtype=np.uint8), expected, name)
+    same_codes(runtime(f"f32_to_{name}_sat", values, dtype=np.uint8), expected, name)
+    same_codes(runtime(f"f64_to_{name}_sat", values.astype(np.float64), dtype=np.uint8), expected, name)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -95,14 +95,14 @@ def test_doubles_are_rounded_once(runtime: Any, name: str) -> None:
     inside = slice(1, -1)  # what lies beyond the largest is tested with floats
     for to, expected in ((-math.inf, numbers[:-1]), (math.inf, numbers[1:])):
         values = np.nextafter(_ties(name), to)  # rounded to float first, this would become the tie itself
-        actual = runtime(f"f64_to_{name}", values, dtype=_codes(name).dtype)
+        actual = runtime(f"f64_to_{name}", values, dtype=codes_of(name).dtype)
         np.testing.assert_array_equal(actual.view(TYPES[name]).astype(np.float64)[inside], expected[inside])
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_doubles_agree_with_floats_where_those_are_exact(runtime: Any, name: str) -> None:
-    values = _floats(name)
-    code = _codes(name).dtype
+    values = floats_around(name)
+    code = codes_of(name).dtype
     from_float = runtime(f"f32_to_{name}", values, dtype=code)
     np.testing.assert_array_equal(runtime(f"f64_to_{name}", values.astype(np.float64), dtype=code), from_float)
 

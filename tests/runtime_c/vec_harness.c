@@ -1,5 +1,6 @@
-/* The functions of mcc_vec.h and mcc_vecmath.h over arrays of n floats; LANES comes from the command line. With PROGRAM, a program
+/* The functions of mcc_vec.h, mcc_vecmath.h and mcc_vec_narrow.h over arrays of n floats, or numbers in their places; LANES comes from the command line. With PROGRAM, a program
  * that calls the one whose number comes in through stdin, with n, x, y and what z holds before; z goes out through stdout. */
+#include "mcc_vec_narrow.h"
 #include "mcc_vecmath.h"
 
 #define JOIN_(a, b) a##b
@@ -69,15 +70,41 @@ FUNCTION(apart)
     OF(store_apart)(z + 1, 3, LANES - 1, OF(load_apart)(x + 1, 2, LANES - 1));
 }
 
+#define NARROW(dtype)                                                                                                  \
+    FUNCTION(load_##dtype)                                                                                             \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i += LANES) OF(store)(z + i, OF(load_##dtype)((const uint16_t *)(const void *)x + i));      \
+    }                                                                                                                  \
+    FUNCTION(store_##dtype)                                                                                            \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i += LANES) OF(store_##dtype)((uint16_t *)(void *)z + i, OF(load)(x + i));                  \
+    }                                                                                                                  \
+    UNARY(round_##dtype)                                                                                               \
+    FUNCTION(part_##dtype)                                                                                             \
+    {                                                                                                                  \
+        const VECTOR v = OF(load_part_##dtype)((const uint16_t *)(const void *)x, LANES - 1);                          \
+        (void)y;                                                                                                       \
+        (void)n;                                                                                                       \
+        OF(store_part_##dtype)((uint16_t *)(void *)z, LANES - 1, OF(add)(v, OF(set)(1.0f)));                           \
+    }
+
+NARROW(f16)
+NARROW(bf16)
+
 #ifdef PROGRAM
 #include <stdio.h>
 
-enum { MOST = 1 << 17 };
+enum { MOST = 1 << 19 };
 static float x[MOST], y[MOST], z[MOST];
 static void (*const functions[])(const float *, const float *, float *, int) = {
     t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
     t_product, t_smallest, t_apart,
+    t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16,
 };
 
 int main(void)

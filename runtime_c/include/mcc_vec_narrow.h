@@ -1,0 +1,155 @@
+/* mcc_vec_narrow.h - vectors of floats from and to numbers that are stored in 16 bits: f16 and bf16.
+ *
+ * For N lanes as in mcc_vec.h, and bf16 wherever f16 stands here:
+ *
+ *     mcc_load_f16_f32xN(p)               exact, whatever they are
+ *     mcc_load_part_f16_f32xN(p, n)       n < N numbers, zeros behind; nothing beyond them is touched
+ *     mcc_store_f16_f32xN(p, v)           to the nearest, halves to even; too large a number becomes infinity
+ *     mcc_store_part_f16_f32xN(p, n, v)
+ *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
+ *
+ * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
+ * all machines. Those of bf16 are what the machine takes denormal floats for. NaN stays NaN, its bits may change.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_VEC_NARROW_H
+#define MCC_VEC_NARROW_H
+
+#include "mcc_vec.h"
+
+#define MCC_VEC_NARROW_TYPES(N)                                                                                        \
+    typedef uint16_t mcc_u16x##N __attribute__((vector_size(N * 2)));                                                  \
+    typedef uint16_t mcc_u16x##N##_anywhere __attribute__((vector_size(N * 2), aligned(2), may_alias));                \
+    MCC_VEC_INLINE mcc_f32x##N mcc_of_bf16_f32x##N(mcc_u16x##N h)                                                      \
+    {                                                                                                                  \
+        return (mcc_f32x##N)(__builtin_convertvector(h, mcc_i32x##N) << 16);                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_u16x##N mcc_to_bf16_f32x##N(mcc_f32x##N v)                                                      \
+    {                                                                                                                  \
+        const mcc_i32x##N bits = (mcc_i32x##N)v, any = bits & mcc_set_i32x##N(0x7fffffff);                             \
+        const mcc_i32x##N nan = (mcc_i32x##N)(any > mcc_set_i32x##N(0x7f800000));                                      \
+        const mcc_i32x##N size = (any & ~nan) | (nan & mcc_set_i32x##N(0x7fc00000));                                   \
+        const mcc_i32x##N odd = (size >> 16) & mcc_set_i32x##N(1);                                                     \
+        const mcc_i32x##N code = (size + odd + mcc_set_i32x##N(0x7fff)) >> 16;                                         \
+        return __builtin_convertvector(code | ((bits >> 16) & mcc_set_i32x##N(0x8000)), mcc_u16x##N);                  \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_narrow_types
+
+/* A float of 0.5 has its last bit where the last one of denormal f16 is: 2^-24. */
+#define MCC_VEC_F16_BITS(N)                                                                                            \
+    MCC_VEC_INLINE mcc_f32x##N mcc_of_f16_f32x##N(mcc_u16x##N h)                                                       \
+    {                                                                                                                  \
+        const mcc_i32x##N bits = __builtin_convertvector(h, mcc_i32x##N), size = bits & mcc_set_i32x##N(0x7fff);       \
+        const mcc_i32x##N sign = (bits & mcc_set_i32x##N(0x8000)) << 16, half = mcc_set_i32x##N(0x3f000000);           \
+        const mcc_f32x##N tiny = mcc_sub_f32x##N((mcc_f32x##N)(size | half), (mcc_f32x##N)half);                       \
+        const mcc_i32x##N beyond = (mcc_i32x##N)(size >= mcc_set_i32x##N(0x7c00)), bias = mcc_set_i32x##N(0x38000000); \
+        const mcc_i32x##N more = bias + (beyond & bias);                                                               \
+        const mcc_f32x##N plain = (mcc_f32x##N)((size << 13) + more);                                                  \
+        const mcc_f32x##N found =                                                                                      \
+            mcc_select_f32x##N((mcc_i32x##N)(size < mcc_set_i32x##N(0x400)), tiny, plain);                             \
+        return (mcc_f32x##N)((mcc_i32x##N)found | sign);                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_u16x##N mcc_to_f16_f32x##N(mcc_f32x##N v)                                                       \
+    {                                                                                                                  \
+        const mcc_i32x##N bits = (mcc_i32x##N)v, size = bits & mcc_set_i32x##N(0x7fffffff);                            \
+        const mcc_i32x##N odd = (size >> 13) & mcc_set_i32x##N(1), half = mcc_set_i32x##N(0x3f000000);                 \
+        const mcc_i32x##N plain = (size + odd + mcc_set_i32x##N(0xfff - 0x38000000)) >> 13;                            \
+        const mcc_i32x##N tiny = (mcc_i32x##N)mcc_add_f32x##N((mcc_f32x##N)size, (mcc_f32x##N)half) - half;            \
+        const mcc_i32x##N small = (mcc_i32x##N)(size < mcc_set_i32x##N(0x38800000));                                   \
+        const mcc_i32x##N large = (mcc_i32x##N)(size >= mcc_set_i32x##N(0x47800000));                                  \
+        const mcc_i32x##N nan = (mcc_i32x##N)(size > mcc_set_i32x##N(0x7f800000));                                     \
+        mcc_i32x##N code = (tiny & small) | (plain & ~small & ~large) | (large & mcc_set_i32x##N(0x7c00));             \
+        code |= (nan & mcc_set_i32x##N(0x200)) | ((bits >> 16) & mcc_set_i32x##N(0x8000));                             \
+        return __builtin_convertvector(code, mcc_u16x##N);                                                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_f16_bits
+
+#define MCC_VEC_NARROW(N, dtype)                                                                                       \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_##dtype##_f32x##N(const uint16_t *p)                                           \
+    {                                                                                                                  \
+        return mcc_of_##dtype##_f32x##N(*(const mcc_u16x##N##_anywhere *)p);                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_##dtype##_f32x##N(uint16_t *p, mcc_f32x##N v)                                        \
+    {                                                                                                                  \
+        *(mcc_u16x##N##_anywhere *)p = mcc_to_##dtype##_f32x##N(v);                                                    \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##dtype##_f32x##N(const uint16_t *p, int n)                               \
+    {                                                                                                                  \
+        mcc_u16x##N h = {0};                                                                                           \
+        (void)memcpy(&h, p, (size_t)n * 2);                                                                            \
+        return mcc_of_##dtype##_f32x##N(h);                                                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_##dtype##_f32x##N(uint16_t *p, int n, mcc_f32x##N v)                            \
+    {                                                                                                                  \
+        const mcc_u16x##N h = mcc_to_##dtype##_f32x##N(v);                                                             \
+        (void)memcpy(p, &h, (size_t)n * 2);                                                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_round_##dtype##_f32x##N(mcc_f32x##N v)                                              \
+    {                                                                                                                  \
+        return mcc_of_##dtype##_f32x##N(mcc_to_##dtype##_f32x##N(v));                                                  \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_narrow_##dtype
+
+/* ---- 4 lanes */
+MCC_VEC_NARROW_TYPES(4);
+#if defined(__F16C__)
+MCC_VEC_INLINE mcc_f32x4 mcc_of_f16_f32x4(mcc_u16x4 h)
+{
+    return (mcc_f32x4)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)&h));
+}
+MCC_VEC_INLINE mcc_u16x4 mcc_to_f16_f32x4(mcc_f32x4 v)
+{
+    mcc_u16x4 h;
+    _mm_storel_epi64((__m128i *)(void *)&h, _mm_cvtps_ph((__m128)v, _MM_FROUND_TO_NEAREST_INT));
+    return h;
+}
+#elif defined(__aarch64__) || (defined(__ARM_NEON) && defined(__ARM_FP16_FORMAT_IEEE) && (__ARM_FP & 2))
+MCC_VEC_INLINE mcc_f32x4 mcc_of_f16_f32x4(mcc_u16x4 h)
+{
+    return (mcc_f32x4)vcvt_f32_f16(vreinterpret_f16_u16((uint16x4_t)h));
+}
+MCC_VEC_INLINE mcc_u16x4 mcc_to_f16_f32x4(mcc_f32x4 v)
+{
+    return (mcc_u16x4)vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v));
+}
+#else
+MCC_VEC_F16_BITS(4);
+#endif
+MCC_VEC_NARROW(4, f16);
+MCC_VEC_NARROW(4, bf16);
+
+#if MCC_VEC_LANES >= 8
+MCC_VEC_NARROW_TYPES(8);
+#if defined(__F16C__)
+MCC_VEC_INLINE mcc_f32x8 mcc_of_f16_f32x8(mcc_u16x8 h) { return (mcc_f32x8)_mm256_cvtph_ps((__m128i)h); }
+MCC_VEC_INLINE mcc_u16x8 mcc_to_f16_f32x8(mcc_f32x8 v)
+{
+    return (mcc_u16x8)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+MCC_VEC_F16_BITS(8);
+#endif
+MCC_VEC_NARROW(8, f16);
+MCC_VEC_NARROW(8, bf16);
+#endif
+
+#if MCC_VEC_LANES >= 16
+MCC_VEC_NARROW_TYPES(16);
+#if defined(__AVX512F__) /* with a mask, all of it set: for C++, gcc's own headers warn of themselves in the plain forms */
+MCC_VEC_INLINE mcc_f32x16 mcc_of_f16_f32x16(mcc_u16x16 h)
+{
+    return (mcc_f32x16)_mm512_maskz_cvtph_ps((__mmask16)-1, (__m256i)h);
+}
+MCC_VEC_INLINE mcc_u16x16 mcc_to_f16_f32x16(mcc_f32x16 v)
+{
+    return (mcc_u16x16)_mm512_maskz_cvtps_ph((__mmask16)-1, (__m512)v, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+MCC_VEC_F16_BITS(16);
+#endif
+MCC_VEC_NARROW(16, f16);
+MCC_VEC_NARROW(16, bf16);
+#endif
+
+#endif /* MCC_VEC_NARROW_H */
