@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.kernels.api import Case
+from mccompile.base.dtypes import f16
+from mccompile.kernels.api import Case, Kernel
 from mccompile.targets import api as targets
 from tests.kernels.test_matrix import KERNELS, wrong_results
-from tests.kernels.test_odd_sizes import FAMILIES, wrong_odd_sizes
+from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
 
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
 OWN = [
@@ -27,13 +28,27 @@ def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Pat
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
 
 
-HALVES = [id for id, kernel in KERNELS.items() if any(case.option == "half_lanes" for case in kernel.cases())]
+HALVES = "aarch64-fp16"
 
 
-@pytest.mark.parametrize("id", HALVES)
+def in_halves(kernel: Kernel) -> list[Case]:
+    """The cases in which numbers have 16 bits."""
+    target = targets.load(HALVES)
+    cases = [case for case in kernel.cases() if not case.option or target.option(case.option, 0)]
+    return [case for case in cases if any(type.dtype is f16 for type in (*case.ins, *case.outs))]
+
+
+@pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa == "vec" and in_halves(kernel)])
 def test_sixteen_bit_floats(id: str, tmp_path: Path) -> None:
-    cases = [case for case in KERNELS[id].cases() if case.option == "half_lanes"]
-    assert not wrong_results(KERNELS[id], targets.load("aarch64-fp16"), tmp_path, cases)
+    assert not wrong_results(KERNELS[id], targets.load(HALVES), tmp_path, in_halves(KERNELS[id]))
+
+
+@pytest.mark.parametrize(("id", "family"), HALF_FAMILIES, ids=[family.__name__ for _, family in HALF_FAMILIES])
+def test_odd_sizes_of_sixteen_bit_floats(id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:
+    def halved(first: int, second: int, last: int) -> Case:
+        return in_sixteen_bits(family(first, second, last))
+
+    assert not wrong_odd_sizes(KERNELS[id], halved, targets.load(HALVES), tmp_path, every=4)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -25,6 +25,7 @@ from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_loops import narrow
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
     HALF_RUN,
@@ -34,7 +35,6 @@ from mccompile.kernels.vector_tiles import (
     epilogue_statements,
     in_halves,
     in_runs,
-    narrow,
     products_refusal,
     vector_headers,
     vector_refusal,
@@ -179,7 +179,7 @@ class Depthwise(Kernel):
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call)
+        return vector_headers(call, computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
         lanes, high, _, cut = call.blocks
@@ -325,7 +325,7 @@ class _Layout:
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
             lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
             index = self.place(view, [row, column], steps, "c" if lane else "0")
-            return Reference(name, index, steps[1], lane, steps[0], across.count)
+            return Reference(name, index, steps[1], lane, steps[0], across.count, view.buffer.dtype)
 
         hoisted, stores = epilogue_statements(
             self.kind.epilogue,

@@ -222,7 +222,7 @@ class ChannelsLastTile(Kernel):
         return f"conv_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}{groups}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call)
+        return vector_headers(call, computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
         if call.rows is not None:
@@ -436,7 +436,8 @@ class _Layout:
             lane = static(view.strides[1]) if view.shape[1] != 1 else 1 if name == "y" else 0
             channel = "o" if lane and view.shape[1] != 1 else "0"
             in_group = self.channels if lane and view.shape[1] != 1 else 0
-            return Reference(name, self.place(view, counters, steps, channel, in_group), steps[-1], lane)
+            index = self.place(view, counters, steps, channel, in_group)
+            return Reference(name, index, steps[-1], lane, stored=view.buffer.dtype)
 
         every = (*self.rows, self.points)
         hoisted, stores = epilogue_statements(

@@ -101,6 +101,8 @@ class RowsTile(Kernel):
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         half = Gemm(f32, HALF_RELU)
         cases.append(in_halves(_case("half", half, (13, 21), (21, 19), constant=True)))
+        cases.append(in_halves(_case("half_direct", half, (9, 50), (50, 19))))
+        cases.append(in_halves(_case("half_turned", half, (9, 50), (50, 19), permute=turned)))
         cases.append(in_halves(_case("half_pieces", half, (5, 144), (144, 19), constant=True)))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
 
@@ -112,12 +114,10 @@ class RowsTile(Kernel):
             return No(reason)
         if kind.a_zero or kind.b_zero:
             return No("not with zero points")
-        if call.ins[1].buffer.dtype is not f32 and _reading(call) not in (PACKED, PACKED_EACH):
+        if call.ins[1].buffer.dtype is not computed_in(call) and _reading(call) not in (PACKED, PACKED_EACH):
             return No("narrow weights are not laid out for it")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
-        if computed_in(call) is f16 and _reading(call) == TURNED:
-            return No("columns of a 16-bit operand do not lie side by side")
         if y.strides[-1] != 1 or y.shape[-1] == 1:
             return No("columns of the result do not lie side by side")
         if any(static(v.strides[-1]) not in (0, 1) for v in call.ins[2:]):
@@ -170,7 +170,7 @@ class RowsTile(Kernel):
         return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call)
+        return vector_headers(call, computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
         *size, _, cut = call.blocks
@@ -211,6 +211,8 @@ class _Layout:
             "batches": batches,
             "groups": [self.group(header, *part) for header, part in zip(headers, groups.parts(), strict=True)],
             "turned": self.how == TURNED,
+            "number": self.dtype.storage_c,
+            "zero": "0.0f" if self.dtype is f32 else "0u",
             "depth": self.depth,
             "b_at": index_c([1, column, column], [self.batch(self.b), "j", "lane"]),
             "b_steps": (step, column),
@@ -233,7 +235,7 @@ class _Layout:
         def reference(view: View, name: str) -> Reference:
             down, across = (static(stride) for stride in view.strides[-2:])
             index = index_c([1, down, across], [self.batch(view), row, "j"])
-            return Reference(name, index, down if count > 1 else 0, across)
+            return Reference(name, index, down if count > 1 else 0, across, stored=view.buffer.dtype)
 
         extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
         y = reference(self.y, "y")

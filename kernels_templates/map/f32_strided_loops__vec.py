@@ -1,4 +1,8 @@
-"""map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat."""
+"""map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat.
+
+Numbers of 16 bits become floats of 32 bits on the way, but where all are f16 and the target computes in that: what
+rounding every operation gives is the same.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import DType, bool_, f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import Expr, apply, literal, operand
-from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
+from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
 from mccompile.kernels.loops import Nest
-from mccompile.kernels.tiles import Range
+from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_loops import chunks, vector_nest
 from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.kernels.work import Units
@@ -40,6 +44,22 @@ class VectorLoops(Kernel):
             _case("logic", apply("select", apply("or", either, apply("is_nan", x)), x, y), 18, 2),
             _case("shared", apply("mul", relu, apply("exp", relu)), 17),
         ]
+        for dtype in NARROW:
+            a, b, least = operand(0, dtype), operand(1, dtype), literal(0, dtype)
+            one = literal(1, dtype)
+            silu = apply("mul", a, apply("div", one, apply("add", one, apply("exp", apply("neg", a)))))
+            wide = cast(apply("mul", cast(a, f32), apply("add", cast(b, f32), literal(0.1, f32))), dtype)
+            named = (
+                ("relu", apply("max", apply("add", a, b), least), 2),
+                ("silu", silu, 1),
+                ("tanh", apply("tanh", a), 1),
+                ("select", apply("select", apply("less", a, b), apply("sqrt", apply("abs", a)), b), 2),
+                ("wide", wide, 2),
+                ("widened", cast(a, f32), 1),
+                ("narrowed", cast(apply("mul", x, y), dtype), 2),
+            )
+            cases += [_case(f"{dtype}_{name}", expr, 37, many) for name, expr, many in named]
+            cases.append(replace(_case(f"{dtype}_scalar", apply("mul", a, b), 19, 2), repeated={1: (0,)}))
         t, add = TensorType(f32, (2, 19, 3, 5)), Map(apply("add", x, y))
         last = (0, 2, 3, 1)
         for name, repeated in (("rows", (0, 1, 2)), ("channels", (0, 2, 3)), ("scalar", (0, 1, 2, 3))):
@@ -50,22 +70,22 @@ class VectorLoops(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = vector_refusal(target) or static_views(call) or refusals(call.kind.expressions())
+        dtype = f16 if _in_halves(call, target) else f32
+        reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, NARROW)
         if reason:
             return No(reason)
-        if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
-            return No("only for 32-bit floats")
         loops = vector_nest([*call.outs, *call.ins])
         if isinstance(loops, str):
             return No(loops)
-        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(loops.loops[-1].extent, target),))
+        alias = epilogue_alias(call, 0)
+        lanes = best_lanes(loops.loops[-1].extent, target, dtype)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-10, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call)
+        return vector_headers(call, _computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
         """Rows, or vectors of the only row."""
@@ -78,7 +98,7 @@ class VectorLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = vector_nest([*call.outs, *call.ins])
         assert isinstance(loops, Nest)
-        lanes = call.blocks[0]
+        lanes, dtype = call.blocks[0], _computed_in(call)
         row = loops.loops[-1]
         (y,), names = self.parameter_names(call)
         found = []
@@ -88,11 +108,13 @@ class VectorLoops(Kernel):
             outer[0] = replace(outer[0], begin="begin", end="end")
         for chunk in chunks(row.counter, row.extent, lanes, units):
             loads = [
-                chunk.load(lanes, name, loops.index(number), static(loops.strides[number][-1]))
-                for number, name in enumerate(names, 1)
+                chunk.load(
+                    lanes, name, loops.index(number), static(loops.strides[number][-1]), view.buffer.dtype, dtype
+                )
+                for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1)
             ]
-            lines, value = to_vector_statements(call.kind.expressions()[0], loads, lanes)
-            store = chunk.store(lanes, y, loops.index(0), value)
+            lines, value = to_vector_statements(call.kind.expressions()[0], loads, lanes, dtype=dtype)
+            store = chunk.store(lanes, y, loops.index(0), value, 1, call.outs[0].buffer.dtype, dtype)
             found.append({"header": chunk.header, "lines": [*lines, store]})
         return {"loops": outer, "chunks": found}
 
@@ -101,6 +123,17 @@ class VectorLoops(Kernel):
         return "_".join(["map", *names[:2]]) if names else "copy"
 
 
+def _in_halves(call: Call, target: Target) -> bool:
+    """Are all numbers f16, and does the target compute in it?"""
+    nodes = [node.dtype for node in walk(call.kind.expressions()[0])]
+    return bool(target.option("half_lanes", 0)) and all(dtype in (f16, bool_) for dtype in nodes)
+
+
+def _computed_in(call: Call) -> DType:
+    return f16 if call.blocks[1] == f16.bits else f32
+
+
 def _case(name: str, expr: Expr, count: int, operands: int = 1) -> Case:
-    t = TensorType(f32, (count,))
-    return Case(name, Map(expr), (t,) * operands, (t,), ranges={0: (-8, 8)})
+    dtypes = {node.index: node.dtype for node in walk(expr) if isinstance(node, Operand)}
+    ins = tuple(TensorType(dtypes[index], (count,)) for index in range(operands))
+    return Case(name, Map(expr), ins, (TensorType(expr.dtype, (count,)),), ranges={0: (-8, 8)})

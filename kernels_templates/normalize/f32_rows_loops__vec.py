@@ -13,14 +13,14 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, operand
+from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import literal_c
-from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
 from mccompile.kernels.loops import Nest, index_c, nest
-from mccompile.kernels.tiles import Range
+from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_loops import SHORTEST, chunks
-from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
+from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.kinds.normalize import MEASURES, Normalize
 
 LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
@@ -42,6 +42,17 @@ class RowLoops(Kernel):
         standard = Normalize((2,), "standardize", f32, 1e-5)
         case = _case("scaled", replace(standard, epilogue=scaled), (2, 3, 37))
         twice = replace(last, epilogue=apply("mul", operand(0, f32), operand(0, f32)))
+        for dtype in NARROW:
+            t, rounded = TensorType(dtype, (3, 21)), cast(operand(0, f32), dtype)
+            for measure in ("softmax", "standardize", "l2"):
+                kind = replace(last, measure=measure, epsilon=1e-3, epilogue=rounded)
+                cases.append(Case(f"{dtype}_{measure}", kind, (t,), (t,)))
+            kind = replace(last, measure="standardize", epsilon=1e-3)
+            ends = apply("add", apply("mul", rounded, operand(1, dtype)), operand(2, dtype))
+            scaled_narrow = Case(f"{dtype}_scaled", replace(kind, epilogue=ends), (t,) * 3, (t,))
+            cases.append(replace(scaled_narrow, repeated={1: (0,), 2: (0,)}))
+            named = replace(scaled_narrow, name=f"{dtype}_apart")
+            cases.append(replace(named, permute={1: (1, 0)}, permute_outs={0: (1, 0)}))
         return [
             *cases,
             replace(case, ins=case.ins * 3, repeated={1: (0, 1), 2: (0, 1)}),
@@ -62,13 +73,14 @@ class RowLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = _kind(call)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or static_views(call)
+        reason = reason or refusals(kind.expressions(), narrow=NARROW)
         if reason:
             return No(reason)
         if kind.element is not None:
             return No("what is normalized has to be computed first")
-        if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
-            return No("only for 32-bit floats")
+        if any(view.buffer.dtype not in (f32, *NARROW) for view in (*call.ins, *call.outs)):
+            return No("only for floats of at most 32 bits")
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
         _, inner = _nests(call)
@@ -76,7 +88,7 @@ class RowLoops(Kernel):
             return No("groups are no rows, or these are too short or too long for vectors")
         if inner.strides[1][-1] != 1:
             return No("elements of a group do not lie side by side")
-        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        alias = epilogue_alias(call, 0)
         return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(inner.loops[-1].extent, target),))
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -86,7 +98,7 @@ class RowLoops(Kernel):
         return Cost(static(call.ins[0].type.count) * (1e-9 * wasted**0.5 + apart * 0.5e-9), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
+        return frozenset({"math.h", "mcc_vecmath.h"}) | vector_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
         outer, _ = _nests(call)
@@ -106,8 +118,8 @@ class RowLoops(Kernel):
         found = []
         for chunk in chunks(row.counter, row.extent, lanes):
             loads = [
-                chunk.load(lanes, name, place, step)
-                for name, place, step in zip(names, places[1:], steps[1:], strict=True)
+                chunk.load(lanes, name, place, step, view.buffer.dtype)
+                for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
             found.append(
@@ -117,7 +129,7 @@ class RowLoops(Kernel):
                     "x": loads[0],
                     "keep": chunk.store(lanes, y, places[0], "v"),
                     "kept": chunk.load(lanes, y, places[0], 1),
-                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
+                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
                 }
             )
         rest = row.extent % lanes

@@ -13,11 +13,12 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.vector_c import NARROW, refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, cut_sum, epilogue_alias
+from mccompile.kernels.vector_loops import narrow
 from mccompile.kernels.vector_tiles import (
     Groups,
     Reference,
@@ -62,17 +63,28 @@ class ChannelsLast(Kernel):
             _case("mean_global", whole, (2, 35, 9, 7), (1, 1)),
             _case("mean_long", replace(whole, kernel=(40, 30)), (1, 6, 40, 30), (1, 1)),
         ]
+        for dtype in NARROW:
+            rounded = cast(operand(0, f32), dtype)
+            scaled = apply("mul", rounded, operand(1, dtype))
+            for name, kind, ends in (("max", largest, rounded), ("mean", mean, rounded), ("scaled", mean, scaled)):
+                case = _case(f"{dtype}_{name}", replace(kind, epilogue=ends), (1, 19, 9, 16), (5, 8))
+                ins = tuple(TensorType(dtype, t.shape) for t in (*case.ins, *case.outs)[: 1 + (name == "scaled")])
+                permute = {**case.permute, 1: (0, 2, 3, 1)} if name == "scaled" else case.permute
+                cases.append(replace(case, ins=ins, outs=(TensorType(dtype, case.outs[0].shape),), permute=permute))
         case = _case("epilogue", replace(mean, epilogue=relu), (1, 19, 9, 16), (5, 8))
         ins, permute = (*case.ins, case.outs[0]), {**case.permute, 1: (0, 2, 3, 1)}
         return [*cases, replace(case, ins=ins, permute=permute)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, y = _kind(call), call.ins[0], call.outs[0]
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or static_views(call)
+        reason = reason or refusals(kind.expressions(), narrow=NARROW)
         if reason:
             return No(reason)
-        if kind.algorithm not in ("max", "average") or any(v.buffer.dtype is not f32 for v in (*call.ins, y)):
-            return No("only for the largest and the mean of 32-bit floats")
+        if kind.algorithm not in ("max", "average") or any(
+            v.buffer.dtype not in (f32, *NARROW) for v in (*call.ins, y)
+        ):
+            return No("only for the largest and the mean of floats of at most 32 bits")
         if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
             return No("operand or result does not lie channels-last")
         if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[1:]):
@@ -174,8 +186,8 @@ class _Layout:
             for vector in range(vectors):
                 place = f"x + ({index}" + (f" + {vector * self.lanes})" if vector else ")")
                 full = vector < vectors - 1 or last == self.lanes
-                part = f"mcc_load_f32x{self.lanes}({place})"
-                loads.append(part if full else f"mcc_load_part_f32x{self.lanes}({place}, {last})")
+                kind = f"{narrow(self.x.buffer.dtype)}f32x{self.lanes}"
+                loads.append(f"mcc_load_{kind}({place})" if full else f"mcc_load_part_{kind}({place}, {last})")
             found.append(Part(header, vectors, tuple(loads), self.epilogue(vectors, last)))
         return found
 
@@ -184,7 +196,8 @@ class _Layout:
 
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
             lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
-            return Reference(name, self.place(view, positions, steps, "c" if lane else "0"), 0, lane)
+            index = self.place(view, positions, steps, "c" if lane else "0")
+            return Reference(name, index, 0, lane, stored=view.buffer.dtype)
 
         extras = [
             reference(view, name, [axis.extras[number] for axis in self.axes])

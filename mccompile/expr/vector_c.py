@@ -1,9 +1,10 @@
 """Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h; mcc_vec_half.h).
 
-Only what vectors can do: floats of one type, of 32 bits or 16, and truth values that comparisons make on the way.
-`refusal` says why something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets
-what scalar C would give, but functions of mcc_vecmath.h may differ from libm's in the last places, and vectors of 16
-bits compute everything in 16 bits.
+Only what vectors can do: floats, and truth values that comparisons make on the way. Vectors of 32 bits also compute
+narrow floats, which are rounded after every operation; vectors of 16 bits compute those only. `refusal` says why
+something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would
+give, but functions of mcc_vecmath.h may differ from libm's in the last places, and vectors of 16 bits compute
+everything in 16 bits.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.dtypes import DType, bool_, f16, f32
+from ..base.dtypes import DType, bf16, bool_, f16, f32
 from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, walk
 from .scalar_c import literal_c
 
@@ -24,30 +25,35 @@ _MATH = frozenset({"exp", "expm1", "log", "log1p", "tanh", "erf"})  # of mcc_vec
 _BOUNDS = {"max": "at_least", "min": "at_most"}
 _OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
+_EXACT = frozenset({*_BOUNDS, *_PLAIN, "neg"}) - {"sqrt"}  # give numbers that narrow floats have
+NARROW = (f16, bf16)  # what may be among floats of 32 bits
 _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _OTHERS
 
 
-def refusal(expr: Expr, dtype: DType = f32) -> str:
-    """Why vectors of such floats cannot compute the expression, or nothing."""
+def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
+    """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing."""
     expr = _in_one_type(expr, dtype)
+    floats = (dtype, *narrow) if dtype is f32 else (dtype,)
     for node in walk(expr):
         match node:
-            case Operand() if node.dtype is not dtype:
+            case Operand() if node.dtype not in floats:
                 return f"vectors of {node.dtype} are not supported"
             case Index():
                 return "positions are not known in vectors"
-            case Apply() if node.function not in _KNOWN or (dtype is f16 and node.function in _MATH):
+            case Cast() if node.dtype in floats and node.argument.dtype in floats:
+                continue
+            case Apply() if node.function not in _KNOWN:
                 return f"{node.function} has no vector form"
             case Apply() if node.function not in _OF_MASKS and node.arguments[-1].dtype is bool_:
                 return f"{node.function} of truth values has no vector form"
-        if node.dtype not in (dtype, bool_) or not isinstance(node, Operand | Literal | Apply):
+        if node.dtype not in (*floats, bool_) or not isinstance(node, Operand | Literal | Apply):
             return f"{node.dtype} is not computed in vectors"
-    return "" if expr.dtype is dtype else f"vectors of {expr.dtype} are not stored"
+    return "" if expr.dtype in floats else f"vectors of {expr.dtype} are not stored"
 
 
-def refusals(expressions: Sequence[Expr], dtype: DType = f32) -> str:
+def refusals(expressions: Sequence[Expr], dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
     """The first reason why vectors cannot compute all of these, or nothing."""
-    return next(filter(None, (refusal(expr, dtype) for expr in expressions)), "")
+    return next(filter(None, (refusal(expr, dtype, narrow) for expr in expressions)), "")
 
 
 def _in_one_type(expr: Expr, dtype: DType) -> Expr:
@@ -75,8 +81,8 @@ def uses_math(expr: Expr) -> bool:
 def to_vector_statements(
     expr: Expr, operands: Sequence[str], lanes: int, local: str = "t", dtype: DType = f32
 ) -> tuple[list[str], str]:
-    """C statements that define locals for whatever is used more than once, and the C of the value itself. Operands are
-    given as C of vectors."""
+    """C statements that define locals for whatever is used more than once, and the C of the value itself, which is
+    rounded to a narrow type when it is stored. Operands are given as C of vectors."""
     return _Printer(_in_one_type(expr, dtype), operands, lanes, local, dtype).run()
 
 
@@ -102,6 +108,8 @@ class _Printer:
         if node in self.names:
             return self.names[node]
         text = self.printed(node)
+        if node is not self.expr and self.rounds(node):
+            text = f"mcc_round_{node.dtype}_{self.of}({text})"
         if self.uses[node] == 1 or isinstance(node, Literal) or text.isidentifier():
             return text
         name = self.names[node] = f"{self.local}{len(self.names)}"
@@ -109,8 +117,21 @@ class _Printer:
         self.lines.append(f"const mcc_{kind} {name} = {text};")
         return name
 
+    def rounds(self, node: Expr) -> bool:
+        """Has the vector of 32 bits to be rounded to what a narrow type has?"""
+        if self.dtype is not f32 or node.dtype not in NARROW:
+            return False
+        match node:
+            case Cast():
+                return node.argument.dtype is not node.dtype
+            case Apply():
+                return node.function not in _EXACT
+        return False
+
     def printed(self, node: Expr) -> str:
         match node:
+            case Cast():
+                return self.text(node.argument)
             case Operand():
                 return self.operands[node.index]
             case Literal() if node.dtype is bool_:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dims import static
+from ..base.dtypes import DType, f32
 from ..program.ir import View
 from .loops import Nest, nest
 from .work import Units
@@ -23,21 +24,43 @@ class Chunk:
     header: str
     lanes: int  # that count
 
-    def load(self, of: int, pointer: str, index: str, stride: int) -> str:
+    def load(self, of: int, pointer: str, index: str, stride: int, stored: DType = f32, dtype: DType = f32) -> str:
+        """C of a vector of so many floats of `dtype`, from numbers that are stored in another type, maybe."""
         if not stride:
-            return f"mcc_set_f32x{of}({pointer}[{index}])"
+            return repeated(f"{dtype}x{of}", f"{pointer}[{index}]", stored, dtype)
+        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
         if stride != 1:
-            return f"mcc_load_apart_f32x{of}({pointer} + {index}, {stride}, {self.lanes})"
+            return f"mcc_load_apart_{kind}({pointer} + {index}, {stride}, {self.lanes})"
         if self.lanes < of:
-            return f"mcc_load_part_f32x{of}({pointer} + {index}, {self.lanes})"
-        return f"mcc_load_f32x{of}({pointer} + {index})"
+            return f"mcc_load_part_{kind}({pointer} + {index}, {self.lanes})"
+        return f"mcc_load_{kind}({pointer} + {index})"
 
-    def store(self, of: int, pointer: str, index: str, value: str, stride: int = 1) -> str:
+    def store(
+        self,
+        of: int,
+        pointer: str,
+        index: str,
+        value: str,
+        stride: int = 1,
+        stored: DType = f32,
+        dtype: DType = f32,
+    ) -> str:
+        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
         if stride != 1:
-            return f"mcc_store_apart_f32x{of}({pointer} + {index}, {stride}, {self.lanes}, {value});"
+            return f"mcc_store_apart_{kind}({pointer} + {index}, {stride}, {self.lanes}, {value});"
         if self.lanes < of:
-            return f"mcc_store_part_f32x{of}({pointer} + {index}, {self.lanes}, {value});"
-        return f"mcc_store_f32x{of}({pointer} + {index}, {value});"
+            return f"mcc_store_part_{kind}({pointer} + {index}, {self.lanes}, {value});"
+        return f"mcc_store_{kind}({pointer} + {index}, {value});"
+
+
+def narrow(stored: DType, dtype: DType = f32) -> str:
+    """In the names of functions that load and store numbers of a type in another one."""
+    return "" if stored is dtype else f"{stored}_"
+
+
+def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
+    """C of a vector with a number in every lane."""
+    return f"mcc_set_{of}({number if stored is dtype else f'mcc_{stored}_to_{dtype}({number})'})"
 
 
 def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:

@@ -17,12 +17,13 @@ from functools import cache
 from ..base.dtypes import DType, bf16, f16, f32
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
-from ..expr.vector_c import to_vector_statements, uses_math
+from ..expr.vector_c import NARROW, to_vector_statements, uses_math
 from ..program.ir import Call
 from ..targets.api import Target
 from .api import Case
 from .loops import index_c
 from .tiles import Range
+from .vector_loops import narrow, repeated
 from .work import Units
 
 FLOAT = 4  # bytes
@@ -110,11 +111,10 @@ def _run(counter: str, begin: int, end: int, step: int) -> Run:
     return Run((Range(start, end, str(begin), step=step),), Range(counter, step, start, stop))
 
 
-def narrow(stored: DType, dtype: DType = f32) -> str:
-    """In the names of functions that load numbers stored so."""
-    return "" if stored is dtype else f"{stored}_"
-
-
+# How far sums in runs are off, of the largest of many: terms of any sign leave 2^-11 times the root of a sixth of the
+# run's length of a sum's usual size; the most that a thousand sums are off by is four times that, the largest of them
+# three times their usual size.
+HALF_ERROR = 2 * 2.0**-11 * (HALF_RUN / 6) ** 0.5
 HALF_RELU = apply("max", apply("add", cast(operand(0, f32), f16), operand(1, f16)), literal(0, f16))
 
 
@@ -123,14 +123,16 @@ def in_halves(case: Case) -> Case:
     ins = tuple(TensorType(f16, t.shape) for t in (*case.ins, *case.outs))
     extra = len(case.ins)
     permute = {**case.permute, **({extra: case.permute_outs[0]} if 0 in case.permute_outs else {})}
-    return replace(case, ins=ins, outs=ins[extra:], permute=permute, option="half_lanes", error=0.01)
+    return replace(case, ins=ins, outs=ins[extra:], permute=permute, option="half_lanes", error=HALF_ERROR)
 
 
-def vector_headers(call: Call) -> frozenset[str]:
-    """The headers that the vectors of a call need."""
+def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
+    """The headers that the vectors of a call need, which are of such floats."""
     math = any(map(uses_math, call.kind.expressions()))
-    half = computed_in(call) is f16
-    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_half.h"] * half})
+    if dtype is f16:
+        return frozenset({"mcc_vec_half.h", *["mcc_vecmath_half.h"] * math})
+    narrow = any(view.buffer.dtype in NARROW for view in (*call.ins, *call.outs))
+    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow})
 
 
 def best_lanes(channels: int, target: Target, dtype: DType = f32) -> int:
@@ -284,6 +286,7 @@ class Reference:
     lane: int
     row: int = 0
     width: int = 1 << 30
+    stored: DType = f32
 
     def offset(self, point: int) -> int:
         return point // self.width * self.row + point % self.width * self.point
@@ -401,10 +404,11 @@ def epilogue_statements(
         step = reference.offset(point) + vector * lanes * reference.lane
         place = reference.index if not step else f"{reference.index} + {step}"
         if not reference.lane:
-            return f"mcc_set_{of}({reference.pointer}[{place}])"
+            return repeated(of, f"{reference.pointer}[{place}]", reference.stored, dtype)
+        kind = narrow(reference.stored, dtype) + of
         if vector == vectors - 1 and last < lanes:
-            return f"mcc_load_part_{of}({reference.pointer} + {place}, {last})"
-        return f"mcc_load_{of}({reference.pointer} + {place})"
+            return f"mcc_load_part_{kind}({reference.pointer} + {place}, {last})"
+        return f"mcc_load_{kind}({reference.pointer} + {place})"
 
     for extra in extras:
         if extra.stays:
@@ -422,11 +426,12 @@ def epilogue_statements(
         place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
         if y.lane != 1:
             count = last if vector == vectors - 1 else lanes
-            value = f"mcc_store_{of}(lanes, {value});"
+            value = f"mcc_store_{narrow(y.stored, dtype)}{of}(lanes, {value});"
             one = f"({place})[lane * {y.lane}] = lanes[lane];"
             loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"
-            return ["{", *lines, f"{dtype.storage_c} lanes[{lanes}];", value, loop, "}"]
-        part = f"_part_{of}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{of}({place}, "
+            return ["{", *lines, f"{y.stored.storage_c} lanes[{lanes}];", value, loop, "}"]
+        kind = narrow(y.stored, dtype) + of
+        part = f"_part_{kind}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{kind}({place}, "
         store = f"mcc_store{part}{value});"
         return ["{", *lines, store, "}"] if lines else [store]
 

@@ -1,6 +1,6 @@
 /* mcc_vec_half.h - vectors of eight 16-bit floats, for machines that compute with them: Arm's with FEAT_FP16.
  *
- * The vocabulary of mcc_vec.h for N = 8 and f16 instead of f32, without functions of mcc_vecmath.h. Numbers are those of
+ * The vocabulary of mcc_vec.h for N = 8 and f16 instead of f32. Numbers are those of
  * memory, their bits: mcc_set_f16x8(0x3C00u) is 1 in every lane. Every operation rounds to 16 bits, fused products once.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -66,10 +66,18 @@ MCC_VEC_HALF_FMA_AT(7);
 typedef struct {
     mcc_f32x4 low, high;
 } mcc_total_f16x8;
+MCC_VEC_INLINE mcc_total_f16x8 mcc_widen_f16x8(mcc_f16x8 x)
+{
+    mcc_total_f16x8 wide;
+    wide.low = (mcc_f32x4)vcvt_f32_f16(vget_low_f16(x));
+    wide.high = (mcc_f32x4)vcvt_high_f32_f16(x);
+    return wide;
+}
 MCC_VEC_INLINE mcc_total_f16x8 mcc_add_total_f16x8(mcc_total_f16x8 total, mcc_f16x8 x)
 {
-    total.low += (mcc_f32x4)vcvt_f32_f16(vget_low_f16(x));
-    total.high += (mcc_f32x4)vcvt_high_f32_f16(x);
+    const mcc_total_f16x8 wide = mcc_widen_f16x8(x);
+    total.low += wide.low;
+    total.high += wide.high;
     return total;
 }
 MCC_VEC_INLINE mcc_f16x8 mcc_round_total_f16x8(mcc_total_f16x8 total)

@@ -6,6 +6,7 @@
  *     mcc_load_part_f16_f32xN(p, n)       n < N numbers, zeros behind; nothing beyond them is touched
  *     mcc_store_f16_f32xN(p, v)           to the nearest, halves to even; too large a number becomes infinity
  *     mcc_store_part_f16_f32xN(p, n, v)
+ *     mcc_load_apart_f16_f32xN(p, step, n)  mcc_store_apart_f16_f32xN(p, step, n, v)   n <= N that lie `step` apart
  *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
  *
  * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
@@ -84,6 +85,19 @@
     {                                                                                                                  \
         const mcc_u16x##N h = mcc_to_##dtype##_f32x##N(v);                                                             \
         (void)memcpy(p, &h, (size_t)n * 2);                                                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_apart_##dtype##_f32x##N(const uint16_t *p, ptrdiff_t step, int n)              \
+    {                                                                                                                  \
+        mcc_u16x##N h = {0};                                                                                           \
+        int i;                                                                                                         \
+        for (i = 0; i < n; i++) h[i] = p[i * step];                                                                    \
+        return mcc_of_##dtype##_f32x##N(h);                                                                            \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_apart_##dtype##_f32x##N(uint16_t *p, ptrdiff_t step, int n, mcc_f32x##N v)           \
+    {                                                                                                                  \
+        const mcc_u16x##N h = mcc_to_##dtype##_f32x##N(v);                                                             \
+        int i;                                                                                                         \
+        for (i = 0; i < n; i++) p[i * step] = h[i];                                                                    \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_round_##dtype##_f32x##N(mcc_f32x##N v)                                              \
     {                                                                                                                  \

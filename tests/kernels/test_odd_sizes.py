@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.kernels.api import Case, Kernel, Needs
 from mccompile.kernels.registry import Registry
+from mccompile.kernels.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
@@ -149,6 +150,21 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("reduce/f32_strided_lanes__vec", totals_of_columns),
     ("recurrent/f32_rows_cells__vec", lstm),
 ]
+
+
+# Those whose kernels compute in 16 bits, or round to them.
+HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in (winograd, lstm)]
+
+
+def in_sixteen_bits(case: Case) -> Case:
+    """The same with f16 for f32, and results that are rounded to it."""
+    ins, outs = (tuple(TensorType(f16, t.shape) for t in types) for types in (case.ins, case.outs))
+    kind = case.kind
+    if isinstance(kind, Map):
+        kind = Map(apply("add", operand(0, f16), operand(1, f16)))
+    elif isinstance(kind, Conv | Gemm | Pool | Normalize):
+        kind = replace(kind, epilogue=HALF_RELU if kind.epilogue else cast(operand(0, f32), f16))
+    return replace(case, kind=kind, ins=ins, outs=outs, error=HALF_ERROR)
 
 
 @pytest.mark.skipif("vec" not in NATIVE.isas, reason="this machine has no kernels for vectors")

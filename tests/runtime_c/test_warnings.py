@@ -14,6 +14,7 @@ from mccompile.base.discovery import data_folder
 INCLUDE = data_folder("runtime_c") / "include"
 # headers for some machines only, or parts of others: what compilers say of them, and a flag to bring it about
 REFUSED = {
+    "mcc_vecmath_half.h": ("compile it for a machine that does, as -march=armv8.2-a+fp16 says", "-march=x86-64"),
     "mcc_vec_half.h": ("compile it for a machine that does, as -march=armv8.2-a+fp16 says", "-march=x86-64"),
     "mcc_dot4.h": ("compile it for one, as -march=armv8-a says", "-march=x86-64"),
     "mcc_dot8.h": ("compile it for one, as -march=x86-64-v3 says", "-march=x86-64"),
