@@ -56,6 +56,7 @@ class VectorLoops(Kernel):
                 ("select", apply("select", apply("less", a, b), apply("sqrt", apply("abs", a)), b), 2),
                 ("wide", wide, 2),
                 ("widened", cast(a, f32), 1),
+                ("rounded", cast(cast(x, dtype), f32), 1),
                 ("narrowed", cast(apply("mul", x, y), dtype), 2),
             )
             cases += [_case(f"{dtype}_{name}", expr, 37, many) for name, expr, many in named]

@@ -16,7 +16,7 @@ from functools import cache
 
 from ..base.dtypes import DType, bf16, f16, f32
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.ir import Expr, apply, cast, literal, operand, walk
 from ..expr.vector_c import NARROW, to_vector_statements, uses_math
 from ..program.ir import Call
 from ..targets.api import Target
@@ -128,10 +128,12 @@ def in_halves(case: Case) -> Case:
 
 def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     """The headers that the vectors of a call need, which are of such floats."""
-    math = any(map(uses_math, call.kind.expressions()))
+    expressions = call.kind.expressions()
+    math = any(map(uses_math, expressions))
     if dtype is f16:
         return frozenset({"mcc_vec_half.h", *["mcc_vecmath_half.h"] * math})
-    narrow = any(view.buffer.dtype in NARROW for view in (*call.ins, *call.outs))
+    dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
+    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint(NARROW)
     return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow})
 
 
