@@ -24,6 +24,7 @@ from tests.runtime_c.test_vec import (
     test_product_and_smallest_see_every_lane,
     test_rounding_and_roots_are_exact,
     test_sum_and_largest_see_every_lane,
+    test_tiles_are_turned_and_rows_woven,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "test_product_and_smallest_see_every_lane",
     "test_rounding_and_roots_are_exact",
     "test_sum_and_largest_see_every_lane",
+    "test_tiles_are_turned_and_rows_woven",
 ]
 VARIANTS = [("aarch64", 4), ("riscv64v", 4), ("riscv64v", 8), ("riscv64v", 16), ("riscv64v256", 16), ("wasm32", 4)]
 

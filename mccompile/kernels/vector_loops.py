@@ -63,13 +63,17 @@ def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
     return f"mcc_set_{of}({number if stored is dtype else f'mcc_{stored}_to_{dtype}({number})'})"
 
 
-def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
-    """Loops over views of one shape in the order in which the first of them, the result, lies in memory; or why vectors
-    cannot do it."""
+def ordered_nest(views: Sequence[View], prefix: str = "i") -> Nest:
+    """Loops over views of one shape in the order in which the first of them, the result, lies in memory."""
     first = views[0]
     strides = [static(stride) for stride in first.strides]
     order = sorted(range(len(strides)), key=lambda axis: (first.shape[axis] != 1, -abs(strides[axis])))
-    loops = nest([static(first.shape[axis]) for axis in order], [view.permuted(order) for view in views], prefix=prefix)
+    return nest([static(first.shape[axis]) for axis in order], [view.permuted(order) for view in views], prefix=prefix)
+
+
+def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
+    """The same, or why vectors along the innermost loop cannot do it."""
+    loops = ordered_nest(views, prefix)
     if not loops.loops or loops.loops[-1].extent < SHORTEST:
         return "rows are too short for vectors"
     if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):

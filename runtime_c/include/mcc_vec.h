@@ -17,6 +17,8 @@
  *     mcc_select_f32xN(m, a, b)       a where the mask is set, else b
  *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
  *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
+ *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
+ *                                     the length, with elements of both in turns. Not for N = 16
  *
  * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
  * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
@@ -289,6 +291,29 @@ MCC_VEC_PLAIN(16);
 #endif
 #endif
 
+#if defined(__clang__) || __GNUC__ >= 12
+#define MCC_VEC_CHOSEN(V, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MCC_VEC_CHOSEN(V, a, b, ...) __builtin_shuffle(a, b, (V){__VA_ARGS__})
+#endif
+
+MCC_VEC_INLINE void mcc_weave_f32x4(mcc_f32x4 *v)
+{
+    const mcc_f32x4 a = v[0], b = v[1];
+    v[0] = MCC_VEC_CHOSEN(mcc_i32x4, a, b, 0, 4, 1, 5);
+    v[1] = MCC_VEC_CHOSEN(mcc_i32x4, a, b, 2, 6, 3, 7);
+}
+MCC_VEC_INLINE void mcc_turn_f32x4(mcc_f32x4 *v)
+{
+    const mcc_f32x4 a0 = MCC_VEC_CHOSEN(mcc_i32x4, v[0], v[1], 0, 4, 1, 5);
+    const mcc_f32x4 a1 = MCC_VEC_CHOSEN(mcc_i32x4, v[0], v[1], 2, 6, 3, 7);
+    const mcc_f32x4 a2 = MCC_VEC_CHOSEN(mcc_i32x4, v[2], v[3], 0, 4, 1, 5);
+    const mcc_f32x4 a3 = MCC_VEC_CHOSEN(mcc_i32x4, v[2], v[3], 2, 6, 3, 7);
+    v[0] = MCC_VEC_CHOSEN(mcc_i32x4, a0, a2, 0, 1, 4, 5);
+    v[1] = MCC_VEC_CHOSEN(mcc_i32x4, a0, a2, 2, 3, 6, 7);
+    v[2] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 0, 1, 4, 5);
+    v[3] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 2, 3, 6, 7);
+}
 MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
 {
     const mcc_f32x4 v = {p[0], p[step], p[2 * step], p[3 * step]};
@@ -305,6 +330,39 @@ MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
 }
 MCC_VEC_INLINE float mcc_smallest_f32x4(mcc_f32x4 v) { return -mcc_largest_f32x4(mcc_neg_f32x4(v)); }
 #if MCC_VEC_LANES >= 8
+MCC_VEC_INLINE void mcc_weave_f32x8(mcc_f32x8 *v)
+{
+    const mcc_f32x8 a = v[0], b = v[1];
+    v[0] = MCC_VEC_CHOSEN(mcc_i32x8, a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    v[1] = MCC_VEC_CHOSEN(mcc_i32x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+MCC_VEC_INLINE void mcc_turn_f32x8(mcc_f32x8 *v)
+{
+    const mcc_f32x8 a0 = MCC_VEC_CHOSEN(mcc_i32x8, v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const mcc_f32x8 a1 = MCC_VEC_CHOSEN(mcc_i32x8, v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const mcc_f32x8 a2 = MCC_VEC_CHOSEN(mcc_i32x8, v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const mcc_f32x8 a3 = MCC_VEC_CHOSEN(mcc_i32x8, v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    const mcc_f32x8 a4 = MCC_VEC_CHOSEN(mcc_i32x8, v[4], v[5], 0, 8, 1, 9, 4, 12, 5, 13);
+    const mcc_f32x8 a5 = MCC_VEC_CHOSEN(mcc_i32x8, v[4], v[5], 2, 10, 3, 11, 6, 14, 7, 15);
+    const mcc_f32x8 a6 = MCC_VEC_CHOSEN(mcc_i32x8, v[6], v[7], 0, 8, 1, 9, 4, 12, 5, 13);
+    const mcc_f32x8 a7 = MCC_VEC_CHOSEN(mcc_i32x8, v[6], v[7], 2, 10, 3, 11, 6, 14, 7, 15);
+    const mcc_f32x8 b0 = MCC_VEC_CHOSEN(mcc_i32x8, a0, a2, 0, 1, 8, 9, 4, 5, 12, 13);
+    const mcc_f32x8 b1 = MCC_VEC_CHOSEN(mcc_i32x8, a0, a2, 2, 3, 10, 11, 6, 7, 14, 15);
+    const mcc_f32x8 b2 = MCC_VEC_CHOSEN(mcc_i32x8, a1, a3, 0, 1, 8, 9, 4, 5, 12, 13);
+    const mcc_f32x8 b3 = MCC_VEC_CHOSEN(mcc_i32x8, a1, a3, 2, 3, 10, 11, 6, 7, 14, 15);
+    const mcc_f32x8 b4 = MCC_VEC_CHOSEN(mcc_i32x8, a4, a6, 0, 1, 8, 9, 4, 5, 12, 13);
+    const mcc_f32x8 b5 = MCC_VEC_CHOSEN(mcc_i32x8, a4, a6, 2, 3, 10, 11, 6, 7, 14, 15);
+    const mcc_f32x8 b6 = MCC_VEC_CHOSEN(mcc_i32x8, a5, a7, 0, 1, 8, 9, 4, 5, 12, 13);
+    const mcc_f32x8 b7 = MCC_VEC_CHOSEN(mcc_i32x8, a5, a7, 2, 3, 10, 11, 6, 7, 14, 15);
+    v[0] = MCC_VEC_CHOSEN(mcc_i32x8, b0, b4, 0, 1, 2, 3, 8, 9, 10, 11);
+    v[1] = MCC_VEC_CHOSEN(mcc_i32x8, b1, b5, 0, 1, 2, 3, 8, 9, 10, 11);
+    v[2] = MCC_VEC_CHOSEN(mcc_i32x8, b2, b6, 0, 1, 2, 3, 8, 9, 10, 11);
+    v[3] = MCC_VEC_CHOSEN(mcc_i32x8, b3, b7, 0, 1, 2, 3, 8, 9, 10, 11);
+    v[4] = MCC_VEC_CHOSEN(mcc_i32x8, b0, b4, 4, 5, 6, 7, 12, 13, 14, 15);
+    v[5] = MCC_VEC_CHOSEN(mcc_i32x8, b1, b5, 4, 5, 6, 7, 12, 13, 14, 15);
+    v[6] = MCC_VEC_CHOSEN(mcc_i32x8, b2, b6, 4, 5, 6, 7, 12, 13, 14, 15);
+    v[7] = MCC_VEC_CHOSEN(mcc_i32x8, b3, b7, 4, 5, 6, 7, 12, 13, 14, 15);
+}
 MCC_VEC_HALVES_APART(8, 4);
 MCC_VEC_ACROSS(8, 4);
 #endif

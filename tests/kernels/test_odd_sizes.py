@@ -93,6 +93,13 @@ def add(first: int, second: int, last: int) -> Case:
     return Case(f"{first}_{second}_{last}", Map(expr), (shape, shape), (shape,), repeated={1: (1,)})
 
 
+def turned(first: int, second: int, last: int) -> Case:
+    """An operand that lies across the result."""
+    shape = floats(first, second, last)
+    expr = apply("add", operand(0, f32), operand(1, f32))
+    return Case(f"{first}_{second}_{last}", Map(expr), (shape, shape), (shape,), permute={1: (0, 2, 1)})
+
+
 def softmax(first: int, second: int, last: int) -> Case:
     shape = floats(first, second, last)
     return Case(f"{first}_{second}_{last}", Normalize((2,), "softmax", f32), (shape,), (shape,))
@@ -144,6 +151,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("gemm/f32_rows_tile__vec", gemm),
     ("gemm/f32_rows_tile__vec", gemm_direct),
     ("map/f32_strided_loops__vec", add),
+    ("map/f32_turned_tiles__vec", turned),
     ("normalize/f32_rows_loops__vec", softmax),
     ("normalize/f32_strided_groups__vec", softmax_of_columns),
     ("reduce/f32_strided_lanes__vec", totals),

@@ -29,9 +29,9 @@ EXACT: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "round_even": np.rint,
 }
-OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart")
+OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart", "turn")
 NARROW = tuple(f"{what}_{dtype}" for dtype in ("f16", "bf16") for what in ("load", "store", "round", "part"))
-ALL = (*UNARY, *EXACT, *OTHERS, *NARROW)  # as vec_harness.c counts them
+ALL = (*UNARY, *EXACT, *OTHERS, *NARROW, "weave")  # as vec_harness.c counts them
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
 SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
 
@@ -151,6 +151,16 @@ def test_numbers_that_lie_apart(vectors: Vectors) -> None:
     want = z.copy()
     want[::3], want[1 : 3 * (lanes - 1) : 3] = x[::2], x[1 : 2 * (lanes - 1) : 2]
     np.testing.assert_array_equal(vectors.apply("apart", np.resize(x, 3 * lanes), z=z), want)
+
+
+def test_tiles_are_turned_and_rows_woven(vectors: Vectors) -> None:
+    lanes = vectors.lanes
+    if lanes == 16:
+        pytest.skip("vectors of 16 have no such functions")
+    x = np.arange(lanes * lanes, dtype=np.float32)
+    np.testing.assert_array_equal(vectors.apply("turn", x), x.reshape(lanes, lanes).T.reshape(-1))
+    two = x[: 2 * lanes]
+    np.testing.assert_array_equal(vectors.apply("weave", two), two.reshape(2, lanes).T.reshape(-1))
 
 
 def test_parts_touch_nothing_beyond(vectors: Vectors) -> None:

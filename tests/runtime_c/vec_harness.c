@@ -95,6 +95,29 @@ FUNCTION(apart)
 NARROW(f16)
 NARROW(bf16)
 
+#if LANES < 16
+#define IN_PLACE(name, vectors)                                                                                        \
+    FUNCTION(name)                                                                                                     \
+    {                                                                                                                  \
+        VECTOR v[vectors];                                                                                             \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        (void)n;                                                                                                       \
+        for (i = 0; i < vectors; i++) v[i] = OF(load)(x + i * LANES);                                                  \
+        OF(name)(v);                                                                                                   \
+        for (i = 0; i < vectors; i++) OF(store)(z + i * LANES, v[i]);                                                  \
+    }
+#else
+#define IN_PLACE(name, vectors)                                                                                        \
+    FUNCTION(name)                                                                                                     \
+    {                                                                                                                  \
+        (void)x, (void)y, (void)z, (void)n;                                                                            \
+    }
+#endif
+
+IN_PLACE(turn, LANES)
+IN_PLACE(weave, 2)
+
 #ifdef PROGRAM
 #include <stdio.h>
 
@@ -103,8 +126,8 @@ static float x[MOST], y[MOST], z[MOST];
 static void (*const functions[])(const float *, const float *, float *, int) = {
     t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
-    t_product, t_smallest, t_apart,
-    t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16,
+    t_product, t_smallest, t_apart, t_turn,
+    t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16, t_weave,
 };
 
 int main(void)
