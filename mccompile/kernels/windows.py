@@ -125,7 +125,8 @@ def any_axes(
     join: bool = True,
 ) -> list[Sliding[Dim]]:
     """One per spatial axis; `w` are strides of the weights along them, if there are any. With `join`, neighbours over
-    which nothing slides (1x1 windows) become one where they lie evenly in every view."""
+    which nothing slides (1x1 windows) become one where they lie evenly in every view, or where one is a single point.
+    """
     found: list[Sliding[Dim]] = []
     for number, size in enumerate(kernel):
         at = number + 2
@@ -170,6 +171,9 @@ def _known(axis: Sliding[Dim]) -> Axis:
 
 
 def _joined(a: Sliding[Dim], b: Sliding[Dim]) -> Sliding[Dim] | None:
+    for point, other in ((a, b), (b, a)):
+        if point.kernel == 1 and point.pad == 0 and point.size == 1 and point.out == 1:
+            return other
     for axis in (a, b):
         if axis.kernel != 1 or axis.stride != 1 or axis.pad != 0 or axis.size != axis.out:
             return None

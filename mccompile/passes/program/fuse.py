@@ -25,7 +25,10 @@ from ...base.dims import upper
 from ...base.names import Names
 from ...base.provenance import merge
 from ...expr.ir import Apply, Expr, Index, Operand, cast, operand, operands_used, rebuild, substitute, walk
+from ...kernels.registry import Candidate
 from ...kinds.api import WithEpilogue
+from ...kinds.conv import Conv
+from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...kinds.normalize import Normalize
 from ...kinds.reduce import Reduce
@@ -34,6 +37,7 @@ from ...program.ir import walk as walk_items
 from ...program.retarget import Common, repeats, through, to_shape_of
 from ..api import Context
 
+PORTABLE = "c"
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
 MAX_OPERANDS = 16  # of a fused call
 CHEAP_NODES = 8  # of an expression that may be computed several times; reading a quantized element takes as many
@@ -47,16 +51,17 @@ COSTLY = frozenset({
 
 def fuse(program: Program, context: Context) -> None:
     """Runs until nothing can be fused any more; each fusion removes one call."""
-    work = _Fuse(program, any(isa != "c" for isa in context.target.isas), context.target.prefer != "time")
+    work = _Fuse(program, context)
     work.body(program.body)
     if work.recompute(program.body):
         work.body(program.body)
 
 
 class _Fuse:
-    def __init__(self, program: Program, vectors: bool, frugal: bool) -> None:
-        self.vectors = vectors  # has the target kernels that compute maps in vectors, but not all reductions?
-        self.frugal = frugal  # is memory worth computing what is normalized in each of its two or three passes?
+    def __init__(self, program: Program, context: Context) -> None:
+        self.registry, self.target = context.registry, context.target
+        self.vectors = any(isa != PORTABLE for isa in self.target.isas)  # can they compute maps, but not all reductions
+        self.frugal = self.target.prefer != "time"  # is memory worth computing what is normalized in every pass?
         self.names = Names()
         for buffer in program.buffers():
             self.names.take(buffer.name)
@@ -116,7 +121,24 @@ class _Fuse:
             return None
         if isinstance(consumer.kind, Normalize) and (self.vectors or not self.frugal or not _is_cheap(producer)):
             return None
-        return _compose(producer, consumer)
+        fused = _compose(producer, consumer)
+        return None if fused is None or self.slows(producer, consumer, fused) else fused
+
+    def slows(self, producer: Call, consumer: Call, fused: Call) -> bool:
+        """Does what the consumer adds (a mask of truth values, say) leave only portable code for a sum of products that
+        has a faster kernel by itself?"""
+        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | Gemm):
+            return False
+        together = self.best(fused)
+        if together is None or together.kernel.isa != PORTABLE:
+            return False
+        first, second = self.best(producer), self.best(consumer)
+        if first is None or second is None or first.kernel.isa == PORTABLE:
+            return False
+        return first.cost.time + second.cost.time < together.cost.time
+
+    def best(self, call: Call) -> Candidate | None:
+        return next(iter(self.registry.choose(call, self.target).candidates), None)
 
     def recompute(self, body: list[Item]) -> bool:
         """Gives every reader of a cheap map a map of its own, where all of them can take it in."""

@@ -298,3 +298,24 @@ def test_an_index_goes_where_it_means_the_same() -> None:
     summed = program(total.format("x0.f32", "a"), "2,1")
     assert calls(after("fuse", summed)) == [f"call {total.format('mul(x0.f32, to.f32(index1))', 'x')} -> (%y)"]
     assert untouched(program("Map(expr=@neg(x0.f32)) (%a[3,2 by 1,3 at 0])", "3,2"))
+
+
+def test_a_mask_that_vectors_do_not_read_stays_out_of_a_product_in_vectors() -> None:
+    before = """program "p" {
+  input "x" %x: f32[8,32]
+  input "mask" %mask: bool[8,32]
+  const %w: f32[32,32] = #w
+  buffer %a: f32[8,32]
+  buffer %r: f32[8,32]
+  buffer %y: f32[8,32]
+  call Gemm(accumulator=f32) (%x, %w) -> (%a)
+  call Map(expr=@max(x0.f32, f32(0.0))) (%a) -> (%r)
+  call Map(expr=@select(x0.bool, x1.f32, f32(-1.0))) (%mask, %r) -> (%y)
+  output "y" %y
+}
+"""
+    assert len(calls(after("fuse", before, target="generic"))) == 1
+    assert [line.split("(", 1)[0] for line in calls(after("fuse", before, target="x86-64-v3"))] == [
+        "call Gemm",
+        "call Map",
+    ]
