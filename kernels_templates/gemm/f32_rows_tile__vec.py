@@ -15,7 +15,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import bf16, f16, f32
+from mccompile.base.dtypes import bf16, bool_, f16, f32
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, literal, operand
@@ -97,6 +97,19 @@ class RowsTile(Kernel):
         for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
             case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
+        chosen = apply("select", operand(1, bool_), operand(0, f32), literal(-7, f32))
+        masked = _case("mask", replace(plain, epilogue=chosen), (9, 6), (6, 19), constant=True)
+        masked = replace(masked, ins=(*masked.ins, TensorType(bool_, (9, 19))))
+        residual = _case("residual_across", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
+        residual = replace(residual, ins=(*residual.ins, *residual.outs), permute={2: (1, 0)})
+        cases += [
+            masked,
+            replace(masked, name="mask_of_rows", repeated={2: (1,)}),
+            replace(masked, name="mask_of_columns", repeated={2: (0,)}),
+            replace(masked, name="mask_across", permute={2: (1, 0)}),
+            residual,
+            replace(residual, name="all_across", permute_outs={0: (1, 0)}),
+        ]
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         half = Gemm(f32, HALF_RELU)
@@ -108,8 +121,8 @@ class RowsTile(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = _kind(call), call.outs[0]
-        reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target)
-        reason = reason or refusals(kind.expressions(), computed_in(call))
+        reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target, masks=True)
+        reason = reason or refusals(kind.expressions(), computed_in(call), (bool_,))
         if reason:
             return No(reason)
         if kind.a_zero or kind.b_zero:
@@ -118,10 +131,10 @@ class RowsTile(Kernel):
             return No("narrow weights are not laid out for it")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
-        if y.strides[-1] != 1 or y.shape[-1] == 1:
-            return No("columns of the result do not lie side by side")
-        if any(static(v.strides[-1]) not in (0, 1) for v in call.ins[2:]):
-            return No("columns of an operand of the epilogue do not lie side by side")
+        if y.shape[-1] == 1:
+            return No("there is one column")
+        if computed_in(call) is f16 and _apart(call):
+            return No("columns of the result or an operand of the epilogue do not lie side by side")
         (size, cut), how = _best(call, target), _reading(call)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
@@ -139,6 +152,7 @@ class RowsTile(Kernel):
         cycles = row_cycles(size, rows, columns, depth, target)
         if _reading(call) == TURNED:
             cycles += depth * columns * 1.2
+        cycles += rows * columns * _apart(call)
         bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
         return Cost(prod(map(upper, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
 
@@ -265,6 +279,11 @@ class _Layout:
         if in_runs(self.depth, self.dtype):
             return runs("k", self.depth, 1, self.size.together)
         return (Run((), Range("k", self.depth)),)
+
+
+def _apart(call: Call) -> int:
+    """How many of the results and operands of the epilogue have columns that do not lie side by side."""
+    return sum(static(view.strides[-1]) not in (0, 1) for view in (*call.outs, *call.ins[2:]))
 
 
 def _sizes_refusal(call: Call) -> str:

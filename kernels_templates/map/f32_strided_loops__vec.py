@@ -23,6 +23,8 @@ from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_re
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
+KNOWN = (*NARROW, bool_)  # types of operands besides f32
+
 
 class VectorLoops(Kernel):
     kind = Map
@@ -63,6 +65,13 @@ class VectorLoops(Kernel):
             cases.append(replace(_case(f"{dtype}_scalar", apply("mul", a, b), 19, 2), repeated={1: (0,)}))
         t, add = TensorType(f32, (2, 19, 3, 5)), Map(apply("add", x, y))
         last = (0, 2, 3, 1)
+        masked = Map(apply("select", operand(1, bool_), x, literal(-7, f32)))
+        mask = TensorType(bool_, t.shape)
+        cases += [
+            Case("masked", masked, (t, mask), (t,)),
+            Case("masked_rows", masked, (t, mask), (t,), repeated={1: (0, 1, 2)}),
+            Case("masked_channels", masked, (t, mask), (t,), repeated={1: (0, 2, 3)}),
+        ]
         for name, repeated in (("rows", (0, 1, 2)), ("channels", (0, 2, 3)), ("scalar", (0, 1, 2, 3))):
             cases.append(Case(f"add_{name}", add, (t, t), (t,), repeated={1: repeated}))
             lasts = {0: last, 1: last}
@@ -72,7 +81,7 @@ class VectorLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         dtype = f16 if _in_halves(call, target) else f32
-        reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, NARROW)
+        reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, KNOWN)
         if reason:
             return No(reason)
         loops = vector_nest([*call.outs, *call.ins])

@@ -31,11 +31,14 @@ _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | 
 
 
 def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
-    """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing."""
+    """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing.
+    Where truth values are among the types, operands may be such; they are given as masks of 32 bits."""
     expr = _in_one_type(expr, dtype)
-    floats = (dtype, *narrow) if dtype is f32 else (dtype,)
+    floats = (dtype, *(other for other in narrow if other.is_float)) if dtype is f32 else (dtype,)
     for node in walk(expr):
         match node:
+            case Operand() if node.dtype is bool_ and bool_ in narrow and dtype is f32:
+                continue
             case Operand() if node.dtype not in floats:
                 return f"vectors of {node.dtype} are not supported"
             case Index():

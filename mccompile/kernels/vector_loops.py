@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dims import static
-from ..base.dtypes import DType, f32
+from ..base.dtypes import DType, bool_, f32
 from ..program.ir import View
 from .loops import Nest, nest
 from .work import Units
@@ -25,7 +25,10 @@ class Chunk:
     lanes: int  # that count
 
     def load(self, of: int, pointer: str, index: str, stride: int, stored: DType = f32, dtype: DType = f32) -> str:
-        """C of a vector of so many floats of `dtype`, from numbers that are stored in another type, maybe."""
+        """C of a vector of so many floats of `dtype`, from numbers that are stored in another type, maybe; of truth
+        values, a mask."""
+        if stored is bool_:
+            return f"mcc_load_mask_i32x{of}({pointer} + {index}, {stride}, {self.lanes})"
         if not stride:
             return repeated(f"{dtype}x{of}", f"{pointer}[{index}]", stored, dtype)
         kind = f"{narrow(stored, dtype)}{dtype}x{of}"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..base.dtypes import DType, bf16, f16, f32
+from ..base.dtypes import DType, bf16, bool_, f16, f32
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand, walk
 from ..expr.vector_c import NARROW, to_vector_statements, uses_math
@@ -60,13 +60,15 @@ def computed_in(call: Call) -> DType:
     return f16 if call.outs[0].buffer.dtype is f16 else f32
 
 
-def products_refusal(call: Call, target: Target) -> str:
+def products_refusal(call: Call, target: Target, masks: bool = False) -> str:
     """Why the types of a call's operands are none that vectors multiply on the target, or nothing. Constant weights,
-    the second operand, may be stored in fewer bits than they are multiplied in."""
+    the second operand, may be stored in fewer bits than they are multiplied in; with `masks`, operands of the epilogue
+    may be truth values beside 32-bit floats."""
     dtype = computed_in(call)
     if dtype is f16 and not target.option("half_lanes", 0):
         return "the target does not compute in 16 bits"
-    others = (*call.ins[:1], *call.ins[2:], *call.outs)
+    extras = (view for view in call.ins[2:] if not (masks and dtype is f32 and view.buffer.dtype is bool_))
+    others = (*call.ins[:1], *extras, *call.outs)
     weights = call.ins[1].buffer
     narrower = dtype is f32 and weights.dtype in (f16, bf16) and weights.constant is not None
     if (weights.dtype is dtype or narrower) and all(view.buffer.dtype is dtype for view in others):
@@ -279,8 +281,8 @@ class Groups:
 @dataclass(frozen=True)
 class Reference:
     """An operand of the epilogue, or the result: pointer, C of the index of point 0 in vector 0, and the steps to the
-    next point and lane (0 or 1; the result may have any). Points may be those of several rows of `width` points, `row`
-    apart."""
+    next point and lane (where 16-bit floats are computed with, 0 or 1; the result may have any). Points may be those of
+    several rows of `width` points, `row` apart."""
 
     pointer: str
     index: str
@@ -405,17 +407,23 @@ def epilogue_statements(
     def load(reference: Reference, point: int, vector: int) -> str:
         step = reference.offset(point) + vector * lanes * reference.lane
         place = reference.index if not step else f"{reference.index} + {step}"
+        count = last if vector == vectors - 1 else lanes
+        if reference.stored is bool_:
+            return f"mcc_load_mask_i32x{lanes}({reference.pointer} + {place}, {reference.lane}, {count})"
         if not reference.lane:
             return repeated(of, f"{reference.pointer}[{place}]", reference.stored, dtype)
         kind = narrow(reference.stored, dtype) + of
-        if vector == vectors - 1 and last < lanes:
+        if reference.lane != 1:
+            return f"mcc_load_apart_{kind}({reference.pointer} + {place}, {reference.lane}, {count})"
+        if count < lanes:
             return f"mcc_load_part_{kind}({reference.pointer} + {place}, {last})"
         return f"mcc_load_{kind}({reference.pointer} + {place})"
 
     for extra in extras:
         if extra.stays:
             for vector in range(vectors if extra.lane else 1):
-                hoisted.append(f"const mcc_{of} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
+                kind = f"i32x{lanes}" if extra.stored is bool_ else of
+                hoisted.append(f"const mcc_{kind} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
 
     def finished(element: str, y: Reference, extras: Sequence[Reference], point: int, vector: int) -> list[str]:
         operands = [element]

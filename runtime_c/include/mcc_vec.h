@@ -6,6 +6,7 @@
  *     mcc_load_f32xN(p)               from any address where a float may lie
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
+ *     mcc_load_mask_i32xN(p, step, n) n <= N truth values, bytes that lie `step` apart
  *     mcc_load_apart_f32xN(p, step, n)  mcc_store_apart_f32xN(p, step, n, v)   n <= N floats that lie `step` apart
  *     mcc_set_f32xN(x)                x in every lane
  *     mcc_add mcc_sub mcc_mul _f32xN(a, b)  mcc_neg_f32xN(x)
@@ -196,6 +197,20 @@
     typedef float mcc_f32x##N##_sqrt
 #endif
 
+#define MCC_VEC_MASK(N)                                                                                                \
+    typedef uint8_t mcc_u8x##N __attribute__((vector_size(N), aligned(1), may_alias));                                 \
+    MCC_VEC_INLINE mcc_i32x##N mcc_load_mask_i32x##N(const uint8_t *p, ptrdiff_t step, int n)                          \
+    {                                                                                                                  \
+        mcc_i32x##N v = {0};                                                                                           \
+        int i;                                                                                                         \
+        if (step == 0) return mcc_set_i32x##N(*p ? -1 : 0);                                                            \
+        if (step == 1 && n == N)                                                                                       \
+            return (mcc_i32x##N)(__builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N) != 0);                   \
+        for (i = 0; i < n; i++) v[i] = p[i * step] ? -1 : 0;                                                           \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_mask
+
 /* Numbers that do not lie side by side come one by one. */
 #define MCC_VEC_APART(N, ALL)                                                                                          \
     MCC_VEC_INLINE mcc_f32x##N mcc_load_apart_f32x##N(const float *p, ptrdiff_t step, int n)                           \
@@ -320,6 +335,7 @@ MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
     return v;
 }
 MCC_VEC_APART(4, mcc_all_apart_f32x4);
+MCC_VEC_MASK(4);
 MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 MCC_VEC_INLINE float mcc_product_f32x4(mcc_f32x4 v) { return (v[0] * v[2]) * (v[1] * v[3]); }
 MCC_VEC_INLINE float mcc_largest_f32x4(mcc_f32x4 v)
@@ -364,10 +380,12 @@ MCC_VEC_INLINE void mcc_turn_f32x8(mcc_f32x8 *v)
     v[7] = MCC_VEC_CHOSEN(mcc_i32x8, b3, b7, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 MCC_VEC_HALVES_APART(8, 4);
+MCC_VEC_MASK(8);
 MCC_VEC_ACROSS(8, 4);
 #endif
 #if MCC_VEC_LANES >= 16
 MCC_VEC_HALVES_APART(16, 8);
+MCC_VEC_MASK(16);
 MCC_VEC_ACROSS(16, 8);
 #endif
 
