@@ -10,7 +10,6 @@ import numpy as np
 from mccompile.base.dims import product, upper
 from mccompile.base.dtypes import DType, i8, i64, u8, u32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.scalar_c import literal_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.loops import index_c, size_name
 from mccompile.kernels.sums import grouped
@@ -53,7 +52,7 @@ class StridedTable(Kernel):
         return {
             "outer": outer.loops,
             "inner": inner.loops,
-            "lowest": literal_c(x.buffer.dtype.low, x.buffer.dtype),
+            "lowest": int(x.buffer.dtype.low),
             "x": f"x[{at[1]}]",
             "store": f"y[{at[0]}] = ({kept.storage_c})mcc_saturate_{kept}((int32_t)quotient + zero[0]);",
         }

@@ -15,7 +15,11 @@ def merge(*parts: Iterable[str]) -> Provenance:
     return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
+LONGEST = 64  # letters of a name that are shown; converters make one of all that they fused
+
+
 def show(provenance: Provenance, limit: int = 4) -> str:
-    """For comments and messages: the first few names and how many are left out."""
-    shown = " + ".join(provenance[:limit])
-    return f"{shown} + {len(provenance) - limit} more" if len(provenance) > limit else shown
+    """For comments and messages: how the first few names begin, and how many are left out."""
+    names = tuple(dict.fromkeys(n if len(n) <= LONGEST else f"{n[: LONGEST - 3]}..." for n in provenance))
+    shown = " + ".join(names[:limit])
+    return f"{shown} + {len(names) - limit} more" if len(names) > limit else shown

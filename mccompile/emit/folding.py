@@ -1,6 +1,7 @@
 """Long lines of generated C are folded, so that it reads in an editor and in a review.
 
-Invariant: only blanks change, and only between tokens: never in a literal nor in a directive of the preprocessor.
+Invariant: only blanks and ends of lines change, and only between tokens: never in a literal nor in a directive of the
+preprocessor.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ _STEP = 4  # columns that a continued line is indented by
 _LEAST = 8  # columns of code that a fold leaves on a line at least
 
 _ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?\*/')
-_OPERATOR = re.compile(r" (?=(?:[-+*/%&|^?:]|&&|\|\||<<|>>) )")
-_AFTER = re.compile(r"(?<=[,;=]) ")
+_SEPARATOR = re.compile(r"(?<=[,;]) ")
+_CALL = re.compile(r"\w\((?!\))")
+_OPERATOR = re.compile(r" (?=(?:[-+*/%&|^?:]|&&|\|\||<<|>>) )|(?<==) ")
 
 
 def folded(text: str) -> str:
@@ -60,12 +62,13 @@ def _code(line: str) -> list[str]:
     lines = []
     while len(line) > WIDTH and (at := _fold(line)):
         lines.append(line[:at])
-        line = indent + line[at + 1 :]
+        line = indent + line[at:].lstrip()
     return [*lines, line]
 
 
 def _fold(line: str) -> int:
-    """The blank to fold at: one in the fewest brackets, the last of those that leave the line short enough."""
+    """Where to fold: at a blank in the fewest brackets, rather behind a comma than at an operator, the last of those
+    that leave the line short enough; where there is none, behind the last bracket that does."""
     masked = _ATOM.sub(lambda found: "x" * len(found[0]), line)
     depths = []
     depth = 0
@@ -73,7 +76,10 @@ def _fold(line: str) -> int:
         depth += (letter in "([{") - (letter in ")]}")
         depths.append(depth)
     least = len(line) - len(line.lstrip()) + _LEAST
-    places = [m.start() for pattern in (_AFTER, _OPERATOR) for m in pattern.finditer(masked)]
+    places = {found.start(): 1 for found in _OPERATOR.finditer(masked)}
+    places |= {found.start(): 0 for found in _SEPARATOR.finditer(masked)}
     fitting = [place for place in places if least <= place <= WIDTH]
-    beyond = min((place for place in places if place > WIDTH), default=0)
-    return min(fitting, key=lambda place: (depths[place], -place), default=beyond)
+    if not fitting:
+        opening = [found.end() for found in _CALL.finditer(masked) if least <= found.end() <= WIDTH]
+        return max(opening, default=min((place for place in places if place > WIDTH), default=0))
+    return min(fitting, key=lambda place: (depths[place], places[place], -place))

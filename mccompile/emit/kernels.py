@@ -9,6 +9,7 @@ from ..base.dtypes import DType
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from .render import TEMPLATES, comment, indent_c, render, render_c
+from .tidy import tidied
 
 
 def signature(function: Function) -> str:
@@ -42,7 +43,7 @@ def function_text(function: Function) -> str:
     head, brace, body = text.partition("{")
     unused = [name for name in function.sizes if not re.search(rf"\b{name}\b", body)]
     first = [f"(void){name};" for name in unused] + _size_constants(function, body)
-    return indent_c(head + brace + "".join(f"\n{line}" for line in first) + body)
+    return indent_c(tidied(head + brace + "".join(f"\n{line}" for line in first) + body))
 
 
 def _size_constants(function: Function, body: str) -> list[str]:

@@ -21,6 +21,12 @@ def test_a_sum_is_folded_before_an_operator() -> None:
     assert all(line.lstrip().startswith("+ product") for line in lines[1:]), lines
 
 
+def test_calls_in_calls_are_folded_behind_a_bracket() -> None:
+    first, second = folded("    y = " + "a_function(" * 12 + "x" + ")" * 12 + ";\n").splitlines()
+    assert first.endswith("a_function(") and len(first) <= WIDTH
+    assert second == "        " + "a_function(" * 2 + "x" + ")" * 12 + ";"
+
+
 def test_directives_and_literals_stay_whole() -> None:
     directive = "#define F(x) " + "g(x), " * 40 + "\\\n    " + "h(x), " * 40 + "\n"
     literal = '    say("' + "a, b " * 40 + '");\n'

@@ -14,7 +14,7 @@ void branches_map_div_f32(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
 {
     for (mcc_index i0 = 0; i0 < 20; ++i0) {
         for (mcc_index i1 = 0; i1 < 3; ++i1) {
-            y[i0 * 9 + i1] = 1.0f / (1.0f + expf((-e0[i0 + i1 * 20])));
+            y[i0 * 9 + i1] = 1.0f / (1.0f + expf(-e0[i0 + i1 * 20]));
         }
     }
 }

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0xFA4F1D29u
+#define READY 0x4803D7E5u
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xFA, 0x4F, 0x1D, 0x29, 0x3E, 0x5F, 0x89, 0xA1, 0x17, 0xEA, 0x94, 0x5D, 0x97, 0x37, 0x63, 0xDE
+        0x48, 0x03, 0xD7, 0xE5, 0x1C, 0x63, 0x25, 0x93, 0xA0, 0x30, 0x15, 0x80, 0xB9, 0xC4, 0x79, 0x8C
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -23,8 +23,8 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 6 + at1;
                     const mcc_index w_at = o;
-                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 =
-                        0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f,
+                        a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index c = 0; c < 2; ++c) {
                         for (mcc_index k0 = first0; k0 < end0; ++k0) {
                             for (mcc_index k1 = 0; k1 < 3; ++k1) {
@@ -61,10 +61,9 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         for (mcc_index point = 0; point < 4; ++point) {
                             const float total = totals[point * 4 + lane];
-                            y[o + p0 * 24 + p1 * 4 + lane + point * 4] = mcc_max_f32((total + e0[o + lane]), 0.0f);
+                            y[o + p0 * 24 + p1 * 4 + lane + point * 4] = mcc_max_f32(total + e0[o + lane], 0.0f);
                         }
                     }
-
                     p1 += 4;
                 } else {
                     const mcc_index first1 = at1 < 0 ? -at1 : 0;
@@ -92,9 +91,8 @@ void conv_conv_3x3s1_6x6x2_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     const float totals[4] = {a0, a1, a2, a3};
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         const float total = totals[lane];
-                        y[o + p0 * 24 + p1 * 4 + lane] = mcc_max_f32((total + e0[o + lane]), 0.0f);
+                        y[o + p0 * 24 + p1 * 4 + lane] = mcc_max_f32(total + e0[o + lane], 0.0f);
                     }
-
                     p1 += 1;
                 }
             }
@@ -118,8 +116,8 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                 if (p1 >= 1 && p1 <= 1) {
                     const mcc_index x_at = at0 * 24 + at1 * 4;
                     const mcc_index w_at = o;
-                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f, a8 =
-                        0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
+                    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f,
+                        a8 = 0.0f, a9 = 0.0f, a10 = 0.0f, a11 = 0.0f, a12 = 0.0f, a13 = 0.0f, a14 = 0.0f, a15 = 0.0f;
                     for (mcc_index k0 = first0; k0 < end0; ++k0) {
                         for (mcc_index k1 = 0; k1 < 3; ++k1) {
                             for (mcc_index c = 0; c < 4; ++c) {
@@ -156,10 +154,9 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         for (mcc_index point = 0; point < 4; ++point) {
                             const float total = totals[point * 4 + lane];
-                            y[o * 36 + p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32((total + e0[o + lane]), 0.0f);
+                            y[o * 36 + p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32(total + e0[o + lane], 0.0f);
                         }
                     }
-
                     p1 += 4;
                 } else {
                     const mcc_index first1 = at1 < 0 ? -at1 : 0;
@@ -187,9 +184,8 @@ void conv_conv_3x3s1_6x6x4_4(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
                     const float totals[4] = {a0, a1, a2, a3};
                     for (mcc_index lane = 0; lane < 4; ++lane) {
                         const float total = totals[lane];
-                        y[o * 36 + p0 * 6 + p1 + lane * 36] = mcc_max_f32((total + e0[o + lane]), 0.0f);
+                        y[o * 36 + p0 * 6 + p1 + lane * 36] = mcc_max_f32(total + e0[o + lane], 0.0f);
                     }
-
                     p1 += 1;
                 }
             }

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x5AF86627u
+#define READY 0xBEBDFADAu
 
 mcc_status mlp_init(mlp_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x5A, 0xF8, 0x66, 0x27, 0x17, 0x0E, 0x09, 0xC8, 0xD3, 0x93, 0x09, 0x36, 0x1B, 0xCF, 0xC1, 0x4E
+        0xBE, 0xBD, 0xFA, 0xDA, 0xB9, 0x9F, 0xA9, 0xBB, 0x49, 0x2E, 0x6F, 0x9E, 0x18, 0x61, 0xE2, 0x38
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
