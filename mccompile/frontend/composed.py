@@ -226,9 +226,9 @@ def _embed_layer_normalization(body: Body) -> None:
         batch = body.type(0).shape[0]
         if body.has(7):
             whole = body.op("Cast", body.operand(7), to=TensorProto.INT32)
-            body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0))
+            body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0), False)
         elif isinstance(batch, int):
-            body.give(1, body.constant(np.zeros(batch, np.int32)))
+            body.give(1, body.constant(np.zeros(batch, np.int32)), False)
     total = body.op("Gather", body.operand(2), body.operand(0), axis=0)
     if body.has(8):
         total = body.op("Add", total, body.op("Gather", body.operand(3), body.operand(8), axis=0))
@@ -256,6 +256,19 @@ def _matmul_integer_to_float(body: Body) -> None:
     total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(4), body.operand(5))
     scaled = body.op("Mul", body.as_float(total), body.op("Mul", body.operand(2), body.operand(3)))
     body.give(0, body.op("Add", scaled, body.operand(6)) if body.has(6) else scaled)
+
+
+def _quantize(body: Body) -> None:
+    """As ONNX has them, in a domain that had more types before."""
+    body.only("axis")
+    axis = body.picked("axis") or {"axis": 0}
+    made = body.op("QuantizeLinear", body.operand(0), body.operand(1), body.operand(2), **axis)
+    body.give(0, made, False)
+
+
+def _dequantize(body: Body) -> None:
+    body.only("axis")
+    body.give(0, body.dequantized(0, 1, 2, **(body.picked("axis") or {"axis": 0})))
 
 
 def _matmul_nbits(body: Body) -> None:
@@ -307,6 +320,8 @@ _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "
 _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
+    (CONTRIB, "QuantizeLinear"): _quantize,
+    (CONTRIB, "DequantizeLinear"): _dequantize,
     (CONTRIB, "QLinearConv"): _qlinear_conv,
     (CONTRIB, "QLinearAdd"): _quantized_binary("Add"),
     (CONTRIB, "QLinearMul"): _quantized_binary("Mul"),
@@ -359,9 +374,6 @@ def composed(
     domain: str, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]
 ) -> FunctionProto:
     """The function that is one of these operators, for these operands; raises Refused."""
-    if any(value is not None and value.type.dtype.is_narrow_float and domain for value in operands):
-        wide = next(v.type for v in operands if v is not None and v.type.dtype.is_narrow_float)
-        raise Unsupported(f"{node.op_type} of {wide.dtype}", f"export the model in {f32}")
     body = Body(node, attributes, operands)
     _WRITERS[domain, node.op_type](body)
     return body.function()

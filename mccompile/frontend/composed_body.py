@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from ..base.dtypes import f32
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 
@@ -16,7 +18,10 @@ OPSET = 21  # that the bodies are written in
 
 
 class Body:
-    """A function in the making: operands `in0` ..., results `out0` ..."""
+    """A function in the making: operands `in0` ..., results `out0` ...
+
+    Narrow floats are seen as f32, and results are rounded to them at the end.
+    """
 
     def __init__(
         self, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None], prefix: str = ""
@@ -25,19 +30,27 @@ class Body:
         self.prefix = prefix  # before the names made here
         self.nodes: list[NodeProto] = []
         self.opset = OPSET
+        narrow = (v.type.dtype for v in operands if v is not None and v.type.dtype.is_narrow_float)
+        self.narrow = next(narrow, None)
+        self._wide: dict[int, str] = {}  # operands that were narrow
 
     def has(self, index: int) -> bool:
         return index < len(self.operands) and self.operands[index] is not None
 
     def operand(self, index: int) -> str:
         """The name of an operand; empty where it is absent."""
-        return f"in{index}" if self.has(index) else ""
+        value = self.operands[index] if self.has(index) else None
+        if value is None:
+            return ""
+        if value.type.dtype.is_narrow_float and index not in self._wide:
+            self._wide[index] = self.as_float(f"in{index}")
+        return self._wide.get(index, f"in{index}")
 
     def type(self, index: int) -> TensorType:
         value = self.operands[index] if index < len(self.operands) else None
         if value is None:
             raise Invalid(f"operand {index} is missing")
-        return value.type
+        return replace(value.type, dtype=f32) if value.type.dtype.is_narrow_float else value.type
 
     def attribute(self, name: str, default: Any) -> Any:
         return self.attributes.get(name, default)
@@ -77,8 +90,11 @@ class Body:
     def ints(self, *values: int) -> str:
         return self.constant(np.array(values, np.int64))
 
-    def give(self, index: int, name: str) -> None:
-        self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
+    def give(self, index: int, name: str, is_float: bool = True) -> None:
+        if self.narrow is not None and is_float:
+            self.nodes.append(helper.make_node("Cast", [name], [f"out{index}"], to=self.narrow.onnx))
+        else:
+            self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
 
     def inner(self) -> Body:
         """What is to be the body of a loop: it sees the names that are made before it."""
@@ -108,12 +124,12 @@ class Body:
 
     def quantize(self, x: str, scale: int, zero: int) -> None:
         """Quantizes into result 0."""
-        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)))
+        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)), False)
 
     def rescaled(self, total: str, factor: str, zero: int) -> None:
         """A sum of integers times a factor, rounded to nearest, plus the zero point, into result 0."""
         scaled = self.op("Mul", self.op("Cast", total, to=TensorProto.FLOAT), factor)
-        self.give(0, self.op("QuantizeLinear", scaled, self.number(1.0), self.operand(zero)))
+        self.give(0, self.op("QuantizeLinear", scaled, self.number(1.0), self.operand(zero)), False)
 
     def as_float(self, name: str) -> str:
         return self.op("Cast", name, to=TensorProto.FLOAT)

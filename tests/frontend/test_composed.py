@@ -71,7 +71,8 @@ def agrees(
         if want.dtype.kind in "iu":
             assert np.abs(got.astype(int) - want.astype(int)).max() <= off
         else:
-            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+            rtol, atol = (2e-3, 2e-3) if want.dtype == np.float16 else (1e-4, 1e-5)
+            np.testing.assert_allclose(got, want, rtol, atol)
 
 
 ONE = (scale(0.02), zero(120))  # scale and zero point
@@ -208,6 +209,26 @@ def test_attention(mask: np.ndarray | None) -> None:
 
 def test_attention_that_looks_back_only() -> None:
     agrees("Attention", f(2, 4, 8), f(8, 24), f(24), num_heads=2, unidirectional=1)
+
+
+def f16(*shape: int) -> np.ndarray:
+    return f(*shape).astype(np.float16)
+
+
+def test_narrow_floats_are_computed_in_wide_ones() -> None:
+    agrees("SkipLayerNormalization", f16(1, 3, 8), f16(1, 3, 8), f16(8), f16(8), f16(8), outs="y,,,sum")
+    agrees("SkipSimplifiedLayerNormalization", f16(1, 3, 8), f16(1, 3, 8), f16(8), outs="y,,,sum")
+    agrees("MatMulNBits", f16(3, 32), u8(5, 1, 16), f16(5), None, K=32, N=5, bits=4, block_size=32)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int16])
+def test_quantizing_in_the_domain_that_had_more_types_first(dtype: type) -> None:
+    zeros = np.array([3, 0, 7], dtype)
+    agrees("QuantizeLinear", f(2, 3, 4), scale(0.001), zero(5, dtype))
+    agrees("QuantizeLinear", f(2, 3, 4), scale(0.001, 0.002, 0.004), zeros, axis=1)
+    x = np.array([[1, 2, 3], [-4 if dtype != np.uint16 else 4, 5, 6]], dtype)
+    agrees("DequantizeLinear", x, scale(0.1, 0.2, 0.3), zeros, axis=1)
+    agrees("DequantizeLinear", x, scale(0.1), zeros[0])
 
 
 def test_what_is_not_known_of_an_operator_is_refused() -> None:

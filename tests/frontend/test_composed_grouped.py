@@ -61,6 +61,13 @@ def test_a_cache_with_room_to_spare() -> None:
     grouped(1, 9, 9, f(9, 8), f(9, 8), do_rotary=1, taken=4)
 
 
+def test_narrow_floats() -> None:
+    query, *sides = (f(1, 1, size).astype(np.float16) for size in (64, 32, 32))
+    past = (f(1, 2, 6, 16).astype(np.float16) for _ in range(2))
+    ins = [query, *sides, *past, i32(6), np.array(7, np.int32)]
+    agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS)
+
+
 def test_lengths_that_differ_between_samples() -> None:
     past = [f(3, 2, 6, 16), f(3, 2, 6, 16)]
     ins = [f(3, 1, 64), f(3, 1, 32), f(3, 1, 32), *past, i32(6, 3, 1), np.array(7, np.int32)]
