@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from onnx import FunctionProto, NodeProto, TensorProto
 
-from ..base.dtypes import DTYPES, f32, i8, u8
-from ..graph.ir import Invalid, Unsupported, Value
+from ..base.dtypes import f32, i8, u8
+from ..graph.ir import Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
+from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
@@ -271,51 +272,6 @@ def _dequantize(body: Body) -> None:
     body.give(0, body.dequantized(0, 1, 2, **(body.picked("axis") or {"axis": 0})))
 
 
-def _matmul_nbits(body: Body) -> None:
-    """The right operand is [n, blocks, bytes] of packed numbers, with a scale and a zero point for each block."""
-    depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
-    bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
-    if bits not in (2, 4, 8) or block < 1:
-        raise Unsupported(f"{bits} bits in blocks of {block}")
-    blocks = -(-depth // block)
-    packed = _contents(body, 1, "the packed weights")
-    if packed.size * 8 != columns * blocks * block * bits:
-        raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
-    weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
-    scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
-    are_floats = body.has(3) and body.type(3).dtype.is_float
-    if are_floats:
-        zeros = body.op("Reshape", body.operand(3), body.ints(columns, blocks))
-    elif body.has(3):
-        numbers = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)
-        zeros = body.constant(np.ascontiguousarray(numbers[:, :blocks]))
-    else:
-        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
-    packing = body.constant(np.ascontiguousarray(weights))
-    if are_floats or body.has(4):  # operand 4 says which block each element of the sum belongs to
-        group = body.operand(4) or body.ints(*(place // block for place in range(depth)))
-        here, scale = (body.op("Gather", part, group, axis=1) for part in (body.as_float(zeros), scales))
-        floats = body.op("Mul", body.op("Sub", body.as_float(packing), here), scale)
-    else:
-        floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
-    made = body.op("MatMul", body.operand(0), body.op("Transpose", floats, perm=[1, 0]))
-    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
-
-
-def _contents(body: Body, index: int, what: str) -> np.ndarray:
-    value = body.operands[index]
-    if value is None or value.constant is None:
-        raise Unsupported(f"{what} are computed at run time", "make them a constant of the model")
-    return value.constant.array.astype(np.uint8)
-
-
-def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
-    """Numbers from bytes, the lowest bits first."""
-    parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    numbers = np.stack(parts, axis=-1).reshape(len(rows), -1)
-    return numbers.astype(DTYPES[f"u{bits}"].numpy)
-
-
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
 _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("", "QLinearConv"): _qlinear_conv,
@@ -347,7 +303,9 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
     (CONTRIB, "DynamicQuantizeLSTM"): dynamic_quantize_lstm,
     (CONTRIB, "MatMulIntegerToFloat"): _matmul_integer_to_float,
-    (CONTRIB, "MatMulNBits"): _matmul_nbits,
+    (CONTRIB, "MatMulNBits"): matmul_nbits,
+    (CONTRIB, "MatMulBnb4"): matmul_bnb4,
+    (CONTRIB, "GatherBlockQuantized"): gather_block_quantized,
     (CONTRIB, "Attention"): attention,
     (CONTRIB, "QAttention"): quantized_attention,
     (CONTRIB, "MultiHeadAttention"): multi_head_attention,

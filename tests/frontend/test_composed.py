@@ -211,6 +211,29 @@ def test_attention_that_looks_back_only() -> None:
     agrees("Attention", f(2, 4, 8), f(8, 24), f(24), num_heads=2, unidirectional=1)
 
 
+@pytest.mark.parametrize("kind", [0, 1], ids=["floats", "quantiles"])
+def test_weights_of_four_bit_floats(kind: int) -> None:
+    agrees("MatMulBnb4", f(3, 32), u8(5 * 32 // 2), f(10), K=32, N=5, block_size=16, quant_type=kind)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rows_of_a_packed_table(bits: int, zeros: bool) -> None:
+    rows = np.array([[3, 0], [6, 6]], np.int64)
+    more: dict[str, Any] = {"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}
+    packed, points = u8(7, 64 * bits // 8), u8(7, 4 * bits // 8) if zeros else None
+    names = ["t", "x", "s", "z" if zeros else ""]
+    node = helper.make_node("GatherBlockQuantized", names, ["y"], domain=CONTRIB, **more)
+    constants = {"t": packed, "s": f(7, 4), **({"z": points} if points is not None else {})}
+    x = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(rows.dtype), rows.shape)
+    held = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph([node], "rows", [x], [ValueInfoProto(name="y")], held)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    (want,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": rows})
+    np.testing.assert_allclose(backend.run_model(model, {"x": rows})[0], want, rtol=1e-5)
+
+
 def f16(*shape: int) -> np.ndarray:
     return f(*shape).astype(np.float16)
 

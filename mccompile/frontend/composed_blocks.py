@@ -1,0 +1,120 @@
+"""onnxruntime's operators over weights that are packed in blocks of few bits, each with a scale, written out.
+
+Invariant: what packed numbers mean (a scale, a zero point, a table) stays operators.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.dtypes import DTYPES, u8
+from ..graph.ir import Invalid, Unsupported
+from .composed_body import Body
+
+# What the 16 numbers of MatMulBnb4 mean: floats of 4 bits, and quantiles of the normal distribution
+_FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_NF4 = (
+    -1.0, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0.0,
+    0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1.0,
+)  # fmt: skip
+_TABLES = (np.array([*_FP4, *(-value for value in _FP4)], np.float32), np.array(_NF4, np.float32))
+
+
+def matmul_nbits(body: Body) -> None:
+    """The right operand is [n, blocks, bytes] of packed numbers, with a scale and a zero point for each block."""
+    depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
+    bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
+    if bits not in (2, 4, 8) or block < 1:
+        raise Unsupported(f"{bits} bits in blocks of {block}")
+    blocks = -(-depth // block)
+    packed = _contents(body, 1, "the packed weights")
+    if packed.size * 8 != columns * blocks * block * bits:
+        raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
+    weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
+    scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
+    are_floats = body.has(3) and body.type(3).dtype.is_float
+    if are_floats:
+        zeros = body.op("Reshape", body.operand(3), body.ints(columns, blocks))
+    elif body.has(3):
+        numbers = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)
+        zeros = body.constant(np.ascontiguousarray(numbers[:, :blocks]))
+    else:
+        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
+    packing = body.constant(np.ascontiguousarray(weights))
+    if are_floats or body.has(4):  # operand 4 says which block each element of the sum belongs to
+        group = body.operand(4) or body.ints(*(place // block for place in range(depth)))
+        here, scale = (body.op("Gather", part, group, axis=1) for part in (body.as_float(zeros), scales))
+        floats = body.op("Mul", body.op("Sub", body.as_float(packing), here), scale)
+    else:
+        floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
+    made = body.op("MatMul", body.operand(0), body.op("Transpose", floats, perm=[1, 0]))
+    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _contents(body: Body, index: int, what: str) -> np.ndarray:
+    value = body.operands[index]
+    if value is None or value.constant is None:
+        raise Unsupported(f"{what} are computed at run time", "make them a constant of the model")
+    return value.constant.array.astype(np.uint8)
+
+
+def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers from bytes, the lowest bits first."""
+    parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    numbers = np.stack(parts, axis=-1).reshape(len(rows), -1)
+    return numbers.astype(DTYPES[f"u{bits}"].numpy)
+
+
+def matmul_bnb4(body: Body) -> None:
+    """The right operand is one row of packed numbers, the first one in the upper half of a byte."""
+    body.only("K", "N", "block_size", "quant_type", "training_mode", "transB")
+    depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
+    block, kind = int(body.attribute("block_size", 0)), int(body.attribute("quant_type", 1))
+    if not body.attribute("transB", 1) or kind not in (0, 1) or block < 1:
+        raise Unsupported("weights that are not transposed, or of another type than 4-bit floats")
+    count = depth * columns
+    packed = _contents(body, 1, "the packed weights").reshape(-1)
+    numbers = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]
+    if numbers.size != count:
+        raise Invalid(f"{packed.size} bytes are not {columns} x {depth} numbers of 4 bits")
+    values = body.op("Gather", body.constant(_TABLES[kind]), body.constant(numbers.astype(np.int64)), axis=0)
+    scales = body.op("Gather", body.operand(2), body.constant(np.arange(count) // block), axis=0)
+    weights = body.op("Reshape", body.op("Mul", values, scales), body.ints(columns, depth))
+    body.give(0, body.op("MatMul", body.operand(0), body.op("Transpose", weights, perm=[1, 0])))
+
+
+def gather_block_quantized(body: Body) -> None:
+    """Rows of a table of packed numbers, which are unpacked once they are gathered."""
+    body.only("bits", "block_size", "gather_axis", "quantize_axis")
+    table, scales, rank = body.type(0), body.type(2), body.type(0).rank
+    bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 128))
+    along, blocked = (int(body.attribute(n, d)) % rank for n, d in (("gather_axis", 0), ("quantize_axis", 1)))
+    if table.dtype is not u8 or bits not in (2, 4, 8) or block < 1 or along == rank - 1 or blocked != rank - 1:
+        raise Unsupported(f"{table} of {bits} bits in blocks of {block} along axis {blocked}, gathered along {along}")
+    size, blocks = int(str(table.shape[blocked])) * 8 // bits, scales.shape[blocked]
+    if scales.shape[:-1] != table.shape[:-1] or not isinstance(blocks, int) or blocks * block < size:
+        raise Unsupported(f"scales {scales} that are not one for each {block} of {size} numbers of every row")
+    group = body.constant(np.arange(size) // block)  # which block each element belongs to
+
+    def rows(index: int) -> str:
+        return body.op("Gather", body.operand(index), body.operand(1), axis=along)
+
+    numbers = body.as_float(_unpacked_rows(body, rows(0), bits))
+    zeros = body.number(1 << (bits - 1))
+    if body.has(3):
+        points = _unpacked_rows(body, rows(3), bits)
+        zeros = body.op("Gather", body.as_float(points), group, axis=-1)
+    body.give(0, body.op("Mul", body.op("Sub", numbers, zeros), body.op("Gather", rows(2), group, axis=-1)))
+
+
+def _unpacked_rows(body: Body, rows: str, bits: int) -> str:
+    """Numbers from bytes as they are computed, the lowest bits first."""
+    if bits == 8:
+        return rows
+    parts = []
+    for shift in range(0, 8, bits):
+        moved = body.op("BitShift", rows, body.constant(np.array(shift, np.uint8)), direction="RIGHT")
+        low = body.op("BitwiseAnd", moved, body.constant(np.array((1 << bits) - 1, np.uint8)))
+        parts.append(body.op("Unsqueeze", low, body.ints(-1)))
+    rank = body.type(0).rank - 1 + body.type(1).rank
+    return body.op("Reshape", body.op("Concat", *parts, axis=-1), body.ints(*[0] * (rank - 1), -1))
