@@ -8,7 +8,8 @@
  *     mcc_load_i4(p, i)  mcc_store_i4(p, i, value)   element i of a packed array, also u4 i2 u2; a store keeps the
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
- * All is done on bits: no result depends on the rounding mode or on how the machine treats subnormals.
+ * All is done on bits, so no result depends on the rounding mode or on how the machine treats subnormals; but f16 and
+ * floats become each other in one instruction on Arm, where compilers know the type. NaN stays NaN, its bits may change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -88,6 +89,22 @@ MCC_INLINE uint32_t mcc_small_to_magnitude(uint32_t code, int fraction, int bias
 
 /* 16 bits */
 
+#if defined(__ARM_FP16_FORMAT_IEEE) && defined(__ARM_FP) && (__ARM_FP & 2)
+MCC_INLINE float mcc_f16_to_f32(mcc_f16 h)
+{
+    __fp16 x;
+    (void)memcpy(&x, &h, sizeof x);
+    return (float)x;
+}
+
+MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
+{
+    const __fp16 rounded = (__fp16)x;
+    mcc_f16 h;
+    (void)memcpy(&h, &rounded, sizeof h);
+    return h;
+}
+#else
 MCC_INLINE float mcc_f16_to_f32(mcc_f16 h)
 {
     const uint32_t sign = ((uint32_t)h & 0x8000u) << 16, code = (uint32_t)h & 0x7FFFu;
@@ -104,6 +121,7 @@ MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
     else code = mcc_small_of_magnitude(magnitude, 10, 15);
     return (mcc_f16)((bits >> 16 & 0x8000u) | code);
 }
+#endif
 
 MCC_INLINE float mcc_bf16_to_f32(mcc_bf16 h) { return mcc_f32_of_bits((uint32_t)h << 16); }
 

@@ -30,7 +30,8 @@ EXACT: dict[str, Callable[..., Any]] = {
     "round_even": np.rint,
 }
 OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart", "turn")
-NARROW = tuple(f"{what}_{dtype}" for dtype in ("f16", "bf16") for what in ("load", "store", "round", "part"))
+CONVERSIONS = ("load", "store", "round", "part", "scalar_load", "scalar_store")
+NARROW = tuple(f"{what}_{dtype}" for dtype in ("f16", "bf16") for what in CONVERSIONS)
 ALL = (*UNARY, *EXACT, *OTHERS, *NARROW, "weave")  # as vec_harness.c counts them
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
 SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]

@@ -1,5 +1,5 @@
-"""Vectors of floats from and to f16 and bf16 agree with numpy and ml_dtypes on every width of vector that this machine
-has: every code read, every neighbourhood of a tie rounded, NaN, infinities and denormal numbers included
+"""Vectors of floats, and floats, from and to f16 and bf16 agree with numpy and ml_dtypes on every width of vector that
+this machine has: every code read, every neighbourhood of a tie rounded, NaN, infinities and denormal numbers included
 (embedded/test_vec_narrow.py: on other machines)."""
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ __all__ = ["vectors"]
 DTYPES = ("f16", "bf16")
 
 
+@pytest.mark.parametrize("of", ["", "scalar_"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_code_is_read_as_its_number(vectors: Vectors, dtype: str) -> None:
+def test_every_code_is_read_as_its_number(vectors: Vectors, dtype: str, of: str) -> None:
     codes = codes_of(dtype)
     x = np.zeros(codes.size, np.float32)
     x.view(np.uint16)[: codes.size] = codes
-    got, want = vectors.apply(f"load_{dtype}", x), codes.view(TYPES[dtype]).astype(np.float32)
+    got, want = vectors.apply(f"{of}load_{dtype}", x), codes.view(TYPES[dtype]).astype(np.float32)
     np.testing.assert_array_equal(got, want)
     numbers = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]), "sign of zero")
@@ -33,6 +34,7 @@ def test_floats_are_rounded_half_to_even(vectors: Vectors, dtype: str) -> None:
         want = x.astype(TYPES[dtype])
     stored = vectors.apply(f"store_{dtype}", x).view(np.uint16)[: x.size]
     same_codes(stored, want, dtype)
+    same_codes(vectors.apply(f"scalar_store_{dtype}", x).view(np.uint16)[: x.size], want, dtype)
     rounded = vectors.apply(f"round_{dtype}", x)
     np.testing.assert_array_equal(rounded, want.astype(np.float32))
 

@@ -1,5 +1,6 @@
 /* The functions of mcc_vec.h, mcc_vecmath.h and mcc_vec_narrow.h over arrays of n floats, or numbers in their places; LANES comes from the command line. With PROGRAM, a program
  * that calls the one whose number comes in through stdin, with n, x, y and what z holds before; z goes out through stdout. */
+#include "mcc_narrow.h"
 #include "mcc_vec_narrow.h"
 #include "mcc_vecmath.h"
 
@@ -83,6 +84,18 @@ FUNCTION(apart)
         (void)y;                                                                                                       \
         for (i = 0; i < n; i += LANES) OF(store_##dtype)((uint16_t *)(void *)z + i, OF(load)(x + i));                  \
     }                                                                                                                  \
+    FUNCTION(scalar_load_##dtype)                                                                                      \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i++) z[i] = mcc_##dtype##_to_f32(((const uint16_t *)(const void *)x)[i]);                   \
+    }                                                                                                                  \
+    FUNCTION(scalar_store_##dtype)                                                                                     \
+    {                                                                                                                  \
+        int i;                                                                                                         \
+        (void)y;                                                                                                       \
+        for (i = 0; i < n; i++) ((uint16_t *)(void *)z)[i] = mcc_f32_to_##dtype(x[i]);                                 \
+    }                                                                                                                  \
     UNARY(round_##dtype)                                                                                               \
     FUNCTION(part_##dtype)                                                                                             \
     {                                                                                                                  \
@@ -127,7 +140,8 @@ static void (*const functions[])(const float *, const float *, float *, int) = {
     t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
     t_product, t_smallest, t_apart, t_turn,
-    t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16, t_weave,
+    t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_scalar_load_f16, t_scalar_store_f16,
+    t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16, t_scalar_load_bf16, t_scalar_store_bf16, t_weave,
 };
 
 int main(void)
