@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.small_networks import HALVES, NETWORKS, path_of
+from benchmarks.small_networks import NETWORKS, half_of, path_of
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
@@ -30,18 +30,23 @@ GROWTH = 1.02
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
 IN_HALVES = ("aarch64-fp16",)  # what computes in 16-bit floats
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
-ZOO_HALVES = ("ic_resnet8_fp16",)
+ZOO_HALF, ZOO_TO_HALVE = "ic_resnet8_fp16", ("kws_dscnn_f32", "mobilenetv2_035_128")
 WITHOUT_VECTORS = {"riscv64v": "riscv64", "riscv64v256": "riscv64", "wasm32": "wasm32-scalar"}
 HEAD = ("model", "target", "macs", "scalar C", "portable C", "vectors", "per mac", "of scalar C", "of portable C")
 
 
 def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """Names, files, and the targets that they are measured on."""
-    for own, of_zoo, targets in ((NETWORKS, ZOO, TARGETS), (HALVES, ZOO_HALVES, IN_HALVES)):
-        for name in own:
-            yield name, path_of(name, folder), targets
-        for name in of_zoo if zoo is not None else ():
-            yield name, Path(zoo or "", name, "model.onnx"), targets
+    for name in NETWORKS:
+        path = path_of(name, folder)
+        yield name, path, TARGETS
+        yield f"{name}_half", half_of(path, folder), IN_HALVES
+    if zoo is not None:
+        for name in ZOO:
+            yield name, zoo / name / "model.onnx", TARGETS
+        yield ZOO_HALF, zoo / ZOO_HALF / "model.onnx", IN_HALVES
+        for name in ZOO_TO_HALVE:
+            yield f"{name}_half", half_of(zoo / name / "model.onnx", folder), IN_HALVES
 
 
 def portable(target: str, folder: Path) -> str:

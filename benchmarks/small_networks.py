@@ -131,26 +131,35 @@ def mobilenet_v2_035() -> ModelProto:
     return net.model("mobilenet_v2_035", (1, 3, 128, 128))
 
 
-def halved(network: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
-    """The same in 16-bit floats."""
-
-    def made() -> ModelProto:
-        wide = network()
-        for value in (*wide.graph.input, *wide.graph.output):
+def halved(wide: ModelProto) -> ModelProto:
+    """A float network in 16-bit floats. From opset 19 on they may be the scales of weights in bytes."""
+    made = ModelProto()
+    made.CopyFrom(wide)
+    del made.graph.value_info[:]
+    for value in (*made.graph.input, *made.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
             value.type.tensor_type.elem_type = TensorProto.FLOAT16
-        for tensor in wide.graph.initializer:
+    for tensor in made.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
-        onnx.checker.check_model(wide)
-        return wide
-
+    for opset in made.opset_import:
+        if opset.domain == "":
+            opset.version = max(opset.version, 19)
+    made.ir_version = max(made.ir_version, 9)
+    onnx.checker.check_model(made, full_check=True)
     return made
 
 
 NETWORKS: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8, dscnn, mobilenet_v2_035)}
-HALVES: Mapping[str, Callable[[], ModelProto]] = {f"{name}_half": halved(made) for name, made in NETWORKS.items()}
 
 
 def path_of(name: str, folder: Path) -> Path:
     path = folder / f"{name}.onnx"
-    onnx.save({**NETWORKS, **HALVES}[name](), path)
+    onnx.save(NETWORKS[name](), path)
     return path
+
+
+def half_of(path: Path, folder: Path) -> Path:
+    half = folder / f"{path.stem}_half.onnx"
+    onnx.save(halved(onnx.load(path)), half)
+    return half

@@ -31,6 +31,7 @@ SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cach
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
+FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
 HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
 
 
@@ -182,7 +183,7 @@ def best_tile(
     lanes = best_lanes(channels, target, dtype)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
-    registers = vector_registers(lanes, target, dtype)
+    registers = vector_registers(lanes, target, dtype) - (FOR_TOTALS if dtype is f16 else 0)
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
     together = lanes if target.option("by_element", 0) and run >= lanes else 1
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
