@@ -55,7 +55,7 @@ class ResizeTaps(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 2e-9, code=300)
+        return Cost(upper(call.macs) * 5e-10, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind

@@ -69,6 +69,7 @@ class Resize(Operator):
     name = "Resize"
     versions = (10, 11, 13, 18, 19)
     channels_last = True
+    same_layout = True
     antialias: int = 0
     axes: tuple[int, ...] | None = None
     coordinate_transformation_mode: str = "half_pixel"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.base.dtypes import f16, f32
+from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.kernels.api import Case, Kernel, Needs
@@ -21,6 +21,7 @@ from mccompile.kinds.map import Map
 from mccompile.kinds.normalize import Normalize
 from mccompile.kinds.pool import Pool
 from mccompile.kinds.recurrent import LSTM, Recurrent
+from mccompile.kinds.resize import Resize
 from mccompile.kinds.reduce import Reduce
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
@@ -136,6 +137,20 @@ def lstm(batch: int, hidden: int, time: int) -> Case:
     return replace(case, ranges={1: (-0.2, 0.2)})  # larger weights make small differences grow with time
 
 
+def resize(channels: int, width: int, wanted: int, last: bool = True) -> Case:
+    """Cubic along the rows, linear along the columns; the height is multiplied by one and a half."""
+    x, out = floats(1, channels, 2, width), floats(1, channels, 3, wanted)
+    tables = [TensorType(type, shape) for shape in ((3, 2), (wanted, 4)) for type in (i32, f32)]
+    permute = {0: LAST, 5: LAST} if last else {}
+    ins, ranges = (x, *tables, out), {1: (0.0, 1.0), 3: (0.0, width - 1.0)}
+    case = Case(f"{channels}_{width}_{wanted}", Resize((2, 3), (2, 4), f32, RELU), ins, (out,), permute, ranges=ranges)
+    return replace(case, permute_outs={0: LAST} if last else {})
+
+
+def resize_planar(channels: int, width: int, wanted: int) -> Case:
+    return resize(channels, width, wanted, last=False)
+
+
 def serves(kernel: Kernel, case: Case, target: targets.Target = NATIVE) -> bool:
     """Rows of a few elements are left to portable kernels."""
     return isinstance(kernel.match(call_of(kernel, case)[0], target), Needs)
@@ -157,6 +172,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("reduce/f32_strided_lanes__vec", totals),
     ("reduce/f32_strided_lanes__vec", totals_of_columns),
     ("recurrent/f32_rows_cells__vec", lstm),
+    ("resize/f32_rows_separable__vec", resize),
+    ("resize/f32_rows_separable__vec", resize_planar),
 ]
 
 

@@ -2,8 +2,8 @@
 
 Kernels read any strides, so only the order in which results are written matters. In three steps:
 
-1. A value is wanted channels-last where a reader runs best so, or can work in another order of axes (`reordered`) and
-   its own result is wanted so; and where nobody would have to copy it back: it is no output of the model, and no
+1. A value is wanted channels-last where a reader runs best so, or can work in another order of axes (`reordered`, or
+   what wants operand and result in one layout) and its own result is wanted so; and where nobody would have to copy it back: it is no output of the model, and no
    reader reshapes it in a way that only the ONNX order can be looked at.
 2. Such a result of an operator that runs best channels-last is transposed in memory and looked at in ONNX order again:
    y -> TransposeInMemory(channels last) -> Transpose(channels first) -> readers. The first is a copy that the Program
@@ -61,6 +61,9 @@ class _Layout:
         type, rank = value.type, value.type.rank
         if rank < 3 or self.graph.is_output(value):
             return False
+        maker = value.producer
+        if maker is not None and _keeps(maker) and maker.inputs[0] is not None and maker.inputs[0].producer is None:
+            return False  # an input of the model keeps its layout
         if upper(type.shape[1]) == 1 or all(upper(dim) == 1 for dim in type.shape[2:]):
             return False  # both orders are the same in memory
         readers = [reader for reader, _ in value.uses]
@@ -69,7 +72,8 @@ class _Layout:
         if readers and all(_is_last(reader) for reader in readers):
             return True
         return any(
-            _gains(reader) or (_moves(reader, rank) and not wanted.isdisjoint(reader.present_outputs))
+            (_gains(reader) and not _keeps(reader))
+            or ((_keeps(reader) or _moves(reader, rank)) and not wanted.isdisjoint(reader.present_outputs))
             for reader in readers
         )
 
@@ -196,6 +200,11 @@ def _copies(reader: Node, value: Value) -> bool:
     type, rank = value.type, value.type.rank
     stored = Buffer("stored", type.dtype, tuple(type.shape[axis] for axis in last_order(rank)))
     return stored.whole().permuted(first_order(rank)).reshaped(reader.output.type.shape) is None
+
+
+def _keeps(node: Node) -> bool:
+    """Does it want its result and operand 0 in one layout?"""
+    return isinstance(node.op, Operator) and node.op.same_layout
 
 
 def _gains(reader: Node) -> bool:
