@@ -27,7 +27,8 @@ from mccompile.targets import api
 from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.wasm import with_counters
 from tests.passes.graph import exact_qdq
-from tests.small_models import conv, random_inputs, written
+from tests.passes.program.test_split_phases import upscaler
+from tests.small_models import conv, random_inputs, save, written
 from tests.toolchain.test_wasm import loop, program
 
 TARGETS = (
@@ -70,6 +71,12 @@ ZOO_NAMES = (
 def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
     verdict = check(path_of(model, tmp_path), Options(target=target), runs=1)
     assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
+
+
+@pytest.mark.parametrize("target", ("cortex-m4", "armv7a", "aarch64", "riscv64v", "riscv64v256", "wasm32"))
+def test_pictures_grow_where_time_comes_first(target: str, tmp_path: Path) -> None:
+    """Transposed convolutions phase by phase, and a resize."""
+    assert check(save(upscaler(), tmp_path), Options(target=target, prefer="time"), runs=1).ok
 
 
 @pytest.mark.skipif(not ZOO, reason="no folder given with ZOO=")

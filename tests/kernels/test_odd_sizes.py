@@ -21,8 +21,8 @@ from mccompile.kinds.map import Map
 from mccompile.kinds.normalize import Normalize
 from mccompile.kinds.pool import Pool
 from mccompile.kinds.recurrent import LSTM, Recurrent
-from mccompile.kinds.resize import Resize
 from mccompile.kinds.reduce import Reduce
+from mccompile.kinds.resize import Resize
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import wrong_results
@@ -178,7 +178,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 
 
 # Those whose kernels compute in 16 bits, or round to them.
-HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in (winograd, lstm)]
+HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in (winograd, lstm, resize, resize_planar)]
 
 
 def in_sixteen_bits(case: Case) -> Case:

@@ -15,6 +15,7 @@ from mccompile.graph.ir import Graph
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.map import Map
+from mccompile.kinds.resize import Resize
 from mccompile.ops.transpose import Transpose, TransposeInMemory
 from mccompile.passes.api import GRAPH, Context, PassManager
 from mccompile.passes.graph.assign_layout import assign_layout
@@ -96,6 +97,17 @@ def test_two_convolutions_are_two_calls(body: str, x: str, context: Context) -> 
     """The first reads the input in the order of ONNX itself, the second writes the output so."""
     program = optimized(graph_of(body, x), context)
     assert len(list(program.calls())) == 2
+
+
+@pytest.mark.parametrize("body", [
+    'y = Resize <mode = "linear"> (a, , twice)',
+    'r = Resize <mode = "linear"> (x, , twice) y = Conv(r, v6)',
+])  # fmt: skip
+def test_what_is_resized_lies_as_its_result_does(body: str, context: Context) -> None:
+    """Inputs and outputs of the model keep their layout, and resizing does not change it on the way."""
+    program = optimized(graph_of(f"a = Conv <{SAME}> (x, w) {body}"), context)
+    (call,) = (call for call in program.calls() if isinstance(call.kind, Resize))
+    assert call.ins[0].strides[3] == call.outs[0].strides[3] == 1
 
 
 def test_what_gains_nothing_is_taken_back(context: Context) -> None:

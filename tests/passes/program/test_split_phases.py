@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import DType, f32, i8, i32, u8
@@ -16,6 +17,7 @@ from mccompile.driver import Options, compile
 from mccompile.expr.ir import apply, operand
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.conv_transpose import ConvTranspose
+from mccompile.kinds.resize import Resize
 from mccompile.measure.correctness import check
 from mccompile.passes.program.split_phases import phases, split
 from mccompile.program.ir import CONSTANT, INPUT, Buffer, Call, Item, Program, View
@@ -104,8 +106,8 @@ def test_no_product_is_made_twice_or_left_out() -> None:
         assert sorted(found) == list(range(kernel))
 
 
-@VECTORS
-def test_in_vectors_and_in_place(tmp_path: Path) -> None:
+def upscaler() -> ModelProto:
+    """Transposed convolutions with and without a bias, into a concat, and of one channel; and a bilinear resize."""
     nodes = [
         node("Conv", "x w0", "c", pads=[1, 1, 1, 1]),
         node("Relu", "c", "r"),
@@ -114,17 +116,23 @@ def test_in_vectors_and_in_place(tmp_path: Path) -> None:
         node("ConvTranspose", "narrow w3", "v", strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
         node("Concat", "u v", "both", axis=1),
         node("ConvTranspose", "both w4 b4", "z", strides=[2, 2], kernel_shape=[4, 4], pads=[1, 1, 1, 1]),
-        node("Sigmoid", "z", "y"),
+        node("Resize", "z none scales", "wide", mode="linear"),
+        node("Sigmoid", "wide", "y"),
     ]
     weights = {
         "w0": floats(1, 24, 5, 3, 3), "w1": floats(2, 24, 17, 2, 2), "b1": floats(3, 17), "w2": floats(4, 7, 24, 1, 1),
         "w3": floats(5, 7, 16, 3, 3), "w4": floats(6, 33, 1, 4, 4), "b4": floats(7, 1),
+        "none": np.zeros(0, np.float32), "scales": np.array([1, 1, 0.5, 1.5], np.float32),
     }  # fmt: skip
-    path = save(model("up", nodes, [("x", (1, 5, 9, 11))], [("y", (1, 1, 36, 44))], weights), tmp_path)
-    verdict = check(path, Options(target="native", prefer="time"), runs=1)
+    return model("up", nodes, [("x", (1, 5, 9, 11))], [("y", (1, 1, 18, 66))], weights)
+
+
+@VECTORS
+def test_in_vectors_and_in_place(tmp_path: Path) -> None:
+    verdict = check(save(upscaler(), tmp_path), Options(target="native", prefer="time"), runs=1)
     steps = [step.function for step in verdict.package.plan.steps()]
     assert verdict.ok
-    assert {step.kernel.isa for step in steps} == {"vec"} and {type(step.call.kind) for step in steps} == {Conv}
+    assert {step.kernel.isa for step in steps} == {"vec"} and {type(step.call.kind) for step in steps} == {Conv, Resize}
 
 
 def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
