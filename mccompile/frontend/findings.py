@@ -19,7 +19,8 @@ class Misfit(Invalid):
 
 
 class Findings:
-    def __init__(self) -> None:
+    def __init__(self, sized: bool = False) -> None:
+        self.sized = sized  # does the user say sizes?
         self.only_misfits = True
         self.undeclared = False  # would a declared shape help?
         self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
@@ -32,6 +33,8 @@ class Findings:
         self.only_misfits &= isinstance(refused, Misfit)
         self.undeclared |= isinstance(refused, Undeclared)
         default = "correct the model, or export it again" if invalid else "change the model to do without it"
+        if invalid and self.sized:
+            default = f"give other sizes with --dim or --shape, or {default}"
         fix = refused.fix or default
         places = self._places.setdefault((what, refused.why, fix), [])
         if where not in places:

@@ -175,9 +175,9 @@ class Inputs:
                 sizes.append(dim)
             elif dim is not None and (found := self._bound_size(dim)) is not None:
                 sizes.append(found)
-            elif dim is None:
-                example = ",".join(str(d) if isinstance(d, int) else "1" for d in given)
-                self.unbound.setdefault(f"--shape {name}={example}", []).append(f"input {name!r}")
+            elif dim is None or not re.search(r"\w", dim):  # no name, or one such as "?", which stands for several
+                example = [str(d) if isinstance(d, int) else "32" if axis else "1" for axis, d in enumerate(given)]
+                self.unbound.setdefault(f"--shape {name}={','.join(example)}", []).append(f"input {name!r}")
             else:
                 for part in self._names_in(dim):
                     self.unbound.setdefault(f"--dim {_quoted(part)}=1", []).append(f"{dim!r} of input {name!r}")

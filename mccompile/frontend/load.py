@@ -69,10 +69,10 @@ def load_proto(
     if fixed:
         model = _with_constants(model, fixed)
     _check_texts(model, name)
-    findings = Findings()
+    findings = Findings(bool(dims or shapes))
 
     def read(assumed: Assumption | None = None) -> Graph:
-        found = Findings() if assumed else findings
+        found = Findings(findings.sized) if assumed else findings
         return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed)
 
     try:

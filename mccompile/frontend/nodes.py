@@ -202,7 +202,7 @@ class NodeReader(GraphReader):
         graphs.sort(key=lambda entry: entry[0], reverse=True)
         for number, (name, graph) in enumerate(graphs):
             facts = operator[0].region_inputs(operator[1], number) if operator else None
-            self.findings = Findings()
+            self.findings = Findings(around.sized)
             apart.append(self.findings)
             scopes.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
             results.append(self.results(graph, scopes[-1]))
@@ -252,7 +252,7 @@ class NodeReader(GraphReader):
                 graph.add(Node(op, [], results, (scope.origin(node),)))
                 graph.outputs += results
                 branches[number] = graph
-                apart[number] = Findings()
+                apart[number] = Findings(self.findings.sized)
 
     # -- sequences and optional values
 

@@ -265,7 +265,17 @@ CASES = {
                  input 'x' in net.onnx
                  'time' of input 'z' in net.onnx
           why    memory is planned at compile time, so every size must be known
-          fix    add --dim batch=1 --shape x=1,3,1 --dim time=1 (with sizes of your own)
+          fix    add --dim batch=1 --shape x=1,3,32 --dim time=1 (with sizes of your own)
+        """,
+    ),
+    "sizes that a file gives no names": (
+        UnsupportedModel,
+        'g (float["?",3,"?","?"] x) => (float[a,3,b,c] y) { [n1] y = Relu(x) }',
+        """
+        error: free dimensions have no size
+          where  input 'x' in net.onnx
+          why    memory is planned at compile time, so every size must be known
+          fix    add --shape x=1,3,32,32 (with sizes of your own)
         """,
     ),
     "a function that calls itself": (
@@ -347,6 +357,13 @@ def test_a_format_that_is_too_new() -> None:
     model.ir_version = 999
     with pytest.raises(UnsupportedModel, match=r"it has IR version 999(.|\n)*pip install --upgrade onnx"):
         load_proto(model)
+
+
+def test_sizes_that_are_too_small_are_not_the_models_fault() -> None:
+    text = "g (float[1,3,h,h] x) => (float[1,3,n,m] y) { y = MaxPool<kernel_shape = [2,2]>(x) }"
+    said = told(BadFile, text, dims={"h": (1, 1)})
+    assert "a window of 2x2 does not fit into 1x1" in said
+    assert "fix    give other sizes with --dim or --shape, or correct the model, or export it again" in said
 
 
 @pytest.mark.parametrize(
