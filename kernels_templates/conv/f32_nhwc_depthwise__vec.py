@@ -25,14 +25,13 @@ from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.kernels.vector_loops import narrow
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
     HALF_RUN,
-    Reference,
     best_lanes,
     computed_in,
-    epilogue_statements,
     in_halves,
     in_runs,
     products_refusal,
@@ -52,8 +51,8 @@ MOST_PRODUCTS = 5000  # written out in one function
 
 @dataclass(frozen=True)
 class Tap:
-    w: str
-    products: tuple[tuple[int, str], ...]  # point, C of the index in x
+    w: int
+    products: tuple[tuple[int, int], ...]  # point, and how far behind the first of all inputs its own lies
     ends: bool = False  # the run of a sum of 16 bits: see vector_tiles.py
 
 
@@ -62,13 +61,13 @@ class Channels:
     """One vector of channels, or a loop over them, in one tile of positions."""
 
     header: str
-    x_at: str
+    x_at: str  # C of the index of the first input
+    w_at: str
     points: int
     taps: tuple[Tap, ...]
     totals: bool
     last: int  # lanes that count; 0: all
-    hoisted: tuple[str, ...]
-    stores: tuple[str, ...]
+    epilogue: Epilogue
 
 
 @dataclass(frozen=True)
@@ -283,6 +282,7 @@ class _Layout:
             "taps": self.taps,
             "stored": self.w.buffer.dtype.storage_c,
             "narrow": narrow(self.w.buffer.dtype, self.dtype),
+            "number": self.dtype.storage_c,
             "vector": f"mcc_{self.dtype}x{lanes}",
             "of": f"{self.dtype}x{lanes}",
             "zero": "0.0f" if self.dtype is f32 else "0u",
@@ -327,7 +327,7 @@ class _Layout:
             index = self.place(view, [row, column], steps, "c" if lane else "0")
             return Reference(name, index, steps[1], lane, steps[0], across.count, view.buffer.dtype)
 
-        hoisted, stores = epilogue_statements(
+        epilogue = epilogue_statements(
             self.kind.epilogue,
             self.lanes,
             points,
@@ -339,12 +339,19 @@ class _Layout:
                 for number, (view, name) in enumerate(zip(self.extras, self.names[2:], strict=True))
             ],
             self.dtype,
+            sums=True,
         )
         at = [f"({axis.origin(p)})" for axis, p in zip(self.axes, (row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
         totals = in_runs(self.taps, self.dtype)
         taps = self.written(down, across)
-        return Channels(header, x_at, points, tuple(taps), totals, last, hoisted, stores)
+        first = min((offset for tap in taps for _, offset in tap.products), default=0)
+        products = [tuple((point, offset - first) for point, offset in tap.products) for tap in taps]
+        taps = [replace(tap, products=each) for tap, each in zip(taps, products, strict=True)]
+        row_tap = "k0" if down.bounded else "0"
+        x_at = index_c([1, self.rows.dilation * self.rows.x], [x_at, row_tap], first)
+        w_at = index_c([self.taps, self.columns.kernel * self.lanes], ["c", row_tap])
+        return Channels(header, x_at, w_at, points, tuple(taps), totals, last, epilogue)
 
     def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
         return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])
@@ -359,21 +366,17 @@ class _Layout:
                 for point in range(down.count * across.count):
                     y, x = divmod(point, across.count)
                     if _inside(self.rows, down, y, tap0) and _inside(self.columns, across, x, tap1):
-                        products.append((point, self.x_index(y, x, tap0, tap1, down.bounded)))
-                w = str((tap0 * wide + tap1) * self.lanes)
-                if down.bounded:
-                    w = index_c([wide * self.lanes], ["k0"], tap1 * self.lanes)
+                        products.append((point, self.x_offset(y, x, tap0, tap1)))
                 if products:
-                    found.append(Tap(w, tuple(products)))
+                    found.append(Tap((tap0 * wide + tap1) * self.lanes, tuple(products)))
             if together and found and ((tap0 + 1) % together == 0 or tap0 == self.rows.kernel - 1 or down.bounded):
                 found[-1] = replace(found[-1], ends=True)
         return found
 
-    def x_index(self, y: int, x: int, tap0: int, tap1: int, bounded: bool) -> str:
+    def x_offset(self, y: int, x: int, tap0: int, tap1: int) -> int:
         rows, columns = self.rows, self.columns
-        step = (y * rows.stride + tap0 * rows.dilation) * rows.x
-        step += (x * columns.stride + tap1 * columns.dilation) * columns.x
-        return index_c([1, rows.dilation * rows.x], ["x_at", "k0" if bounded else "0"], step)
+        down, across = y * rows.stride + tap0 * rows.dilation, x * columns.stride + tap1 * columns.dilation
+        return down * rows.x + across * columns.x
 
 
 def _inside(axis: Axis, run: Run, point: int, tap: int) -> bool:

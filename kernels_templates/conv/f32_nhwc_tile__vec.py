@@ -27,19 +27,18 @@ from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
     HALF_RUN,
     Groups,
     Pass,
-    Reference,
     Run,
     Taps,
     Tile,
     TileSize,
     best_tile,
     computed_in,
-    epilogue_statements,
     fetched_ahead,
     in_halves,
     in_runs,
@@ -441,7 +440,7 @@ class _Layout:
             return Reference(name, index, steps[-1], lane, stored=view.buffer.dtype)
 
         every = (*self.rows, self.points)
-        hoisted, stores = epilogue_statements(
+        epilogue = epilogue_statements(
             self.kind.epilogue,
             lanes,
             count,
@@ -453,6 +452,7 @@ class _Layout:
                 for number, (view, name) in enumerate(zip(self.extras, names[2:], strict=True))
             ],
             computed_in(self.call),
+            sums=True,
         )
         at = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(f"({self.points.origin(point)})")
@@ -462,7 +462,7 @@ class _Layout:
         ahead = fetched_ahead(step * self.depth, self.weights(size))
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)
-        tile = Tile(lanes, count, vectors, self.step, passes, hoisted, stores, 0, ahead, stored)
+        tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)
         return Part(header, x_at, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)))
 
     def passes(self, first: int, count: int, size: TileSize, channels: int, edge: bool) -> tuple[Pass, ...]:

@@ -24,18 +24,17 @@ from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
 from mccompile.kernels.vector_loops import chunks
 from mccompile.kernels.vector_tiles import (
     SECOND_LEVEL,
     Groups,
     Pass,
-    Reference,
     Taps,
     Tile,
     TileSize,
     best_lanes,
     best_tile,
-    epilogue_statements,
     fetched_ahead,
     row_cycles,
     taken_together,
@@ -271,13 +270,13 @@ class _Layout:
                     row, opens = "q", Range("q", stop, str(first), step=count).header
                 y_at = index_c([self.products_element, self.products_step, 1], ["element", row, "o"])
                 y = Reference("products", f"({y_at})", self.products_step, 1)
-                hoisted, stores = epilogue_statements(None, plan.lanes, count, vectors, plan.lanes, y, [])
+                epilogue = epilogue_statements(None, plan.lanes, count, vectors, plan.lanes, y, [])
                 k = "k" if self.inputs > 1 else "0"
                 v_at = index_c([self.v_element, self.v_step, 1], ["element", row, k])
                 w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
                 loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
                 taps = taken_together(Taps(tuple(range(count)), loops, v_at, w_at), plan.together, step)
-                tile = Tile(plan.lanes, count, vectors, self.v_step, (Pass((), taps),), hoisted, stores, ahead=ahead)
+                tile = Tile(plan.lanes, count, vectors, self.v_step, (Pass((), taps),), epilogue, ahead=ahead)
                 parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found
@@ -304,10 +303,10 @@ class _Layout:
 
                 extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
                 y = reference(self.y, "y")
-                hoisted, stores = epilogue_statements(self.kind.epilogue, plan.lanes, 1, 1, chunk.lanes, y, extras)
+                after = epilogue_statements(self.kind.epilogue, plan.lanes, 1, 1, chunk.lanes, y, extras)
                 missing = self.tiles_across * plan.m - width > plan.m - 1 - column
                 header = f"if (p1 + {column} < {width}) {{" if missing else "{"
-                columns.append({"header": header, "lines": [*hoisted, *stores]})
+                columns.append({"header": header, "lines": [*after.hoisted, *after.stores]})
             found.append({"header": opens, "columns": columns})
         return found
 

@@ -23,18 +23,17 @@ from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
 from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
 from mccompile.kernels.vector_tiles import (
     HALF_RELU,
     Groups,
     Pass,
-    Reference,
     Run,
     Taps,
     Tile,
     TileSize,
     best_tile,
     computed_in,
-    epilogue_statements,
     fetched_ahead,
     in_halves,
     in_runs,
@@ -253,7 +252,8 @@ class _Layout:
 
         extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
         y = reference(self.y, "y")
-        hoisted, stores = epilogue_statements(self.kind.epilogue, lanes, count, vectors, last, y, extras, self.dtype)
+        of = (lanes, count, vectors, last)
+        epilogue = epilogue_statements(self.kind.epilogue, *of, y, extras, self.dtype, sums=True)
         down, along = (static(stride) for stride in self.a.strides[-2:])
         k = "k" if self.depth > 1 else "0"
         a_at = index_c([1, down, along], [self.batch(self.a), row, k])
@@ -272,7 +272,7 @@ class _Layout:
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype
-        tile = Tile(lanes, count, vectors, down, tuple(passes), hoisted, stores, w_last, ahead, stored)
+        tile = Tile(lanes, count, vectors, down, tuple(passes), epilogue, w_last, ahead, stored)
         return Part(header, replace(tile, dtype=self.dtype, totals=in_runs(self.depth, self.dtype)))
 
     def runs(self) -> tuple[Run, ...]:

@@ -18,13 +18,12 @@ from mccompile.expr.vector_c import NARROW, refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, cut_sum, epilogue_alias
+from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
 from mccompile.kernels.vector_loops import narrow
 from mccompile.kernels.vector_tiles import (
     Groups,
-    Reference,
     TileSize,
     best_lanes,
-    epilogue_statements,
     vector_headers,
     vector_refusal,
     vector_registers,
@@ -204,8 +203,8 @@ class _Layout:
             for number, (view, name) in enumerate(zip(self.extras, self.names[1:], strict=True))
         ]
         y = reference(self.y, "y", [axis.y for axis in self.axes])
-        hoisted, stores = epilogue_statements(self.kind.epilogue, self.lanes, 1, vectors, last, y, extras)
-        return (*hoisted, *stores)
+        after = epilogue_statements(self.kind.epilogue, self.lanes, 1, vectors, last, y, extras)
+        return (*after.hoisted, *after.stores)
 
     def place(self, view: View, counters: Sequence[str], strides: Sequence[int], channel: str) -> str:
         return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])

@@ -10,20 +10,19 @@ Invariant: accumulators are named variables, never an array with a variable inde
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from ..base.dtypes import DType, bf16, bool_, f16, f32
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, literal, operand, walk
-from ..expr.vector_c import NARROW, to_vector_statements, uses_math
+from ..expr.ir import apply, cast, literal, operand, walk
+from ..expr.vector_c import NARROW, uses_math
 from ..program.ir import Call
 from ..targets.api import Target
 from .api import Case
-from .loops import index_c
 from .tiles import Range
-from .vector_loops import narrow, repeated
+from .vector_epilogue import Epilogue
+from .vector_loops import narrow
 from .work import Units
 
 FLOAT = 4  # bytes
@@ -186,12 +185,13 @@ def best_tile(
     registers = vector_registers(lanes, target, dtype) - (FOR_TOTALS if dtype is f16 else 0)
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
     together = lanes if target.option("by_element", 0) and run >= lanes else 1
+    at_once = target.option("numbers_at_once", 0)  # does the target load those of all points before it multiplies?
     most = min(MAX_POINTS, points, _without_collisions(step_bytes))
     sizes = [
         TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in range(1, most + 1)
-        if p * v + v + (p + v if together > 1 else repeated) <= registers or p * v == 1
+        if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v == 1
     ]
 
     def effort(size: TileSize) -> float:
@@ -280,34 +280,6 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """An operand of the epilogue, or the result: pointer, C of the index of point 0 in vector 0, and the steps to the
-    next point and lane (where 16-bit floats are computed with, 0 or 1; the result may have any). Points may be those of
-    several rows of `width` points, `row` apart."""
-
-    pointer: str
-    index: str
-    point: int
-    lane: int
-    row: int = 0
-    width: int = 1 << 30
-    stored: DType = f32
-
-    def offset(self, point: int) -> int:
-        return point // self.width * self.row + point % self.width * self.point
-
-    def along(self, counters: Sequence[str]) -> Reference:
-        """The same at the point that counters of rows and columns of the tile say."""
-        steps = [self.row if name == "row" else self.point for name in counters]
-        return self if self.stays else replace(self, index=index_c([1, *steps], [self.index, *counters]))
-
-    @property
-    def stays(self) -> bool:
-        """Is it the same for all points?"""
-        return not self.point and not self.row
-
-
-@dataclass(frozen=True)
 class Taps:
     """The innermost loops of a sum, and the points that take part in them."""
 
@@ -355,8 +327,7 @@ class Tile:
     vectors: int
     x_step: int  # from point to point
     passes: tuple[Pass, ...]
-    hoisted: tuple[str, ...]
-    stores: tuple[str, ...]
+    epilogue: Epilogue
     w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
     ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
     stored: DType = f32  # of the weights
@@ -387,83 +358,3 @@ class Tile:
     @property
     def zero(self) -> str:
         return "0.0f" if self.dtype is f32 else "0u"
-
-
-def epilogue_statements(
-    expr: Expr | None,
-    lanes: int,
-    points: int,
-    vectors: int,
-    last: int,
-    y: Reference,
-    extras: Sequence[Reference],
-    dtype: DType = f32,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Statements before, and those that turn each accumulator `a<point>_<vector>` into a stored result. The last vector
-    has `last` lanes that count; nothing beyond them is read or written."""
-    of = f"{dtype}x{lanes}"
-    hoisted: list[str] = []
-    stores: list[str] = []
-
-    def load(reference: Reference, point: int, vector: int) -> str:
-        step = reference.offset(point) + vector * lanes * reference.lane
-        place = reference.index if not step else f"{reference.index} + {step}"
-        count = last if vector == vectors - 1 else lanes
-        if reference.stored is bool_:
-            return f"mcc_load_mask_i32x{lanes}({reference.pointer} + {place}, {reference.lane}, {count})"
-        if not reference.lane:
-            return repeated(of, f"{reference.pointer}[{place}]", reference.stored, dtype)
-        kind = narrow(reference.stored, dtype) + of
-        if reference.lane != 1:
-            return f"mcc_load_apart_{kind}({reference.pointer} + {place}, {reference.lane}, {count})"
-        if count < lanes:
-            return f"mcc_load_part_{kind}({reference.pointer} + {place}, {last})"
-        return f"mcc_load_{kind}({reference.pointer} + {place})"
-
-    for extra in extras:
-        if extra.stays:
-            for vector in range(vectors if extra.lane else 1):
-                kind = f"i32x{lanes}" if extra.stored is bool_ else of
-                hoisted.append(f"const mcc_{kind} {extra.pointer}_{vector} = {load(extra, 0, vector)};")
-
-    def finished(element: str, y: Reference, extras: Sequence[Reference], point: int, vector: int) -> list[str]:
-        operands = [element]
-        for extra in extras:
-            operands.append(
-                load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
-            )
-        lines, value = to_vector_statements(expr or operand(0, dtype), operands, lanes, dtype=dtype)
-        step = y.offset(point) + vector * lanes * y.lane
-        place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
-        if y.lane != 1:
-            count = last if vector == vectors - 1 else lanes
-            value = f"mcc_store_{narrow(y.stored, dtype)}{of}(lanes, {value});"
-            one = f"({place})[lane * {y.lane}] = lanes[lane];"
-            loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"
-            return ["{", *lines, f"{y.stored.storage_c} lanes[{lanes}];", value, loop, "}"]
-        kind = narrow(y.stored, dtype) + of
-        part = f"_part_{kind}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{kind}({place}, "
-        store = f"mcc_store{part}{value});"
-        return ["{", *lines, store, "}"] if lines else [store]
-
-    if points == 1 or (y.lane == 1 and (expr is None or not uses_math(expr))):
-        for point in range(points):
-            for vector in range(vectors):
-                stores += finished(f"a{point}_{vector}", y, extras, point, vector)
-        return tuple(hoisted), tuple(stores)
-
-    # What is long is written once and run in a loop over the points, whose sums wait in memory.
-    stores.append(f"mcc_{of} sums[{points * vectors}];")
-    for point in range(points):
-        stores += [f"sums[{point * vectors + vector}] = a{point}_{vector};" for vector in range(vectors)]
-    width = min(y.width, points)
-    counters = [name for name, count in (("row", points // width), ("column", width)) if count > 1]
-    for name, count in (("row", points // width), ("column", width)):
-        if count > 1:
-            stores.append(f"for (mcc_index {name} = 0; {name} < {count}; ++{name}) {{")
-    along = [reference.along(counters) for reference in (y, *extras)]
-    number = index_c([width * vectors if name == "row" else vectors for name in counters], counters)
-    for vector in range(vectors):
-        element = f"sums[{number} + {vector}]" if vector else f"sums[{number}]"
-        stores += finished(element, along[0], along[1:], 0, vector)
-    return tuple(hoisted), (*stores, *("}" for _ in counters))

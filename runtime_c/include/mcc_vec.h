@@ -20,6 +20,8 @@
  *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
  *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
  *                                     the length, with elements of both in turns. Not for N = 16
+ *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from, so that constant distances from
+ *                                     it become part of what loads and stores, where the machine has that (WebAssembly)
  *
  * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
  * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
@@ -329,6 +331,9 @@ MCC_VEC_INLINE void mcc_turn_f32x4(mcc_f32x4 *v)
     v[2] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 0, 1, 4, 5);
     v[3] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 2, 3, 6, 7);
 }
+#if !defined(MCC_VEC_FORGET)
+#define MCC_VEC_FORGET(p) (void)0
+#endif
 MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
 {
     const mcc_f32x4 v = {p[0], p[step], p[2 * step], p[3 * step]};

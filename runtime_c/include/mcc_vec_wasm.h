@@ -11,6 +11,8 @@
 
 #include <wasm_simd128.h>
 
+#define MCC_VEC_FORGET(p) __asm__("" : "+r"(p))
+
 MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 {
     if (n == 1) return (mcc_f32x4)wasm_v128_load32_zero(p);
@@ -41,7 +43,14 @@ MCC_VEC_INLINE mcc_f32x4 mcc_at_most_f32x4(mcc_f32x4 x, mcc_f32x4 high)
 }
 MCC_VEC_SET(4);
 MCC_VEC_ARITHMETIC(4);
+#if defined(__wasm_relaxed_simd__) /* rounds once or twice, as suits the machine that it runs on */
+MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
+{
+    return (mcc_f32x4)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
+}
+#else
 MCC_VEC_FMA(4);
+#endif
 MCC_VEC_ONE_TO_ONE(4, sqrt, wasm_f32x4_sqrt((v128_t)x));
 MCC_VEC_ONE_TO_ONE(4, floor, wasm_f32x4_floor((v128_t)x));
 MCC_VEC_ONE_TO_ONE(4, ceil, wasm_f32x4_ceil((v128_t)x));
