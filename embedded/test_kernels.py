@@ -14,7 +14,7 @@ from mccompile.targets import api as targets
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
 
-TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
+TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
 OWN = [
     (target, id)
     for target in TARGETS

@@ -38,7 +38,15 @@ __all__ = [
     "test_sum_and_largest_see_every_lane",
     "test_tiles_are_turned_and_rows_woven",
 ]
-VARIANTS = [("aarch64", 4), ("riscv64v", 4), ("riscv64v", 8), ("riscv64v", 16), ("riscv64v256", 16), ("wasm32", 4)]
+VARIANTS = [
+    ("aarch64", 4),
+    ("riscv64v", 4),
+    ("riscv64v", 8),
+    ("riscv64v", 16),
+    ("riscv64v256", 16),
+    ("wasm32", 4),
+    ("wasm32-relaxed", 4),
+]
 
 
 def emulated(name: str, lanes: int, folder: Path) -> Vectors:

@@ -4,8 +4,9 @@ In the copy, every stretch of code that is entered only at its first instruction
 instructions to a global variable. The function `board_count_begin` sets it to zero, `board_count_end` moves it into
 the last of three globals, which move up for that; they are exported as `board_count_0` and so on.
 
-Invariant: exact, and the same under every engine. What counts is every instruction but those that only give the code
-its structure (block, loop, else, end) or do nothing (nop).
+Invariant: exact, and the same under every engine. What counts is what a machine with registers would execute: not what
+gives the code its structure (block, loop, else, end), does nothing (nop), or only says what other instructions work on
+(local variables, constants, drop), which engines turn into registers and numbers within instructions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ COUNTS = 3
 _CUSTOM, _IMPORTS, _GLOBALS, _EXPORTS, _CODE = 0, 2, 6, 7, 10
 _I64, _MUTABLE, _FUNCTION, _GLOBAL = 0x7E, 1, 0, 3
 _END, _I64_CONST, _I64_ADD, _GLOBAL_GET, _GLOBAL_SET = 0x0B, 0x42, 0x7C, 0x23, 0x24
-_STRUCTURE = {0x01, 0x02, 0x03, 0x05, _END}  # nop, block, loop, else, end
+_VECTOR = 0xFD
+# nop, block, loop, else, end; drop, local.get, local.set, local.tee, and constants of every type
+_NOT_COUNTED = {0x01, 0x02, 0x03, 0x05, _END, 0x1A, 0x20, 0x21, 0x22, 0x41, 0x42, 0x43, 0x44, _VECTOR + (12 << 8)}
 # Code behind these may be reached from elsewhere, not at all, or after another function was counted: unreachable, loop,
 # if, else, end, br, br_if, br_table, return, call, call_indirect.
 _SPLITS = {0x00, 0x03, 0x04, 0x05, _END, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11}
@@ -79,7 +82,7 @@ def _counting(body: bytes, counter: int) -> bytes:
     out, begin, count = bytearray(body[: reader.at]), reader.at, 0
     while reader.at < len(body):
         opcode = reader.instruction()
-        count += opcode not in _STRUCTURE
+        count += opcode not in _NOT_COUNTED
         if opcode in _SPLITS:
             if count:
                 out += bytes([_GLOBAL_GET]) + _number(counter) + bytes([_I64_CONST]) + _signed(count)
@@ -176,7 +179,7 @@ class _Reader:
             self.byte()
 
     def instruction(self) -> int:
-        """Its opcode; what belongs to it is skipped."""
+        """Its opcode, for vectors with the second one behind it; what belongs to it is skipped."""
         at = self.at
         opcode = self.byte()
         numbers = _NUMBERS.get(opcode, 0)
@@ -188,8 +191,10 @@ class _Reader:
             self.take(self.number())
         elif opcode == 0xFC:
             numbers = _BULK_NUMBERS.get(self.number(), 0)
-        elif opcode == 0xFD:
-            numbers = self._skip_vector_operands(self.number())
+        elif opcode == _VECTOR:
+            vector = self.number()
+            numbers = self._skip_vector_operands(vector)
+            opcode += vector << 8
         elif not numbers and opcode not in _PLAIN:
             raise CheckFailed(Problem(f"unknown instruction 0x{opcode:02x}", f"counting instructions, at byte {at}"))
         for _ in range(numbers):

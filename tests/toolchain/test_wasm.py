@@ -8,7 +8,7 @@ import pytest
 from mccompile.base.errors import CheckFailed
 from mccompile.toolchain.wasm import with_counters
 
-LOOPS = bytes.fromhex("2000 4101 6a 2200 4105 48 0d00")  # until the local is 5: 7 instructions
+LOOPS = bytes.fromhex("2000 4101 6a 2200 4105 48 0d00")  # until the local is 5: 3 instructions that count
 
 
 def section(kind: int, contents: bytes) -> bytes:
@@ -45,19 +45,19 @@ def program(*marked: bytes, names: tuple[str, ...] = ("board_count_begin", "boar
 
 
 def loop(times: int) -> bytes:
-    """7 instructions, so many times."""
+    """3 instructions that count, so many times."""
     return b"\x03\x40" + LOOPS.replace(b"\x41\x05", bytes([0x41, times])) + b"\x0b"
 
 
 def test_each_stretch_of_code_adds_what_it_executes() -> None:
     counting = with_counters(program(loop(5)))
-    assert counting.count(b"\x23\x00\x42\x07\x7c\x24\x00" + LOOPS) == 1
+    assert counting.count(b"\x23\x00\x42\x03\x7c\x24\x00" + LOOPS) == 1
     assert counting.count(b"\x23\x00\x42\x01\x7c\x24\x00\x10\x01") == 1
     assert b"board_count_2" in counting
 
 
 def test_numbers_with_their_highest_bit_set_do_not_look_negative() -> None:
-    code = b"\x41\x00\x1a" * 32  # a constant, dropped: 64 instructions, and the call behind them
+    code = b"\x3f\x00\x1a" * 64  # the size of the memory, dropped: 64 instructions, and the call behind them
     assert b"\x42\xc1\x00\x7c\x24\x00" + code in with_counters(program(code))
 
 
@@ -67,8 +67,8 @@ def test_vectors_constants_and_tables_of_branches_are_stepped_over() -> None:
     lane = b"\x41\x00\xfd\x0c" + bytes(16) + b"\xfd\x54\x00\x00\x03\x1a"
     branches = b"\x02\x40\x41\x01\x0e\x02\x00\x00\x00\x0b"
     counting = with_counters(program(constant + shuffle + lane, branches))
-    assert b"\x42\x0b\x7c\x24\x00" + constant in counting  # 2 + 4 + 4 and the call
-    assert b"\x42\x02\x7c\x24\x00\x02\x40\x41\x01\x0e" in counting
+    assert b"\x42\x03\x7c\x24\x00" + constant in counting  # the shuffle, the lane and the call
+    assert b"\x42\x01\x7c\x24\x00\x02\x40\x41\x01\x0e" in counting
 
 
 @pytest.mark.parametrize(
