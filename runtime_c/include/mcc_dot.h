@@ -39,7 +39,7 @@
 #include "mcc_int.h"
 #include "mcc_vec.h"
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) || defined(__wasm__)
 #define MCC_DOT_SIGNED 0
 #else
 #define MCC_DOT_SIGNED 1
@@ -280,8 +280,8 @@
     }                                                                                                                  \
     typedef float mcc_dot_##name##_##N
 
-/* x86 without products of bytes: widened, for two of them do not always fit the 16 bits in which vpmaddubsw saturates
- * them. `pairs` multiplies 16-bit numbers and adds two products. */
+/* x86 and WebAssembly without products of bytes: widened, for two of them do not always fit the 16 bits in which
+ * vpmaddubsw saturates them. `pairs` multiplies 16-bit numbers and adds two products. */
 #define MCC_DOT_WIDENED(N, V, pairs)                                                                                   \
     MCC_VEC_INLINE mcc_i32x##N mcc_dot_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                          \
     {                                                                                                                  \
@@ -292,7 +292,7 @@
     }                                                                                                                  \
     typedef float mcc_dot_widened_##N
 
-/* x86: `low` and `high` interleave the elements, of 8 or 16 bits, of the halves of each 128 bits. */
+/* x86 and WebAssembly: `low` and `high` interleave the elements, of 8 or 16 bits, of the halves of each 128 bits. */
 #define MCC_DOT_ZIP(N, V, low8, high8, low16, high16)                                                                  \
     MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_dot_zip_i32x##N(const void *a, const void *b, const void *c, const void *d)\
     {                                                                                                                  \

@@ -1,4 +1,5 @@
-/* mcc_dot4.h - vectors of 4 sums of products of bytes (mcc_dot.h): NEON, where signed bytes are multiplied.
+/* mcc_dot4.h - vectors of 4 sums of products of bytes (mcc_dot.h): NEON, where signed bytes are multiplied, and
+ * WebAssembly, where bytes without a sign are multiplied by bytes with one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,11 +8,8 @@
 
 #include "mcc_dot.h"
 
-#if !defined(__ARM_NEON)
-#error "this code is for machines with NEON: compile it for one, as -march=armv8-a says"
-#endif
-
 MCC_DOT_TYPES(4);
+#if defined(__ARM_NEON)
 MCC_VEC_INLINE mcc_i32x4 mcc_dot_i32x4(mcc_i32x4 sum, mcc_i32x4 x, mcc_i32x4 w)
 {
     const int8x16_t a = (int8x16_t)x, b = (int8x16_t)w;
@@ -87,8 +85,6 @@ MCC_VEC_INLINE void mcc_store_four_i8_i32x4(int8_t *p, mcc_dot_four_i32x4 f)
 {
     vst1q_s8(p, vcombine_s8(vqmovn_s16(mcc_dot_words(f.v0, f.v1)), vqmovn_s16(mcc_dot_words(f.v2, f.v3))));
 }
-MCC_DOT_PART(4, u8, uint8_t);
-MCC_DOT_PART(4, i8, int8_t);
 MCC_DOT_BINARY(4, int32x4_t, max, vmaxq_s32);
 MCC_DOT_BINARY(4, int32x4_t, min, vminq_s32);
 MCC_VEC_INLINE mcc_i32x4 mcc_f32_to_i32x4(mcc_f32x4 v)
@@ -115,6 +111,77 @@ MCC_VEC_INLINE mcc_half_i64x4 mcc_shifted_i64x4(mcc_half_i64x4 half, mcc_half_i6
 {
     return (mcc_half_i64x4)vshlq_s64((int64x2_t)half, (int64x2_t)-bits);
 }
+#elif defined(__wasm_simd128__)
+MCC_DOT_WIDENED(4, v128_t, wasm_i32x4_dot_i16x8);
+MCC_VEC_INLINE mcc_i32x4 mcc_load_u8_i32x4(const uint8_t *p)
+{
+    return (mcc_i32x4)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_load_i8_i32x4(const int8_t *p)
+{
+    return (mcc_i32x4)wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p)));
+}
+MCC_VEC_INLINE void mcc_store_u8_i32x4(uint8_t *p, mcc_i32x4 v)
+{
+    const v128_t low = (v128_t)(v & mcc_set_i32x4(255)), words = wasm_i16x8_narrow_i32x4(low, low);
+    wasm_v128_store32_lane(p, wasm_u8x16_narrow_i16x8(words, words), 0);
+}
+MCC_VEC_INLINE void mcc_store_i8_i32x4(int8_t *p, mcc_i32x4 v) { mcc_store_u8_i32x4((uint8_t *)p, v); }
+MCC_VEC_INLINE void mcc_store_saturated_u8_i32x4(uint8_t *p, mcc_i32x4 v)
+{
+    const v128_t words = wasm_i16x8_narrow_i32x4((v128_t)v, (v128_t)v);
+    wasm_v128_store32_lane(p, wasm_u8x16_narrow_i16x8(words, words), 0);
+}
+MCC_VEC_INLINE void mcc_store_saturated_i8_i32x4(int8_t *p, mcc_i32x4 v)
+{
+    const v128_t words = wasm_i16x8_narrow_i32x4((v128_t)v, (v128_t)v);
+    wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
+}
+#define MCC_DOT_LOW8(a, b) wasm_i8x16_shuffle(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define MCC_DOT_HIGH8(a, b) wasm_i8x16_shuffle(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define MCC_DOT_LOW16(a, b) wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define MCC_DOT_HIGH16(a, b) wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+MCC_DOT_ZIP(4, v128_t, MCC_DOT_LOW8, MCC_DOT_HIGH8, MCC_DOT_LOW16, MCC_DOT_HIGH16);
+MCC_VEC_INLINE v128_t mcc_dot_words(mcc_i32x4 low, mcc_i32x4 high)
+{
+    return wasm_i16x8_narrow_i32x4((v128_t)low, (v128_t)high);
+}
+MCC_VEC_INLINE void mcc_store_four_u8_i32x4(uint8_t *p, mcc_dot_four_i32x4 f)
+{
+    wasm_v128_store(p, wasm_u8x16_narrow_i16x8(mcc_dot_words(f.v0, f.v1), mcc_dot_words(f.v2, f.v3)));
+}
+MCC_VEC_INLINE void mcc_store_four_i8_i32x4(int8_t *p, mcc_dot_four_i32x4 f)
+{
+    wasm_v128_store(p, wasm_i8x16_narrow_i16x8(mcc_dot_words(f.v0, f.v1), mcc_dot_words(f.v2, f.v3)));
+}
+MCC_DOT_BINARY(4, v128_t, max, wasm_i32x4_max);
+MCC_DOT_BINARY(4, v128_t, min, wasm_i32x4_min);
+MCC_VEC_INLINE mcc_i32x4 mcc_f32_to_i32x4(mcc_f32x4 v)
+{
+    const mcc_i32x4 above = mcc_greater_equal_f32x4(v, mcc_set_f32x4(-2147483648.0f));
+    const mcc_i32x4 fits = above & mcc_less_f32x4(v, mcc_set_f32x4(2147483648.0f));
+    const mcc_i32x4 whole = (mcc_i32x4)wasm_i32x4_trunc_sat_f32x4((v128_t)v);
+    return (whole & fits) | (mcc_set_i32x4(INT32_MIN) & ~fits);
+}
+MCC_VEC_INLINE mcc_half_i64x4 mcc_even_products_i32x4(mcc_i32x4 a, mcc_i32x4 b)
+{
+    const v128_t even_a = wasm_i32x4_shuffle((v128_t)a, (v128_t)a, 0, 2, 0, 2);
+    return (mcc_half_i64x4)wasm_i64x2_extmul_low_i32x4(even_a, wasm_i32x4_shuffle((v128_t)b, (v128_t)b, 0, 2, 0, 2));
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_odd_lanes_i32x4(mcc_i32x4 a, mcc_i32x4 b)
+{
+    return (mcc_i32x4)wasm_i32x4_shuffle((v128_t)a, (v128_t)b, 0, 5, 2, 7);
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_high_halves_i32x4(mcc_i32x4 a, mcc_i32x4 b)
+{
+    return (mcc_i32x4)wasm_i32x4_shuffle((v128_t)a, (v128_t)b, 1, 5, 3, 7);
+}
+MCC_VEC_INLINE mcc_half_i64x4 mcc_shifted_i64x4(mcc_half_i64x4 half, mcc_half_i64x4 bits) { return half >> bits; }
+#else
+#error "this code is for vectors of NEON or WebAssembly: compile it for them, as -march=armv8-a or -msimd128 says"
+#endif
+MCC_DOT_PART(4, u8, uint8_t);
+MCC_DOT_PART(4, i8, int8_t);
 MCC_DOT_REST(4, 2);
 
 #endif /* MCC_DOT4_H */
