@@ -27,11 +27,18 @@ TOP = Path(__file__).resolve().parent.parent
 FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.md"
 BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update -->", "<!-- end of table -->"
 GROWTH = 1.02
-TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")
+TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
+OF_BYTES = ("aarch64", "armv7a", "wasm32")  # what multiplies bytes in vectors
 IN_HALVES = ("aarch64-fp16",)  # what computes in 16-bit floats
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
 ZOO_HALF, ZOO_TO_HALVE = "ic_resnet8_fp16", ("kws_dscnn_f32", "mobilenetv2_035_128")
-WITHOUT_VECTORS = {"riscv64v": "riscv64", "riscv64v256": "riscv64", "wasm32": "wasm32-scalar"}
+ZOO_BYTES = ("ic_resnet8_int8", "kws_dscnn_int8")
+WITHOUT_VECTORS = {
+    "riscv64v": "riscv64",
+    "riscv64v256": "riscv64",
+    "wasm32": "wasm32-scalar",
+    "wasm32-relaxed": "wasm32-scalar",
+}
 HEAD = ("model", "target", "macs", "scalar C", "portable C", "vectors", "per mac", "of scalar C", "of portable C")
 
 
@@ -47,6 +54,8 @@ def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path, tuple[st
         yield ZOO_HALF, zoo / ZOO_HALF / "model.onnx", IN_HALVES
         for name in ZOO_TO_HALVE:
             yield f"{name}_half", half_of(zoo / name / "model.onnx", folder), IN_HALVES
+        for name in ZOO_BYTES:
+            yield name, zoo / name / "model.onnx", OF_BYTES
 
 
 def portable(target: str, folder: Path) -> str:

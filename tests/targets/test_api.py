@@ -22,6 +22,7 @@ PROMISED = [
     "riscv64v256",
     "rv32imc",
     "wasm32",
+    "wasm32-relaxed",
     "wasm32-scalar",
 ]
 PROMISED += [f"cortex-m{core}" for core in (0, 3, 4, 7, 33, 55)]
