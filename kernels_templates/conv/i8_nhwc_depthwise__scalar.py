@@ -63,7 +63,7 @@ class Depthwise(Depthwise3x3):
         return {1: "channels_rows_columns", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_scalar.h"})
+        return frozenset({"mcc_scalar_depthwise.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return {

@@ -69,7 +69,7 @@ class Patch(PatchConv):
         return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, f"table_{form}")}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp.h"})
+        return frozenset({"mcc_dsp_dots.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)

@@ -52,7 +52,7 @@ class Rows(PatchGemm):
         return {1: f"dsp_{form}", **dict.fromkeys(rescaling_of(call).tables, f"table_{form}")}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp.h"})
+        return frozenset({"mcc_dsp_dots.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import TypeProto
 
-from ..base.dtypes import DType, i64, of_onnx
+from ..base.dtypes import i64, of_onnx
 from ..base.structures import STRUCTURES, Items, Maybe, Room, Slots, Structure
 from ..graph.ir import Invalid, Unsupported, Value
 from ..ops.api import normal_axis
@@ -278,10 +278,6 @@ def shown(value: Operand) -> str:
         case Maybe():
             return "an optional value"
     return str(value.type)
-
-
-def dtype_of(value: Value | Sequence_) -> DType:
-    return value.dtype if isinstance(value, Items | Slots) else value.type.dtype
 
 
 WRITERS: dict[str, Callable[[Writer, Attributes, Sequence[Operand]], list[Made]]] = {

@@ -65,7 +65,7 @@ class Rescaling:
 
     @property
     def form(self) -> str:
-        """Which of the functions of mcc_dsp.h and mcc_helium.h does it; none if this is empty."""
+        """Which of the functions of mcc_dsp_dots.h and mcc_helium.h does it; none if this is empty."""
         if not self.fits(SHORT_SHIFTS):
             return ""
         return f"raised{self.shift}" if self.is_raised else str(self.shift)

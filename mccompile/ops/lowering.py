@@ -151,9 +151,6 @@ class Lowering:
                 own[axis] = want
         return replace(view, shape=tuple(own))
 
-    def unary(self, function: str, view: View) -> View:
-        return self.map(apply(function, operand(0, view.buffer.dtype)), [view])
-
     def binary(self, function: str, a: View, b: View) -> View:
         return self.map(apply(function, operand(0, a.buffer.dtype), operand(1, b.buffer.dtype)), [a, b])
 

@@ -77,11 +77,11 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     return "unknown status";
 }
 
-/* Counts and offsets inside kernels: signed, so that compilers may assume it does not wrap, and as wide as a pointer. */
+/* Counts and offsets inside kernels: signed, so that compilers may assume they do not wrap, as wide as a pointer. */
 typedef ptrdiff_t mcc_index;
 
-/* Runs body(context, 0), ..., body(context, count - 1), at the same time as far as it can, and returns when all are done.
- * `pool` is what <model>_set_parallel was given with it. Only models compiled with --threads know it. */
+/* Runs body(context, 0), ..., body(context, count - 1), at the same time as far as it can, and returns when all are
+ * done. `pool` is what <model>_set_parallel was given with it. Only models compiled with --threads know it. */
 typedef void (*mcc_parallel_for)(void *pool, mcc_index count, void (*body)(void *context, mcc_index index),
                                  void *context);
 
@@ -96,8 +96,8 @@ typedef uint8_t mcc_f8e5m2fnuz;
 typedef uint8_t mcc_f8e8m0;     /* a power of two */
                                 /* 4-bit and 2-bit elements are packed into uint8_t, the first in the low bits */
 
-/* A piece of text: `size` bytes at `data`, without a zero at the end; mcc_string.h makes them and compares them. It has 16
- * bytes on every machine, so that memory plans do not depend on the width of pointers. */
+/* A piece of text: `size` bytes at `data`, without a zero at the end; mcc_string.h makes them and compares them. It has
+ * 16 bytes on every machine, so that memory plans do not depend on the width of pointers. */
 typedef struct mcc_string {
     const char *data;
     uint32_t size;

@@ -1,7 +1,8 @@
 /* mcc_digits.h - numbers written as text and read from it, correctly rounded, without a library.
  *
- * A float is written with as few digits as lead back to it; plainly from 0.0001 up to 10^16, else with an exponent. Types are told
- * by `bits` of their significand and the exponent `lowest` of their smallest number. `work` is memory for large numbers.
+ * A float is written with as few digits as lead back to it; plainly from 0.0001 up to 10^16, else with an exponent.
+ * Types are told by `bits` of their significand and the exponent `lowest` of their smallest number. `work` is memory
+ * for large numbers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,10 +120,12 @@ MCC_INLINE int mcc_big_order_of_sum(const mcc_big *a, const mcc_big *b, const mc
 }
 
 /* The shortest digits of fraction * 2^exponent, at most 17; the number is 0.d1d2d3... * 10^point. */
-MCC_INLINE int mcc_digits_of(uint64_t fraction, int exponent, int is_power, char digits[20], int *point, mcc_big work[5])
+MCC_INLINE int mcc_digits_of(uint64_t fraction, int exponent, int is_power, char digits[20], int *point,
+    mcc_big work[5])
 {
     /* The number is value / unit, its neighbours' middles lie above and below it. */
-    mcc_big *const value = &work[0], *const unit = &work[1], *const above = &work[2], *const below = &work[3], *const sum = &work[4];
+    mcc_big *const value = &work[0], *const unit = &work[1], *const above = &work[2], *const below = &work[3],
+        *const sum = &work[4];
     const int even = (fraction & 1u) == 0u;
     int count = 0, power = 0;
     mcc_big_set(value, fraction);
@@ -290,14 +293,16 @@ MCC_INLINE double mcc_digits_round(uint64_t value, int exponent, int inexact, in
         exponent += drop;
         if (rest > half || (rest == half && (inexact || (value & 1u) != 0u))) value++;
     }
-    return value != 0u && ldexp((double)value, exponent) >= ldexp(1.0, highest - 1) * 2.0 ? (double)INFINITY : ldexp((double)value, exponent);
+    const double found = ldexp((double)value, exponent);
+    return value != 0u && found >= ldexp(1.0, highest - 1) * 2.0 ? (double)INFINITY : found;
 }
 
 /* The float that a text says; 0: it is none. Numbers from 2^highest on are infinite. */
 MCC_INLINE int mcc_text_to_float(mcc_string s, int bits, int lowest, int highest, double *x, mcc_big work[2])
 {
     mcc_big *const number = &work[0], *const unit = &work[1];
-    int sign, power = 0, written = 0, digits = 0, seen = 0, after_point = 0, extra = 0, has_exponent = 0, minus = 0, shift, i;
+    int sign, power = 0, written = 0, digits = 0, seen = 0, after_point = 0, extra = 0, has_exponent = 0, minus = 0,
+        shift, i;
     uint64_t quotient = 0u;
     uint32_t at;
     s = mcc_text_unsigned(s, &sign);

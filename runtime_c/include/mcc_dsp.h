@@ -1,21 +1,16 @@
-/* mcc_dsp.h - sums of products of 8-bit integers for cores that multiply two pairs of 16 bits at once: Cortex-M4, M7,
- * M33, M35P, M55, M85. All kernels of the ISA `dsp` are made of these few words:
+/* mcc_dsp.h - 8-bit integers on cores that add and multiply two pairs of 16 bits at once: Cortex-M4, M7, M33, M35P,
+ * M55, M85. The kernels of the ISA `dsp` are made of these words and those of mcc_dsp_dots.h and mcc_dsp_depthwise.h:
  *
  *     mcc_dsp_zero(z)                        a zero point in the form in which it is subtracted
  *     mcc_dsp_widen_i8(d, lanes, x, n, z)    n elements of x, made 16 bits wide, less their zero point, to one lane of
  *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
  *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
- *     mcc_dsp_dot4x2_i8_S(w, patch, y, t)    4 positions x all channels, two at a time, from a patch with 4 lanes
- *     mcc_dsp_dot1x2_i8_S(w, patch, y, t)    the first of 4 positions x all channels, likewise
- *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
+ *     mcc_dsp_even_i8(pair, word)            bytes 0 and 2 of a word added to a pair (u8 too; mcc_dsp_odd: 1 and 3)
  *
- * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of
- * 32 bits, those of all lanes beside each other. Weights stay 8 bits wide and are packed to fit: see
- * kernels/dot.py. Every activation is widened once and then multiplied with all channels, so nothing but two widenings
- * of four weights and multiplications are left in the inner loop.
+ * In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of 32 bits, those of all lanes side by side.
  *
- * The inner loops are written in assembly, in functions that contain nothing else: C with intrinsics makes compilers
- * move values between registers and memory. Where these instructions are missing, C does the same, bit for bit.
+ * Inner loops are written in assembly, in functions that contain nothing else: C with intrinsics makes compilers move
+ * values between registers and memory. Where these instructions are missing, C does the same, bit for bit.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,16 +33,6 @@
 #else
 #define MCC_DSP_UNUSED
 #endif
-
-/* What is made of the sums. The table holds numbers for ShortRescale, channel by channel: for dot4x2 of two channels at
- * a time (bias, bias, multiplier, addend, multiplier, addend), for dot1x4 of four (four biases, then multiplier and
- * addend of each). Where sums are raised, as many factors follow the biases. */
-typedef struct mcc_dsp_result {
-    const int32_t *table;
-    int32_t channels; /* a multiple of 2 or 4 */
-    int32_t steps;    /* pairs of elements in a lane: an even number */
-    int32_t stride;   /* from the results of one position to those of the next */
-} mcc_dsp_result;
 
 MCC_INLINE uint32_t mcc_dsp_pair(int32_t low, int32_t high)
 {
@@ -184,308 +169,15 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
     return d;
 }
 
+/* Results of 8 bits. */
 #if MCC_DSP_ASM
-/* Steps are unrolled; the first round enters in the middle, so that any number of steps will do. */
-#if defined(__OPTIMIZE_SIZE__)
-#define MCC_DSP_4X2_UNROLL "2"
-#define MCC_DSP_1X4_UNROLL "1"
-#else
-#define MCC_DSP_4X2_UNROLL "32"
-#define MCC_DSP_1X4_UNROLL "4"
-#endif
-
-/* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
- * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
- * enter, stride. */
-#define MCC_DSP_DOT4X2(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
-    {                                                                                                                  \
-        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #28\n"                                                                               \
-                         "ldrd r4, r5, [r3]\n"                                                                         \
-                         "ldrd r6, r7, [r3, #8]\n"                                                                     \
-                         "add r5, r5, r2\n"                                                                            \
-                         "add r8, r1, r6, lsl #4\n"                                                                    \
-                         "strd r4, r2, [sp]\n"                                                                         \
-                         "strd r5, r1, [sp, #8]\n"                                                                     \
-                         "rsb r6, r6, #1\n"                                                                            \
-                         "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
-                         "mov r9, #52\n"                                                                               \
-                         "mul r6, r6, r9\n"                                                                            \
-                         "adr r9, 1f\n"                                                                                \
-                         "add r6, r6, r9\n"                                                                            \
-                         "orr r6, r6, #1\n"                                                                            \
-                         "strd r8, r6, [sp, #16]\n"                                                                    \
-                         "str r7, [sp, #24]\n"                                                                         \
-                         "2: ldr r12, [sp]\n"                                                                          \
-                         "ldrd r4, r8, [r12]\n"                                                                        \
-                         "ldr r1, [sp, #12]\n"                                                                         \
-                         "ldr.w r12, [r0], #4\n"                                                                       \
-                         "ldrd r2, r3, [r1, #8]\n"                                                                     \
-                         "sxtb16 lr, r12, ror #8\n"                                                                    \
-                         "sxtb16 r12, r12\n"                                                                           \
-                         "smlad r6, r2, r12, r4\n"                                                                     \
-                         "smlad r10, r2, lr, r8\n"                                                                     \
-                         "smlad r7, r3, r12, r4\n"                                                                     \
-                         "smlad r11, r3, lr, r8\n"                                                                     \
-                         "ldrd r2, r3, [r1], #16\n"                                                                    \
-                         "smlad r5, r3, r12, r4\n"                                                                     \
-                         "smlad r9, r3, lr, r8\n"                                                                      \
-                         "smlad r4, r2, r12, r4\n"                                                                     \
-                         "smlad r8, r2, lr, r8\n"                                                                      \
-                         "ldr pc, [sp, #20]\n"                                                                         \
-                         ".balign 4\n"                                                                                 \
-                         "1: .rept " MCC_DSP_4X2_UNROLL "\n"                                                           \
-                         "ldr.w r12, [r0], #4\n"                                                                       \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "sxtb16 lr, r12, ror #8\n"                                                                    \
-                         "sxtb16 r12, r12\n"                                                                           \
-                         "smlad r4, r2, r12, r4\n"                                                                     \
-                         "smlad r8, r2, lr, r8\n"                                                                      \
-                         "smlad r5, r3, r12, r5\n"                                                                     \
-                         "smlad r9, r3, lr, r9\n"                                                                      \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "smlad r6, r2, r12, r6\n"                                                                     \
-                         "smlad r10, r2, lr, r10\n"                                                                    \
-                         "smlad r7, r3, r12, r7\n"                                                                     \
-                         "smlad r11, r3, lr, r11\n"                                                                    \
-                         ".endr\n"                                                                                     \
-                         "ldr r12, [sp, #16]\n"                                                                        \
-                         "cmp r1, r12\n"                                                                               \
-                         "bne.w 1b\n"                                                                                  \
-                         "ldrd r12, r2, [sp]\n"                                                                        \
-                         "ldr r1, [sp, #24]\n"                                                                         \
-                         RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, lr\n"                                                                      \
-                         "smmla r5, r5, r3, lr\n"                                                                      \
-                         "smmla r6, r6, r3, lr\n"                                                                      \
-                         "smmla r7, r7, r3, lr\n"                                                                      \
-                         "ldrd r3, lr, [r12, #16]\n"                                                                   \
-                         "smmla r8, r8, r3, lr\n"                                                                      \
-                         "smmla r9, r9, r3, lr\n"                                                                      \
-                         "smmla r10, r10, r3, lr\n"                                                                    \
-                         "smmla r11, r11, r3, lr\n"                                                                    \
-                         "add r3, r2, r1\n"                                                                            \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r6, S) "strb r6, [r2, r1, lsl #1]\n"                                                 \
-                         SATURATE(r5, S) "strb r5, [r3]\n"                                                             \
-                         SATURATE(r7, S) "strb r7, [r3, r1, lsl #1]\n"                                                 \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r3, r3, #1\n"                                                                            \
-                         SATURATE(r8, S) "strb r8, [r2]\n"                                                             \
-                         SATURATE(r10, S) "strb r10, [r2, r1, lsl #1]\n"                                               \
-                         SATURATE(r9, S) "strb r9, [r3]\n"                                                             \
-                         SATURATE(r11, S) "strb r11, [r3, r1, lsl #1]\n"                                               \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "strd r12, r2, [sp]\n"                                                                        \
-                         "ldr r3, [sp, #8]\n"                                                                          \
-                         "cmp r2, r3\n"                                                                                \
-                         "bne.w 2b\n"                                                                                  \
-                         "add sp, #28\n"                                                                               \
-                         "pop {r4-r11, pc}\n");                                                                        \
-    }
-
-/* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
- * r9 end of y, r12 table, lr patch. */
-#define MCC_DSP_DOT1X2(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x2_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
-    {                                                                                                                  \
-        __asm__ volatile("push {r4-r9, lr}\n"                                                                          \
-                         "ldrd r12, r9, [r3]\n"                                                                        \
-                         "ldr r8, [r3, #8]\n"                                                                          \
-                         "add r9, r9, r2\n"                                                                            \
-                         "add r8, r1, r8, lsl #4\n"                                                                    \
-                         "mov lr, r1\n"                                                                                \
-                         "2: ldrd r4, r5, [r12]\n"                                                                     \
-                         "mov r1, lr\n"                                                                                \
-                         "1: .rept 2\n"                                                                                \
-                         "ldr r6, [r0], #4\n"                                                                          \
-                         "ldr r3, [r1], #16\n"                                                                         \
-                         "sxtb16 r7, r6, ror #8\n"                                                                     \
-                         "sxtb16 r6, r6\n"                                                                             \
-                         "smlad r4, r3, r6, r4\n"                                                                      \
-                         "smlad r5, r3, r7, r5\n"                                                                      \
-                         ".endr\n"                                                                                     \
-                         "cmp r1, r8\n"                                                                                \
-                         "bne 1b\n"                                                                                    \
-                         RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, r6\n"                                                                      \
-                         "ldrd r3, r6, [r12, #16]\n"                                                                   \
-                         "smmla r5, r5, r3, r6\n"                                                                      \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r5, S) "strb r5, [r2, #1]\n"                                                         \
-                         "add r2, r2, #2\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "cmp r2, r9\n"                                                                                \
-                         "bne 2b\n"                                                                                    \
-                         "pop {r4-r9, pc}\n");                                                                         \
-    }
-
-/* r4-r7 sums of four channels; r0 weights, r1 patch, lr its end, r2 r3 pairs of elements, r8-r10 r12 weights, r11 a
- * pair of them. On the stack: y, its end, patch, where to enter, table. */
-#define MCC_DSP_ROW(R, W)                                                                                              \
-    "sxtb16 r11, " #W "\n"                                                                                             \
-    "sxtb16 " #W ", " #W ", ror #8\n"                                                                                  \
-    "smlad " #R ", r2, r11, " #R "\n"                                                                                  \
-    "smlad " #R ", r3, " #W ", " #R "\n"
-#define MCC_DSP_DOT1X4(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
-    {                                                                                                                  \
-        __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #20\n"                                                                               \
-                         "ldrd r4, r5, [r3]\n"                                                                         \
-                         "ldr r6, [r3, #8]\n"                                                                          \
-                         "add r5, r5, r2\n"                                                                            \
-                         "strd r2, r5, [sp]\n"                                                                         \
-                         "add lr, r1, r6, lsl #2\n"                                                                    \
-                         "rsb r6, r6, #0\n"                                                                            \
-                         "lsr r6, r6, #1\n"                                                                            \
-                         "and r6, r6, #" MCC_DSP_1X4_UNROLL " - 1\n"                                                   \
-                         "mov r9, #72\n"                                                                               \
-                         "mul r6, r6, r9\n"                                                                            \
-                         "adr r12, 1f\n"                                                                               \
-                         "add r12, r12, r6\n"                                                                          \
-                         "orr r12, r12, #1\n"                                                                          \
-                         "strd r1, r12, [sp, #8]\n"                                                                    \
-                         "str r4, [sp, #16]\n"                                                                         \
-                         "2: ldr r12, [sp, #16]\n"                                                                     \
-                         "ldmia r12!, {r4-r7}\n"                                                                       \
-                         "str r12, [sp, #16]\n"                                                                        \
-                         "ldrd r1, r2, [sp, #8]\n"                                                                     \
-                         "bx r2\n"                                                                                     \
-                         ".balign 4\n"                                                                                 \
-                         "1: .rept " MCC_DSP_1X4_UNROLL "\n"                                                           \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "ldmia.w r0!, {r8-r10, r12}\n"                                                                \
-                         MCC_DSP_ROW(r4, r8) MCC_DSP_ROW(r5, r9) MCC_DSP_ROW(r6, r10) MCC_DSP_ROW(r7, r12)             \
-                         ".endr\n"                                                                                     \
-                         "cmp r1, lr\n"                                                                                \
-                         "bne.w 1b\n"                                                                                  \
-                         "ldrd r8, r9, [sp]\n"                                                                         \
-                         "ldr r12, [sp, #16]\n"                                                                        \
-                         RAISE(MCC_DSP_RAISE_1X4) "ldrd r2, r3, [r12], #8\n"                                           \
-                         "smmla r4, r4, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r5, r5, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r6, r6, r2, r3\n"                                                                      \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r7, r7, r2, r3\n"                                                                      \
-                         "str r12, [sp, #16]\n"                                                                        \
-                         SATURATE(r4, S) "strb r4, [r8]\n"                                                             \
-                         SATURATE(r5, S) "strb r5, [r8, #1]\n"                                                         \
-                         SATURATE(r6, S) "strb r6, [r8, #2]\n"                                                         \
-                         SATURATE(r7, S) "strb r7, [r8, #3]\n"                                                         \
-                         "add r8, r8, #4\n"                                                                            \
-                         "str r8, [sp]\n"                                                                              \
-                         "cmp r8, r9\n"                                                                                \
-                         "bne.w 2b\n"                                                                                  \
-                         "add sp, #20\n"                                                                               \
-                         "pop {r4-r11, pc}\n");                                                                        \
-    }
 #define MCC_DSP_SATURATE_I8(R, S) "ssat " #R ", #8, " #R ", asr #" #S "\n"
 #define MCC_DSP_SATURATE_U8(R, S) "usat " #R ", #8, " #R ", asr #" #S "\n"
-/* Factors between biases and multipliers, where these are not enough. */
-#define MCC_DSP_RAISE_4X2                                                                                              \
-    "ldrd r3, lr, [r12, #8]!\nmul r4, r4, r3\nmul r5, r5, r3\nmul r6, r6, r3\nmul r7, r7, r3\n"                        \
-    "mul r8, r8, lr\nmul r9, r9, lr\nmul r10, r10, lr\nmul r11, r11, lr\n"
-#define MCC_DSP_RAISE_1X2 "ldrd r3, r6, [r12, #8]!\nmul r4, r4, r3\nmul r5, r5, r6\n"
-#define MCC_DSP_RAISE_1X4                                                                                              \
-    "ldrd r2, r3, [r12], #8\nmul r4, r4, r2\nmul r5, r5, r3\n"                                                         \
-    "ldrd r2, r3, [r12], #8\nmul r6, r6, r2\nmul r7, r7, r3\n"
-#define MCC_DSP_RAISED(TEXT) TEXT
-#define MCC_DSP_PLAIN(TEXT)
-#define MCC_DSP_DOTS_OF(N, S, RAISE)                                                                                   \
-    MCC_DSP_DOT4X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT4X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
-    MCC_DSP_DOT1X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT1X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
-    MCC_DSP_DOT1X4(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT1X4(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
-
 #else
 MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
 {
     return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
 }
-
-/* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */
-MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, const uint32_t *lane, mcc_index gap,
-                               mcc_index pairs)
-{
-    for (mcc_index i = 0; i < pairs; ++i) {
-        sum += mcc_dsp_low(lane[i * gap]) * w[2 * i * skip] + mcc_dsp_high(lane[i * gap]) * w[(2 * i + 1) * skip];
-    }
-    return sum;
-}
-
-/* One of `lanes` channels that share a part of a table with `rows` numbers for each. */
-MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index lane, mcc_index lanes, mcc_index rows,
-                                  int shift)
-{
-    const int32_t raised = rows > 3 ? mcc_mul_i32(sum, table[lanes + lane]) : sum;
-    return mcc_dsp_rounded(raised, table + (rows - 2) * lanes + 2 * lane, shift);
-}
-
-#define MCC_DSP_DOT(T, C, N, S, ROWS)                                                                                  \
-    MCC_INLINE void mcc_dsp_dots2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
-                                            mcc_index positions)                                                       \
-    {                                                                                                                  \
-        for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 2 * 2 * ROWS;                                                  \
-            for (mcc_index p = 0; p < positions; ++p) {                                                                \
-                const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
-                const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
-                y[p * t->stride + o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 2, 2, ROWS, S));             \
-            }                                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot4x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
-    {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 4);                                                                    \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot1x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
-    {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 1);                                                                    \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
-    {                                                                                                                  \
-        for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 4 * 4 * ROWS;                                                  \
-            int32_t sum = table[o % 4];                                                                                \
-            for (mcc_index i = 0; i < t->steps; ++i) {                                                                 \
-                const int8_t *const two = w + o / 4 * 8 * t->steps + i / 2 * 16 + o % 4 * 4 + i % 2;                   \
-                sum += mcc_dsp_low(patch[i]) * two[0] + mcc_dsp_high(patch[i]) * two[2];                               \
-            }                                                                                                          \
-            y[o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 4, 4, ROWS, S));                                 \
-        }                                                                                                              \
-    }
-#define MCC_DSP_RAISED 4
-#define MCC_DSP_PLAIN 3
-#define MCC_DSP_DOTS_OF(N, S, ROWS)                                                                                    \
-    MCC_DSP_DOT(i8, int8_t, N, S, ROWS)                                                                                \
-    MCC_DSP_DOT(u8, uint8_t, N, S, ROWS)
 #endif
-
-/* Only those that are called end up in a program. A shift of 0 has no form of its own in the instruction. */
-#define MCC_DSP_DOTS(S) MCC_DSP_DOTS_OF(S, S, MCC_DSP_PLAIN)
-MCC_DSP_DOTS(1)
-MCC_DSP_DOTS(2)
-MCC_DSP_DOTS(3)
-MCC_DSP_DOTS(4)
-MCC_DSP_DOTS(5)
-MCC_DSP_DOTS(6)
-MCC_DSP_DOTS(7)
-MCC_DSP_DOTS(8)
-MCC_DSP_DOTS_OF(raised12, 12, MCC_DSP_RAISED)
-MCC_DSP_DOTS_OF(raised14, 14, MCC_DSP_RAISED)
-MCC_DSP_DOTS_OF(raised16, 16, MCC_DSP_RAISED)
 
 #endif /* MCC_DSP_H */

@@ -49,8 +49,9 @@
 MCC_FLOAT(f32, float, f, int32_t, 8388608.0f)
 MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
 
-/* Casts to integers round toward zero. Where the result does not fit, C leaves it undefined and ONNX as well; here it is
- * what onnx's reference and onnxruntime give on x86 (of the two answers that they have for u32, that of their vector code):
+/* Casts to integers round toward zero. Where the result does not fit, C leaves it undefined and ONNX as well; here it
+ * is what onnx's reference and onnxruntime give on x86 (of the two answers that they have for u32, that of their vector
+ * code):
  *   - i32 and i64: the smallest value (also for NaN);
  *   - u32 and u64: negative numbers wrap around through the signed type, too large ones give 0;
  *   - 8 and 16 bits: the low bits of the cast to i32. */

@@ -102,7 +102,8 @@ MCC_INLINE int mcc_image_bmp(const mcc_image *m, uint64_t height, uint64_t width
                 mcc_image_put(m, pixel, m->file[place + 2u], m->file[place + 1u], m->file[place]);
             } else {
                 const uint32_t all = bits == 16u ? mcc_image_u16(m, row + 2u * x) : mcc_image_u32(m, row + 4u * x);
-                mcc_image_put(m, pixel, mcc_image_part(all, red), mcc_image_part(all, green), mcc_image_part(all, blue));
+                mcc_image_put(m, pixel, mcc_image_part(all, red), mcc_image_part(all, green),
+                    mcc_image_part(all, blue));
             }
         }
     }
@@ -155,7 +156,8 @@ MCC_INLINE int mcc_image_pnm(mcc_image *m, uint64_t height, uint64_t width)
                 if (type <= 3u) {
                     if (!mcc_image_number(m, type == 1u ? 1u : 0u, &value)) return 0;
                 } else if (type == 4u) {
-                    value = (uint32_t)m->file[m->at + y * ((width + 7u) / 8u) + x / 8u] >> (7u - (uint32_t)(x % 8u)) & 1u;
+                    value = (uint32_t)m->file[m->at + y * ((width + 7u) / 8u) + x / 8u];
+                    value = value >> (7u - (uint32_t)(x % 8u)) & 1u;
                 } else {
                     value = m->file[m->at++];
                     if (most > 255u) value = value << 8 | m->file[m->at++];

@@ -1,5 +1,6 @@
-/* mcc_init.h - the checks that <model>_init makes before a model is used: the arena fits, the blob is whole and the right
- * one. Included by <model>.c only. SPEC.md describes the blob bit by bit; it is used in place, never copied or written.
+/* mcc_init.h - the checks that <model>_init makes before a model is used: the arena fits, the blob is whole and the
+ * right one. Included by <model>.c only. SPEC.md describes the blob bit by bit; it is used in place, never copied or
+ * written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -86,7 +87,7 @@ MCC_INLINE uint64_t mcc_read_u64(const uint8_t *p)
     return (uint64_t)mcc_read_u32(p) | (uint64_t)mcc_read_u32(&p[4]) << 32;
 }
 
-/* CRC-32 as in zip, PNG and Ethernet, continued from `crc` (0 to start); half a byte at a time keeps the table small. */
+/* CRC-32 as in zip, PNG and Ethernet, continued from `crc` (0 to start); half a byte at a time: a small table. */
 MCC_INLINE uint32_t mcc_crc32(uint32_t crc, const uint8_t *p, size_t count)
 {
     static const uint32_t table[16] = {
@@ -129,8 +130,9 @@ MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t cou
     crc = ~crc;
     for (; count >= 4u; count -= 4u, p += 4) {
         const uint32_t word = crc ^ mcc_read_u32(p);
-        crc = table[7][word & 15u] ^ table[6][word >> 4 & 15u] ^ table[5][word >> 8 & 15u] ^ table[4][word >> 12 & 15u] ^
-              table[3][word >> 16 & 15u] ^ table[2][word >> 20 & 15u] ^ table[1][word >> 24 & 15u] ^ table[0][word >> 28];
+        crc = table[7][word & 15u] ^ table[6][word >> 4 & 15u] ^ table[5][word >> 8 & 15u] ^
+              table[4][word >> 12 & 15u] ^ table[3][word >> 16 & 15u] ^ table[2][word >> 20 & 15u] ^
+              table[1][word >> 24 & 15u] ^ table[0][word >> 28];
     }
     crc = ~crc;
 #endif
@@ -170,7 +172,9 @@ MCC_INLINE mcc_status mcc_blob_open(const void *blob, size_t bytes, const uint8_
         if (b[16u + i] != identity[i]) return MCC_ERR_BLOB_IDENTITY;
     if (!mcc_is_aligned(&b[(size_t)data_offset], (size_t)mcc_read_u32(&b[48]))) return MCC_ERR_BLOB_ALIGN;
 #ifndef MCC_NO_CRC
-    if (mcc_crc32_of_many(0u, &b[(size_t)data_offset], (size_t)data_bytes) != mcc_read_u32(&b[56])) return MCC_ERR_BLOB_CRC;
+    if (mcc_crc32_of_many(0u, &b[(size_t)data_offset], (size_t)data_bytes) != mcc_read_u32(&b[56])) {
+        return MCC_ERR_BLOB_CRC;
+    }
 #endif
     *data = &b[(size_t)data_offset];
     return MCC_OK;

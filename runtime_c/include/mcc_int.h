@@ -9,7 +9,7 @@
  *     mcc_fmod_T(a, b)    a - trunc(a / b) * b, with the sign of a; 0 if b is 0
  *     mcc_pow_T(a, b)     wraps around; 1 if b is 0; a negative power is 1 / a^-b rounded toward zero, and 0 if a is 0
  *     mcc_shl_T(a, b)     0 if b is negative or not less than the width
- *     mcc_shr_T(a, b)     fills with copies of the sign; if b is negative or not less than the width, nothing else is left
+ *     mcc_shr_T(a, b)     fills with copies of the sign; if b is negative or not below the width, nothing else is left
  *     mcc_min_T mcc_max_T mcc_sign_T
  *
  * Casts between integers need no function: (int8_t)x keeps the low bits, as ONNX wants, on every compiler that exists.

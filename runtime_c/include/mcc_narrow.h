@@ -4,7 +4,7 @@
  *     mcc_f32_to_N(x)  mcc_f64_to_N(x)   to the nearest, halves to even, rounded once
  *         for N among  f16 bf16 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f4e2m1 f8e8m0
  *     mcc_f32_to_N_sat(x)  mcc_f64_to_N_sat(x)   for the f8: what is too large gives the largest number (Cast with
- *                                                saturate = 1), not infinity or NaN (saturate = 0). f4 always saturates.
+ *                                                saturate = 1), not infinity or NaN (saturate = 0). f4 always does.
  *     mcc_load_i4(p, i)  mcc_store_i4(p, i, value)   element i of a packed array, also u4 i2 u2; a store keeps the
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
@@ -57,7 +57,8 @@ MCC_INLINE float mcc_f64_to_f32_odd(double x)
         drop = 30 - exponent;
         mantissa |= (uint64_t)1u << 52;
         result = drop > 53 ? (uint32_t)((bits << 1) != 0u)
-                           : (uint32_t)(mantissa >> drop) | (uint32_t)((mantissa & (((uint64_t)1u << drop) - 1u)) != 0u);
+                           : (uint32_t)(mantissa >> drop) |
+                                 (uint32_t)((mantissa & (((uint64_t)1u << drop) - 1u)) != 0u);
     }
     return mcc_f32_of_bits(sign | result);
 }

@@ -17,8 +17,8 @@
  *                somebody wrote there meanwhile, it ends with MCC_ERR_CANARY.
  *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
  *   MCC_STEP_HOOK(step)  After each step of <model>_run_steps: feeds a watchdog, yields, measures. Nothing by default.
- *   MCC_ASSERT(condition)  Where positions come from data: is it one inside of the tensor? Nothing by default, and what lies
- *                          outside means the nearest element inside.
+ *   MCC_ASSERT(condition)  Where positions come from data: is it one inside of the tensor? Nothing by default, and what
+ *                          lies outside means the nearest element inside.
  */
 #ifdef MCC_CONFIG
 #include MCC_CONFIG

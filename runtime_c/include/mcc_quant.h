@@ -7,7 +7,8 @@
  * terms can take; nothing overflows then. Products keep all bits down to 2^-32, sums are off by at most a few units.
  *
  * A shift of 64 + n is a shift by n bits where halves occur: the sum is at most one unit per term below them, addend is
- * larger by that, so a rest of 0 to 3 tells that it was a half (of 3 terms at most), and no other number comes so close.
+ * larger by that, so a rest of 0 to 3 tells that it was a half (of 3 terms at most), and no other number comes so
+ * close.
  *
  * Where results are few, 32-bit numbers are enough, also proven for every value of the sum:
  *

@@ -31,7 +31,8 @@ MCC_INLINE uint32_t mcc_text_code_point(mcc_string s, uint32_t at, int32_t *code
 {
     const uint8_t *const p = (const uint8_t *)s.data + at;
     const uint32_t first = p[0];
-    const uint32_t size = first < 0x80u ? 1u : first < 0xC2u ? 0u : first < 0xE0u ? 2u : first < 0xF0u ? 3u : first < 0xF5u ? 4u : 0u;
+    const uint32_t longer = first < 0xC2u ? 0u : first < 0xE0u ? 2u : first < 0xF0u ? 3u : first < 0xF5u ? 4u : 0u;
+    const uint32_t size = first < 0x80u ? 1u : longer;
     uint32_t value = size == 1u ? first : first & (0x7Fu >> size), i;
     if (size > s.size - at) return 0u;
     for (i = 1u; i < size; i++) {
@@ -52,11 +53,13 @@ MCC_INLINE int32_t mcc_text_changed(int32_t code, const int32_t *cases, mcc_inde
         if (cases[middle * 4 + 1] < code) low = middle + 1;
         else high = middle;
     }
-    if (low < rows && code >= cases[low * 4] && (code - cases[low * 4]) % cases[low * 4 + 2] == 0) return code + cases[low * 4 + 3];
+    if (low < rows && code >= cases[low * 4] && (code - cases[low * 4]) % cases[low * 4 + 2] == 0) {
+        return code + cases[low * 4 + 3];
+    }
     return code;
 }
 
-/* One walk over a string in the other case: counts bytes, and writes them if `to` is not NULL. What is not UTF-8 stays. */
+/* One walk over a string in the other case: counts bytes, and writes them if `to` is not NULL. All else stays. */
 MCC_INLINE uint32_t mcc_text_change_into(char *to, mcc_string s, const int32_t *cases, mcc_index rows)
 {
     uint32_t at = 0u, done = 0u;
@@ -131,9 +134,10 @@ MCC_INLINE mcc_string mcc_text_next_word(mcc_string *rest, int *more)
     return mcc_string_part(s, 0u, at);
 }
 
-/* Does an automaton accept the whole string? It starts in state 1; state 0 is the end of all hope. `classes` says which column
- * of the table `next` a byte belongs to. */
-MCC_INLINE uint8_t mcc_text_matches(mcc_string s, const uint8_t *classes, const uint16_t *next, mcc_index columns, const uint8_t *accepts)
+/* Does an automaton accept the whole string? It starts in state 1; state 0 is the end of all hope. `classes` says which
+ * column of the table `next` a byte belongs to. */
+MCC_INLINE uint8_t mcc_text_matches(mcc_string s, const uint8_t *classes, const uint16_t *next, mcc_index columns,
+    const uint8_t *accepts)
 {
     uint32_t at;
     mcc_index state = 1;

@@ -148,8 +148,9 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_compare
 
-/* A number of 2^23 or more is whole; below, adding 2^23 and taking it away again leaves a neighbouring whole number, the
- * one above at times. No conversion to integers: they are slow on some machines, and QEMU 7.2 ends at those of RISC-V. */
+/* A number of 2^23 or more is whole; below, adding 2^23 and taking it away again leaves a neighbouring whole number,
+ * the one above at times. No conversion to integers: they are slow on some machines, and QEMU 7.2 ends at those of
+ * RISC-V. */
 #define MCC_VEC_ROUND(N)                                                                                               \
     MCC_VEC_INLINE mcc_f32x##N mcc_trunc_f32x##N(mcc_f32x##N x)                                                        \
     {                                                                                                                  \

@@ -1,7 +1,7 @@
 /* mcc_vec_half.h - vectors of eight 16-bit floats, for machines that compute with them: Arm's with FEAT_FP16.
  *
- * The vocabulary of mcc_vec.h for N = 8 and f16 instead of f32. Numbers are those of
- * memory, their bits: mcc_set_f16x8(0x3C00u) is 1 in every lane. Every operation rounds to 16 bits, fused products once.
+ * The vocabulary of mcc_vec.h for N = 8 and f16 instead of f32. Numbers are those of memory, their bits:
+ * mcc_set_f16x8(0x3C00u) is 1 in every lane. Every operation rounds to 16 bits, fused products once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,8 +44,8 @@ MCC_VEC_INLINE mcc_i16x8 mcc_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc
 MCC_VEC_INLINE mcc_i16x8 mcc_greater_equal_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgeq_f16(a, b); }
 MCC_VEC_INLINE mcc_i16x8 mcc_greater_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return (mcc_i16x8)vcgtq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_fma_f16x8(mcc_f16x8 a, mcc_f16x8 b, mcc_f16x8 c) { return vfmaq_f16(c, a, b); }
-/* One instruction; GCC would make two of vfmaq_laneq_f16, and of the load of `b` eight loads of single numbers. Only half
- * of the registers, "x", can be multiplied with by element. */
+/* One instruction; GCC would make two of vfmaq_laneq_f16, and of the load of `b` eight loads of single numbers. Only
+ * half of the registers, "x", can be multiplied with by element. */
 #define MCC_VEC_HALF_FMA_AT(lane)                                                                                      \
     MCC_VEC_INLINE mcc_f16x8 mcc_fma_at_##lane##_f16x8(mcc_f16x8 a, mcc_f16x8 b, mcc_f16x8 c)                          \
     {                                                                                                                  \

@@ -150,7 +150,7 @@ MCC_VEC_NARROW(8, bf16);
 
 #if MCC_VEC_LANES >= 16
 MCC_VEC_NARROW_TYPES(16);
-#if defined(__AVX512F__) /* with a mask, all of it set: for C++, gcc's own headers warn of themselves in the plain forms */
+#if defined(__AVX512F__) /* with a mask, all of it set: for C++, gcc's own headers warn of the plain forms */
 MCC_VEC_INLINE mcc_f32x16 mcc_of_f16_f32x16(mcc_u16x16 h)
 {
     return (mcc_f32x16)_mm512_maskz_cvtph_ps((__mmask16)-1, (__m256i)h);

@@ -1,4 +1,5 @@
-/* mcc_vecmath_half.h - the functions of mcc_vecmath.h on vectors of eight 16-bit floats, computed in 32 bits and rounded once.
+/* mcc_vecmath_half.h - the functions of mcc_vecmath.h on vectors of eight 16-bit floats, computed in 32 bits and
+ * rounded once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

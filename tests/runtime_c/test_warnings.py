@@ -56,6 +56,11 @@ def test_each_header_stands_alone_and_costs_nothing(header: str, tmp_path: Path)
         assert [line.split()[-1] for line in symbols if line] == ["used"]
 
 
+def test_no_header_has_long_lines() -> None:
+    lines = [(path.name, line) for path in INCLUDE.glob("*.h") for line in path.read_text("utf-8").splitlines()]
+    assert not [(name, line) for name, line in lines if len(line) > 120]
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
 @pytest.mark.parametrize("header", REFUSED)
 def test_a_header_for_some_machines_says_for_which(header: str, tmp_path: Path) -> None:
