@@ -60,7 +60,7 @@ class Options:
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # of inputs by name
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
     optimize: bool = True
-    without: frozenset[str] = frozenset()  # optional passes to leave out
+    without: frozenset[str] = frozenset()  # optional passes, and kernels, to leave out
     planner: str = ""  # one that suits
     rows: str = "auto"  # "off": calls never run row by row
     budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
@@ -361,7 +361,8 @@ def pass_manager(options: Options) -> PassManager:
     """A manager for the options, with all of them checked."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "lower", "all"}
-    for wanted in sorted(options.print_after | options.without):
+    registry = Registry.load(options.kernels)
+    for wanted in sorted(options.print_after | (options.without - registry.keys())):
         if wanted not in names:
             raise WrongUse(Problem(f"there is no pass {wanted!r}", "", f"the passes are {', '.join(sorted(names))}"))
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
@@ -388,7 +389,7 @@ def pass_manager(options: Options) -> PassManager:
     rows = options.rows == "auto" and target.prefer == "ram"
     context = Context(
         target,
-        Registry.load(options.kernels),
+        registry.but(options.without),
         options.keep_inputs,
         options.external,
         rows,

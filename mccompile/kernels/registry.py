@@ -7,7 +7,7 @@ Kernels are the files `<kind>/<stem>.py` below `kernels_templates/` and below th
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,10 @@ class Registry(Mapping[str, Kernel]):
                 )
             files |= {f"{path.parent.name}/{path.stem}": path for path in folder.glob("*/*__*.py")}
         return Registry(files)
+
+    def but(self, ids: Set[str]) -> Registry:
+        """All kernels but these."""
+        return Registry({id: path for id, path in self._files.items() if id not in ids})
 
     def __getitem__(self, id: str) -> Kernel:
         if id not in self._loaded:
