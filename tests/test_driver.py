@@ -40,6 +40,17 @@ def test_every_optional_pass_can_be_left_out(without: str, tmp_path: Path) -> No
     check("branches", tmp_path, Options(without=frozenset({without})))
 
 
+def test_the_next_kernel_serves_where_one_is_left_out() -> None:
+    def chosen(without: frozenset[str]) -> list[str]:
+        package = compiled(small_models.conv(), Options(target="x86-64-v3", without=without))
+        return [step.function.kernel.id for step in package.plan.steps()]
+
+    before = chosen(frozenset())
+    after = chosen(frozenset({before[0]}))
+    assert before[0] not in after
+    assert [id.partition("/")[0] for id in after] == [id.partition("/")[0] for id in before]
+
+
 @pytest.mark.parametrize("name", small_models.ALL)
 def test_inputs_that_are_kept_are_not_written_to(name: str) -> None:
     plan = compiled(small_models.ALL[name](), Options(keep_inputs=True)).plan

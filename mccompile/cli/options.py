@@ -41,7 +41,12 @@ MODEL_OPTIONS = [
         help="The most that sizes can be that follow from data, by the name of a tensor or a dimension: selected=100.",
     ),
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
-    click.option("--without", multiple=True, metavar="PASS|KERNEL", help="Leave out one pass, or one kernel by its id (see --explain)."),
+    click.option(
+        "--without",
+        multiple=True,
+        metavar="PASS|KERNEL",
+        help="Leave out one pass, or one kernel: gemm/f32_rows_tile__vec.",
+    ),
     click.option("--planner", default="", help="How memory is planned; as suits if not given."),
     click.option(
         "--rows",
