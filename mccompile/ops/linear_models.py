@@ -15,6 +15,7 @@ from ..base.dims import Dim
 from ..base.dtypes import f32, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
+from ..kinds.couple import Couple
 from ..kinds.gemm import Gemm
 from ..program.ir import View
 from .activation import add, mul, number
@@ -34,6 +35,8 @@ from .scores import (
     transformed,
     two_columns,
 )
+
+_LEAST = 1e-7  # no pair is more certain
 
 
 def features_of(node: OnnxNode) -> int:
@@ -323,12 +326,16 @@ class SVMClassifier(Machine):
             if to.wants(position):
                 to.set(position, view)
 
+    def of_pairs(self, to: Lowering, sums: View) -> View:
+        """How likely the first class of each pair is, never 0 or 1."""
+        x = add(mul(operand(0, f32), operand(1, f32)), operand(2, f32))
+        likely = logistic(apply("neg", x))
+        bounded = apply("min", apply("max", likely, literal(_LEAST, f32)), literal(1 - _LEAST, f32))
+        factors = [to.reshape(to.input(i), (1, sums.shape[1])).broadcast_to(sums.shape) for i in (4, 5)]
+        return to.map(bounded, [sums, *factors])
+
     def voted(self, to: Lowering, sums: View) -> tuple[View, View]:
         classes = len(self.labels)
-        if to.has(4):
-            raise Unsupported(
-                "probabilities of pairs have to be coupled by iteration", "export the model without probabilities"
-            )
         pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
         first = np.zeros((len(pairs), classes), np.float32)
         second = np.zeros((len(pairs), classes), np.float32)
@@ -338,6 +345,9 @@ class SVMClassifier(Machine):
         lost = to.map(add(literal(1, f32), apply("neg", operand(0, f32))), [won])
         votes_first = _product(to, won, to.constant(first, "votes"))
         votes = _product(to, lost, to.constant(second, "votes"), add(operand(0, f32), operand(1, f32)), [votes_first])
+        if to.has(4):
+            shown = to.call(Couple(classes), [self.of_pairs(to, sums)], TensorType(f32, (sums.shape[0], classes)))[0]
+            return best_label(to, votes, self.labels), transformed(to, shown, self.transform)
         if classes > 2:
             return best_label(to, votes, self.labels), transformed(to, sums, self.transform)
         x = operand(0, f32)

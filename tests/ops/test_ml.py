@@ -156,6 +156,17 @@ def test_support_vectors(kernel: str) -> None:
     _agrees("SVMClassifier", X, outs=2, coefficients=[1, -0.5, 0.25, 2, -1, 0.5, 0.75, -2], **classes, **vectors)
 
 
+@pytest.mark.parametrize("counts", [[2, 2], [2, 1, 1], [1, 1, 1, 1]])
+def test_support_vectors_with_probabilities(counts: list[int]) -> None:
+    pairs = len(counts) * (len(counts) - 1) // 2
+    draw = CHANCE.uniform(-1, 1, 12 + 4 * (len(counts) - 1) + 3 * pairs).tolist()
+    more: dict[str, Any] = {"support_vectors": draw[:12], "kernel_type": "RBF", "kernel_params": [0.5, 0.1, 2.0]}
+    more |= {"vectors_per_class": counts, "classlabels_ints": list(range(len(counts)))}
+    factors = draw[-3 * pairs :]
+    more |= {"rho": factors[:pairs], "prob_a": factors[pairs : 2 * pairs], "prob_b": factors[2 * pairs :]}
+    _agrees("SVMClassifier", X, outs=2, coefficients=draw[12 : 12 + 4 * (len(counts) - 1)], **more)
+
+
 def test_support_vectors_of_two_classes() -> None:
     vectors: dict[str, Any] = {"support_vectors": CHANCE.uniform(-1, 1, 12).tolist()}
     vectors["kernel_params"] = [0.5, 0.0, 3.0]
