@@ -65,6 +65,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of models, with commas between")
     parser.add_argument("--O0", dest="plain", action="store_true", help="leave out all optional passes")
     parser.add_argument("--target", default="generic")
+    parser.add_argument("--prefer", default="", help="ram, time or flash; default: what the target prefers")
+    parser.add_argument("--threads", type=int, default=1, help="steps are cut for so many workers")
     parser.add_argument("--rows", choices=("off", "auto"), default="auto", help="run chains of calls row by row")
     parser.add_argument("--sliced", action="store_true", help="run one step at a time")
     parser.add_argument("--outside", action="store_true", help="inputs and outputs lie outside the arena")
@@ -117,6 +119,8 @@ def _try(folder: Path, arguments: argparse.Namespace, moved: Mapping[str, Any], 
         dump = Path(scratch) if arguments.roundtrip else None
         options = Options(
             target=arguments.target,
+            prefer=arguments.prefer,
+            threads=arguments.threads,
             rows=arguments.rows,
             optimize=not arguments.plain,
             name=folder.name,
