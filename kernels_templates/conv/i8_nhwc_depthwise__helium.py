@@ -17,8 +17,8 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from mccompile.kernels.depthwise import Depthwise3x3, depthwise_case
-from mccompile.kernels.dot import FARTHEST, numbers, without_half
-from mccompile.kernels.patch_conv import conv_of, rescaling_of
+from mccompile.kernels.dot import FARTHEST, numbers, rescaling_of, without_half
+from mccompile.kernels.patch_conv import conv_of
 
 
 class Cells(Depthwise3x3):

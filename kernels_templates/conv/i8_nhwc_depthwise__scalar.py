@@ -15,8 +15,8 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from mccompile.kernels.depthwise import Depthwise3x3, depthwise_case
-from mccompile.kernels.dot import numbers
-from mccompile.kernels.patch_conv import conv_of, rescaling_of
+from mccompile.kernels.dot import numbers, rescaling_of
+from mccompile.kernels.patch_conv import conv_of
 
 
 class Depthwise(Depthwise3x3):

@@ -15,8 +15,8 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, table_of_fours, table_of_pairs
-from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, points, rescaling_of
+from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, points
 from mccompile.kernels.tiles import epilogue_alias
 
 

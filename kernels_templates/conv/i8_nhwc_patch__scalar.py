@@ -17,8 +17,8 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_unsigned, with_biases, without_zero
-from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, left_over, rescaling_in, totals_case
+from mccompile.kernels.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
+from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, totals_case
 from mccompile.kernels.tiles import epilogue_alias
 from mccompile.kinds.conv import Conv
 

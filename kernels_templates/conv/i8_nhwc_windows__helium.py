@@ -18,9 +18,9 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i8, i32
 from mccompile.expr.ir import operands_used
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, View, viewed
-from mccompile.kernels.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, table_of_vectors
+from mccompile.kernels.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from mccompile.kernels.epilogue_rest import vector_rest
-from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, points, rescaled_case, rescaling_of, residual_case
+from mccompile.kernels.patch_conv import PatchConv, conv_of, is_flat, points, rescaled_case, residual_case
 from mccompile.kernels.tiles import epilogue_alias
 from mccompile.kinds.conv import Conv
 

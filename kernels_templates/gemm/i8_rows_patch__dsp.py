@@ -11,8 +11,8 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, table_of_fours, table_of_pairs
-from mccompile.kernels.patch_gemm import PatchGemm, rescaling_of
+from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.kernels.patch_gemm import PatchGemm
 
 
 class Rows(PatchGemm):

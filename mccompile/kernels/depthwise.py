@@ -14,8 +14,8 @@ from ..base.dims import static
 from ..base.dtypes import DType, i8, i32, u8
 from ..kinds.conv import Conv
 from .api import Call, Case, Kernel, static_views
-from .dot import SHORT_SHIFTS, rescaling
-from .patch_conv import conv_of, rescaled_case, rescaling_of
+from .dot import SHORT_SHIFTS, rescaling, rescaling_of
+from .patch_conv import conv_of, rescaled_case
 from .tiles import is_constant
 
 

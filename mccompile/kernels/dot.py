@@ -32,6 +32,8 @@ from ..expr.ir import (
     rebuild,
     walk,
 )
+from ..kinds.conv import Conv
+from ..kinds.gemm import Gemm
 from .api import Call, View, viewed
 from .tiles import is_constant
 
@@ -85,6 +87,25 @@ def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = Fals
     if not all(_per_channel(call, call.ins[index]) for index in tables) or (len(tables) > 3 and not raised):
         return None
     return Rescaling(tuple(tables), shift, dtype, None if rest == operand(0, dtype) else rest)
+
+
+def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:
+    """How the sums of a convolution or a product of matrices become 8 bits."""
+    assert isinstance(call.kind, Conv | Gemm)
+    return rescaling(call, call.kind.fixed, call.kind.epilogue, raised)
+
+
+def rescaling_of(call: Call) -> Rescaling:
+    found = rescaling_in(call, raised=True)
+    assert found is not None  # `match` has seen it
+    return found
+
+
+def left_over(call: Call, raised: bool = False) -> Expr | None:
+    """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
+    assert isinstance(call.kind, Conv | Gemm)
+    found = rescaling_in(call, raised)
+    return found.rest if found is not None else call.kind.epilogue or operand(0, i32)
 
 
 def _per_channel(call: Call, view: View) -> bool:
@@ -173,8 +194,7 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
 
 
 def pack_fours(rows: np.ndarray, lanes: int = 4, depth: int = 4) -> np.ndarray:
-    """Weights [channels, sum] in blocks of so many channels and elements: [block][block of the sum][channel][element].
-    """
+    """Weights [channels, sum] in blocks of so many channels and elements: [block][part of sum][channel][element]."""
     rows = padded(rows, lanes, depth)
     blocks = rows.reshape(rows.shape[0] // lanes, lanes, rows.shape[1] // depth, depth)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3))

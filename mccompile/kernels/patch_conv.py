@@ -16,10 +16,10 @@ import numpy as np
 from ..base.dims import static
 from ..base.dtypes import DType, f32, i8, i32, u8
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.ir import apply, cast, literal, operand
 from ..kinds.conv import Conv
 from .api import Call, Case, Kernel, View, static_views, supports_types
-from .dot import Rescaling, channel_numbers, epilogue_of, rescaling
+from .dot import channel_numbers, epilogue_of, left_over, rescaling_in
 from .epilogue_rest import Placed, scalar_rest
 from .loops import index_c
 from .tiles import is_constant
@@ -190,23 +190,6 @@ def is_flat(call: Call) -> bool:
 def conv_of(call: Call) -> Conv:
     assert isinstance(call.kind, Conv)
     return call.kind
-
-
-def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:
-    kind = conv_of(call)
-    return rescaling(call, kind.fixed, kind.epilogue, raised)
-
-
-def left_over(call: Call, raised: bool = False) -> Expr | None:
-    """What is left to do with 8-bit results, or with totals of 32 bits where sums are not rescaled to 8 bits."""
-    kind, found = conv_of(call), rescaling_in(call, raised)
-    return found.rest if found is not None else kind.epilogue or operand(0, i32)
-
-
-def rescaling_of(call: Call) -> Rescaling:
-    found = rescaling_in(call, raised=True)
-    assert found is not None  # `match` has seen it
-    return found
 
 
 def rescaled_case(
