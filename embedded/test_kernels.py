@@ -3,14 +3,17 @@ and sizes around their blocks. Each kernel's cases are one program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f16
-from mccompile.kernels.api import Case, Kernel
+from mccompile.kernels.api import Call, Case, Kernel
 from mccompile.targets import api as targets
+from tests.kernels import harness
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
 
@@ -41,6 +44,34 @@ def in_halves(kernel: Kernel) -> list[Case]:
 @pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa == "vec" and in_halves(kernel)])
 def test_sixteen_bit_floats(id: str, tmp_path: Path) -> None:
     assert not wrong_results(KERNELS[id], targets.load(HALVES), tmp_path, in_halves(KERNELS[id]))
+
+
+def long_sum() -> tuple[Kernel, list[Case]]:
+    """A convolution in 16 bits, of 432 terms."""
+    kernel = KERNELS["conv/f32_nhwc_tile__vec"]
+    return kernel, [case for case in kernel.cases() if case.name == "half_pieces"]
+
+
+def test_one_product_that_is_missing_is_told_from_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, (kernel, cases) = harness.function_text, long_sum()
+    product = "a0_0 = mcc_fma_at_f16x8(w0, x0, 3, a0_0);"
+    monkeypatch.setattr(harness, "function_text", lambda function: text(function).replace(product, "", 1))
+    assert product in text(harness.trials(kernel, targets.load(HALVES), cases)[0].function)
+    assert "instead of" in wrong_results(kernel, targets.load(HALVES), tmp_path, cases)
+
+
+def test_one_wrong_weight_is_told_from_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, cases = long_sum()
+    pack = kernel.pack
+
+    def damaged(call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        packed = pack(call, constants)
+        place = int(np.argmax(np.abs(packed[1]) > 1))
+        packed[1][place] = -packed[1][place]
+        return packed
+
+    monkeypatch.setattr(kernel, "pack", damaged)
+    assert "instead of" in wrong_results(kernel, targets.load(HALVES), tmp_path, cases)
 
 
 @pytest.mark.parametrize(("id", "family"), HALF_FAMILIES, ids=[family.__name__ for _, family in HALF_FAMILIES])

@@ -25,6 +25,7 @@ import onnx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mccompile.base.errors import MccError
+from mccompile.check import rounding
 from mccompile.check.compare import compare
 from mccompile.check.inputs import DataSet, stored_sets
 from mccompile.driver import Options, compile_graph
@@ -46,8 +47,6 @@ from tests.passes.graph import exact_qdq
 from tests.poisoned import poisoned
 
 TOLERANCE = 1e-4  # of the largest element of an output
-HALF = 4 * 2.0**-10  # the same where some tensor is in half precision: a few of its last places
-HALVES = 4 * HALF  # and where the target computes in it
 POISONS = (0xA5, 0xFF)  # a number, and NaN, in every float type
 
 
@@ -169,9 +168,7 @@ def _floats_unsaid(package: Package) -> list[str]:
 
 def _precision(graph: Graph, target: Target) -> float:
     """How close floats can be asked to be."""
-    if not any(value.type.dtype.is_narrow_float for value in graph.values()):
-        return TOLERANCE
-    return HALVES if target.option("half_lanes", 0) else HALF
+    return max(TOLERANCE, rounding.of_numbers(graph, bool(target.option("half_lanes", 0))))
 
 
 def _compare(

@@ -19,8 +19,10 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import upper
+from ..base.dtypes import DTYPES
 from ..base.errors import CheckFailed, MccError, Problem, WrongUse, raise_all
 from ..base.structures import Interface
+from ..check import rounding
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..check.oracle import Oracle
@@ -30,7 +32,6 @@ from ..emit.package import Package
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
-from ..graph.pattern import graphs
 from ..passes.graph.io_forms import Handover, give_forms
 from ..targets.api import Target
 from ..toolchain.build import DEFAULT_FLAGS
@@ -39,7 +40,6 @@ from ..toolchain.lists import as_lists
 from ..toolchain.run import POISON, Model
 
 RUNS_TO_TELL = 8  # sets of inputs that tell a wrong weight from rounding that went the other way
-MOST_EFFECT = {"f16": 0.02, "bf16": 0.1}  # of narrow weights or arithmetic on outputs; more points at a mistake
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,9 @@ class Tolerance:
     def compare(self, name: str, got: Any, want: Any) -> Comparison:
         return compare_values(name, got, want, self.rtol, self.atol, self.of_largest)
 
-    def suiting(self, graph: Graph) -> Tolerance:
+    def suiting(self, graph: Graph, target: Target) -> Tolerance:
         """Narrow floats are rounded after every operation here, and wherever it suits it by the reference."""
-        dtypes = {value.type.dtype.name for part in graphs(graph) for value in part.values() if not value.constant}
-        most = max((share for name, share in MOST_EFFECT.items() if name in dtypes), default=0.0)
+        most = rounding.of_numbers(graph, bool(target.option("half_lanes", 0)))
         return replace(self, of_largest=max(self.of_largest, most))
 
 
@@ -149,7 +148,7 @@ def check(
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
         return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))
     graph = load(path, options.dims, options.shapes, options.bounds)
-    tolerance = tolerance.suiting(graph)
+    tolerance = tolerance.suiting(graph, options.resolved_target())
     sets = input_sets(graph, data, seed, runs)
     if options.state:
         sets = list(steps(graph, sets, options.state, Oracle(path), not options.resolved_target().run))
@@ -250,13 +249,15 @@ def effects_of_narrow_weights(
         model = build(compile_graph(graph, tried, options.name or path.stem), options.resolved_target(), cc)
         given = (_turned(_handed_over(data_set, forms)[1], orders) for data_set in sets)
         results.append([run_twice(model, inputs) for inputs in given])
+    graph = load(path, options.dims, options.shapes, options.bounds)
+    most = rounding.of_weights(graph, DTYPES[options.weights_dtype])
     found = []
     for name in results[0][0]:
         pairs = [(wide[name], narrow[name]) for wide, narrow in zip(*results, strict=True) if wide[name].size]
         if not pairs or pairs[0][0].dtype.kind != "f":
             continue
         share = max(float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)) for a, b in pairs)
-        found.append(Effect(name, share, share <= MOST_EFFECT[options.weights_dtype]))
+        found.append(Effect(name, share, share <= most))
     return tuple(found)
 
 

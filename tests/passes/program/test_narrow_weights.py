@@ -8,9 +8,11 @@ import numpy as np
 import onnx
 import pytest
 
+from mccompile.base.constant import Constant
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure.correctness import check
+from mccompile.passes.program import narrow_weights
 from tests.small_models import floats, model, node, save
 
 
@@ -44,6 +46,23 @@ def test_half_the_bytes_and_a_little_less_accurate(target: str, dtype: str, tmp_
     verdict = check(path, options, runs=1)
     assert verdict.ok and [effect.output for effect in verdict.effects] == ["y"]
     assert 1e-6 < verdict.effects[0].share < (2e-3 if dtype == "f16" else 2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_a_wrong_weight_is_told_from_rounding(dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the 24,000 of the product has another sign."""
+    of = Constant.of
+
+    def damaged(array: np.ndarray) -> Constant:
+        if array.dtype.itemsize == 2 and array.ndim == 2:
+            place = np.unravel_index(int(np.argmax(np.abs(array.astype(np.float32)))), array.shape)
+            array[place] = -array[place]
+        return of(array)
+
+    path, options = save(network(), tmp_path), Options(weights_dtype=dtype)
+    assert check(path, options, runs=1).ok
+    monkeypatch.setattr(narrow_weights.Constant, "of", damaged)
+    assert not check(path, options, runs=1).ok
 
 
 def test_what_f16_cannot_hold_stays(tmp_path: Path) -> None:
