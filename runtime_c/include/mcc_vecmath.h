@@ -20,15 +20,17 @@
 
 #include "mcc_vec.h"
 
-/* p * 2^n for a whole number n within -160..160: in two factors, as 2^n itself may leave the range of floats. */
+/* p * 2^n for a whole number n within -160..160: in two factors, as 2^n itself may leave the range of floats. The bits
+ * are those of n + 3 * 2^22, which is exact. */
 #define MCC_VEC_SCALE(N)                                                                                               \
     MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
     {                                                                                                                  \
-        const mcc_f32x##N number = mcc_select_f32x##N((mcc_i32x##N)(n == n), n, mcc_set_f32x##N(0.0f));                \
-        const mcc_i32x##N bits = (mcc_i32x##N)(number + mcc_set_f32x##N(12582912.0f)); /* n + 3 * 2^22, exactly */     \
+        const mcc_f32x##N number = mcc_select_f32x##N(mcc_equal_f32x##N(n, n), n, mcc_set_f32x##N(0.0f));              \
+        const mcc_i32x##N bits = (mcc_i32x##N)mcc_add_f32x##N(number, mcc_set_f32x##N(12582912.0f));                   \
         const mcc_i32x##N whole = bits - mcc_set_i32x##N(0x4b400000), half = whole >> 1;                               \
         const mcc_i32x##N bias = mcc_set_i32x##N(127);                                                                 \
-        return p * (mcc_f32x##N)((half + bias) << 23) * (mcc_f32x##N)((whole - half + bias) << 23);                    \
+        const mcc_f32x##N size = mcc_mul_f32x##N(p, (mcc_f32x##N)((half + bias) << 23));                               \
+        return mcc_mul_f32x##N(size, (mcc_f32x##N)((whole - half + bias) << 23));                                      \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_scale
 
@@ -54,14 +56,21 @@ MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
 MCC_VEC_SCALE(16);
 #endif
 
+/* 32-bit Arm has too few registers for several of these at once: as functions they take less room, and less time. */
+#if defined(__arm__)
+#define MCC_VECMATH_FUNCTION static __attribute__((noinline, unused))
+#else
+#define MCC_VECMATH_FUNCTION MCC_VEC_INLINE
+#endif
+
 #define MCC_VECMATH(N)                                                                                                 \
     /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). The bounds leave n within                  \
        -151..129. */                                                                                                   \
-    MCC_VEC_INLINE mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                          \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
         const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
         const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-104.5f));                                    \
-        const mcc_f32x##N whole = mcc_round_even_f32x##N(in * mcc_set_f32x##N(1.44269504f));                           \
+        const mcc_f32x##N whole = mcc_round_even_f32x##N(mcc_mul_f32x##N(in, mcc_set_f32x##N(1.44269504f)));           \
         const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
         const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
         mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
@@ -70,31 +79,31 @@ MCC_VEC_SCALE(16);
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.0416662656f));                                                     \
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
-        p = mcc_fma_f32x##N(p, r * r, r) + mcc_set_f32x##N(1.0f);                                                      \
+        p = mcc_add_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), mcc_set_f32x##N(1.0f));                      \
         return mcc_scale_f32x##N(p, whole);                                                                            \
     }                                                                                                                  \
     /* exp(x) - 1 = x + x^2 * p(x) for |x| <= log(2)/2, the same polynomial; further out nothing cancels. */           \
-    MCC_VEC_INLINE mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                        \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                  \
     {                                                                                                                  \
-        const mcc_i32x##N small = (mcc_i32x##N)(mcc_abs_f32x##N(x) < mcc_set_f32x##N(0.34f));                          \
+        const mcc_i32x##N small = mcc_less_f32x##N(mcc_abs_f32x##N(x), mcc_set_f32x##N(0.34f));                        \
         mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
         p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00139468664f));                                                    \
         p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00833351072f));                                                    \
         p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.0416662656f));                                                     \
         p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.166666657f));                                                      \
         p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.5f));                                                              \
-        p = mcc_fma_f32x##N(p * x, x, x);                                                                              \
-        return mcc_select_f32x##N(small, p, mcc_exp_f32x##N(x) - mcc_set_f32x##N(1.0f));                               \
+        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, x), x, x);                                                              \
+        return mcc_select_f32x##N(small, p, mcc_sub_f32x##N(mcc_exp_f32x##N(x), mcc_set_f32x##N(1.0f)));               \
     }                                                                                                                  \
     /* x = 2^n * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f - f^2/2 + f^3 * p(f). */                        \
-    MCC_VEC_INLINE mcc_f32x##N mcc_log_f32x##N(mcc_f32x##N x)                                                          \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_log_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
-        const mcc_i32x##N tiny = (mcc_i32x##N)(x < mcc_set_f32x##N(1.17549435e-38f));                                  \
-        const mcc_f32x##N up = mcc_select_f32x##N(tiny, x * mcc_set_f32x##N(8388608.0f), x);                           \
+        const mcc_i32x##N tiny = mcc_less_f32x##N(x, mcc_set_f32x##N(1.17549435e-38f));                                \
+        const mcc_f32x##N up = mcc_select_f32x##N(tiny, mcc_mul_f32x##N(x, mcc_set_f32x##N(8388608.0f)), x);           \
         const mcc_i32x##N bits = (mcc_i32x##N)up - mcc_set_i32x##N(0x3f3504f3);                                        \
         const mcc_i32x##N n = (bits >> 23) - (tiny & mcc_set_i32x##N(23));                                             \
         const mcc_i32x##N kept = (bits & mcc_set_i32x##N(0x007fffff)) + mcc_set_i32x##N(0x3f3504f3);                   \
-        const mcc_f32x##N f = (mcc_f32x##N)kept - mcc_set_f32x##N(1.0f), f2 = f * f;                                   \
+        const mcc_f32x##N f = mcc_sub_f32x##N((mcc_f32x##N)kept, mcc_set_f32x##N(1.0f)), f2 = mcc_mul_f32x##N(f, f);   \
         const mcc_f32x##N e = __builtin_convertvector(n, mcc_f32x##N);                                                 \
         mcc_f32x##N p = mcc_set_f32x##N(0.0674660131f), low, result;                                                   \
         p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.116756409f));                                                     \
@@ -105,62 +114,65 @@ MCC_VEC_SCALE(16);
         p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.200021192f));                                                      \
         p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(-0.250000089f));                                                     \
         p = mcc_fma_f32x##N(p, f, mcc_set_f32x##N(0.333333135f));                                                      \
-        low = mcc_fma_f32x##N(p * f2, f, e * mcc_set_f32x##N(-2.12194440e-4f));                                        \
+        low = mcc_mul_f32x##N(e, mcc_set_f32x##N(-2.12194440e-4f));                                                    \
+        low = mcc_fma_f32x##N(mcc_mul_f32x##N(p, f2), f, low);                                                         \
         low = mcc_fma_f32x##N(f2, mcc_set_f32x##N(-0.5f), low);                                                        \
-        result = mcc_fma_f32x##N(e, mcc_set_f32x##N(0.693359375f), f + low);                                           \
-        result = mcc_select_f32x##N((mcc_i32x##N)(x < mcc_set_f32x##N(3.40282347e38f)) |                               \
-                                    (mcc_i32x##N)(x == mcc_set_f32x##N(3.40282347e38f)), result, x);                   \
-        result = mcc_select_f32x##N((mcc_i32x##N)(x == mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(-INFINITY), result);    \
-        return mcc_select_f32x##N((mcc_i32x##N)(x < mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(NAN), result);             \
+        result = mcc_fma_f32x##N(e, mcc_set_f32x##N(0.693359375f), mcc_add_f32x##N(f, low));                           \
+        result = mcc_select_f32x##N(mcc_less_equal_f32x##N(x, mcc_set_f32x##N(3.40282347e38f)), result, x);            \
+        result = mcc_select_f32x##N(mcc_equal_f32x##N(x, mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(-INFINITY), result);  \
+        return mcc_select_f32x##N(mcc_less_f32x##N(x, mcc_set_f32x##N(0.0f)), mcc_set_f32x##N(NAN), result);           \
     }                                                                                                                  \
     /* log of the rounded sum, and what rounding took away */                                                          \
-    MCC_VEC_INLINE mcc_f32x##N mcc_log1p_f32x##N(mcc_f32x##N x)                                                        \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_log1p_f32x##N(mcc_f32x##N x)                                                  \
     {                                                                                                                  \
-        const mcc_f32x##N one = mcc_set_f32x##N(1.0f), u = one + x;                                                    \
-        const mcc_f32x##N lost = mcc_select_f32x##N((mcc_i32x##N)(x < one), x - (u - one), one - (u - x));             \
-        const mcc_i32x##N ends = (mcc_i32x##N)(u == mcc_set_f32x##N(0.0f)) | (mcc_i32x##N)(u - u != u - u);            \
-        const mcc_f32x##N result = mcc_log_f32x##N(u) + lost / u;                                                      \
-        return mcc_select_f32x##N(ends, mcc_log_f32x##N(u),                                                            \
-                                  mcc_select_f32x##N((mcc_i32x##N)(u == one), x, result));                             \
+        const mcc_f32x##N one = mcc_set_f32x##N(1.0f), u = mcc_add_f32x##N(one, x);                                    \
+        const mcc_f32x##N of_x = mcc_sub_f32x##N(x, mcc_sub_f32x##N(u, one));                                          \
+        const mcc_f32x##N of_one = mcc_sub_f32x##N(one, mcc_sub_f32x##N(u, x));                                        \
+        const mcc_f32x##N lost = mcc_select_f32x##N(mcc_less_f32x##N(x, one), of_x, of_one);                           \
+        const mcc_f32x##N none = mcc_sub_f32x##N(u, u), log = mcc_log_f32x##N(u);                                      \
+        const mcc_i32x##N ends = mcc_equal_f32x##N(u, mcc_set_f32x##N(0.0f)) | ~mcc_equal_f32x##N(none, none);         \
+        const mcc_f32x##N result = mcc_add_f32x##N(log, lost / u);                                                     \
+        return mcc_select_f32x##N(ends, log, mcc_select_f32x##N(mcc_equal_f32x##N(u, one), x, result));                \
     }                                                                                                                  \
     /* x + x^3 * p(x^2) for |x| < 0.625, else 1 - 2 / (exp(2|x|) + 1) with the sign of x */                            \
-    MCC_VEC_INLINE mcc_f32x##N mcc_tanh_f32x##N(mcc_f32x##N x)                                                         \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_tanh_f32x##N(mcc_f32x##N x)                                                   \
     {                                                                                                                  \
-        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = x * x, one = mcc_set_f32x##N(1.0f);                           \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = mcc_mul_f32x##N(x, x), one = mcc_set_f32x##N(1.0f);           \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        const mcc_f32x##N e = mcc_exp_f32x##N(size + size);                                                            \
-        const mcc_f32x##N far = one - mcc_set_f32x##N(2.0f) / (e + one);                                               \
+        const mcc_f32x##N e = mcc_exp_f32x##N(mcc_add_f32x##N(size, size));                                            \
+        const mcc_f32x##N far = mcc_sub_f32x##N(one, mcc_set_f32x##N(2.0f) / mcc_add_f32x##N(e, one));                 \
         mcc_f32x##N p = mcc_set_f32x##N(-0.00551516702f);                                                              \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.0204694234f));                                                     \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0536880232f));                                                    \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.133308306f));                                                      \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333332598f));                                                     \
-        p = mcc_fma_f32x##N(p * s, x, x);                                                                              \
-        return mcc_select_f32x##N((mcc_i32x##N)(size < mcc_set_f32x##N(0.625f)), p,                                    \
+        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), x, x);                                                              \
+        return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.625f)), p,                                  \
                                   (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
     }                                                                                                                  \
     /* x * (2/sqrt(pi) + s * p(s)), s = x^2, for |x| < 0.94; else 1 - exp(-q(|x| - 2)), q fitted up to 4, beyond       \
        which the result is 1 */                                                                                        \
-    MCC_VEC_INLINE mcc_f32x##N mcc_erf_f32x##N(mcc_f32x##N x)                                                          \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_erf_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
-        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = x * x, one = mcc_set_f32x##N(1.0f);                           \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = mcc_mul_f32x##N(x, x), one = mcc_set_f32x##N(1.0f);           \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        const mcc_f32x##N t = mcc_at_most_f32x##N(size, mcc_set_f32x##N(4.0f)) - mcc_set_f32x##N(2.0f);                \
+        const mcc_f32x##N top = mcc_at_most_f32x##N(size, mcc_set_f32x##N(4.0f));                                      \
+        const mcc_f32x##N t = mcc_sub_f32x##N(top, mcc_set_f32x##N(2.0f));                                             \
         mcc_f32x##N p = mcc_set_f32x##N(8.22712391e-05f), q = mcc_set_f32x##N(-0.000198220703f), far;                  \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.000811006816f));                                                  \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.00519835064f));                                                    \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0268584639f));                                                    \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.112836838f));                                                      \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.376126349f));                                                     \
-        p = mcc_fma_f32x##N(p * s, x, x * mcc_set_f32x##N(1.12837917f));                                               \
+        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), x, mcc_mul_f32x##N(x, mcc_set_f32x##N(1.12837917f)));               \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.00068685133f));                                                    \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(-0.00355349225f));                                                   \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.0164964404f));                                                     \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.92375952f));                                                       \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(4.41815996f));                                                       \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(5.36494112f));                                                       \
-        far = one - mcc_exp_f32x##N(mcc_set_f32x##N(0.0f) - q);                                                        \
-        return mcc_select_f32x##N((mcc_i32x##N)(size < mcc_set_f32x##N(0.94f)), p,                                     \
+        far = mcc_sub_f32x##N(one, mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_set_f32x##N(0.0f), q)));                        \
+        return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.94f)), p,                                   \
                                   (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_math
