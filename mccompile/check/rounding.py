@@ -19,6 +19,7 @@ from ..kernels.vector_tiles import HALF_RUN
 UNITS = {"f16": 2.0**-11, "bf16": 2.0**-8}  # half of a last place
 BEYOND = 3.0  # the largest error of many over the usual one
 TRIPS = 32  # of a loop, after which errors of its state fade
+CANCELLED = 2.0  # how much larger than results the terms are that they are sums of, in networks without it
 SOFTMAX = 4.0  # the size of what it is given, in networks that tell classes apart
 _RECURRENT = ("GRU", "LSTM", "RNN")
 
@@ -39,7 +40,7 @@ def of_numbers(graph: Graph, in_halves: bool) -> float:
 def of_weights(graph: Graph, dtype: DType) -> float:
     """Where the weights of products are rounded to a narrow type. What Softmax is given is not near zero, so that it
     moves its results by more than that is moved by."""
-    sharp = SOFTMAX if any(node.op.name == "Softmax" for node in graph.nodes) else 1.0
+    sharp = SOFTMAX if any(node.op.name == "Softmax" for node in graph.nodes) else CANCELLED
     return BEYOND * sharp * sqrt(_along(graph, lambda node: _unit(dtype) ** 2 / 3 if _terms(node) else 0.0))
 
 

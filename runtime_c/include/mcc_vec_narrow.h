@@ -19,12 +19,18 @@
 
 #include "mcc_vec.h"
 
+#if defined(__ARM_NEON) /* one instruction; GCC makes several of the other form */
+#define MCC_VEC_UP_16(N, h) vshll_n_u16((uint16x4_t)(h), 16)
+#else
+#define MCC_VEC_UP_16(N, h) (__builtin_convertvector(h, mcc_i32x##N) << 16)
+#endif
+
 #define MCC_VEC_NARROW_TYPES(N)                                                                                        \
     typedef uint16_t mcc_u16x##N __attribute__((vector_size(N * 2)));                                                  \
     typedef uint16_t mcc_u16x##N##_anywhere __attribute__((vector_size(N * 2), aligned(2), may_alias));                \
     MCC_VEC_INLINE mcc_f32x##N mcc_of_bf16_f32x##N(mcc_u16x##N h)                                                      \
     {                                                                                                                  \
-        return (mcc_f32x##N)(__builtin_convertvector(h, mcc_i32x##N) << 16);                                           \
+        return (mcc_f32x##N)MCC_VEC_UP_16(N, h);                                                                       \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_u16x##N mcc_to_bf16_f32x##N(mcc_f32x##N v)                                                      \
     {                                                                                                                  \

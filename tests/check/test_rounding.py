@@ -36,4 +36,4 @@ def test_sums_in_the_type_itself_count_for_their_length(tmp_path: Path) -> None:
 def test_networks_without_narrow_numbers_are_allowed_nothing(tmp_path: Path) -> None:
     wide = graph("g (float[4, 24] x, float[24, 5] w) => (float[4, 5] y) { y = MatMul(x, w) }", tmp_path)
     assert rounding.of_numbers(wide, in_halves=True) == 0.0
-    assert rounding.of_weights(wide, DTYPES["bf16"]) == pytest.approx(3 * 2.0**-8 / sqrt(3))
+    assert rounding.of_weights(wide, DTYPES["bf16"]) == pytest.approx(2 * 3 * 2.0**-8 / sqrt(3))
