@@ -28,6 +28,7 @@ from mccompile.kernels.vector_tiles import best_lanes, lanes_of, vector_headers,
 from mccompile.kinds.resize import Resize
 
 MOST_TAPS = 36  # rows that are added up to one
+BLOCK = 4
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Separable(Kernel):
         lanes = best_lanes(layout.run, target)
         down = -(-layout.width * layout.run // wide) * (layout.products + 2) if layout.others else 0
         if layout.flat:
-            across = layout.out * layout.run * (layout.taps + 1.0) + layout.made / wide * 4
+            across = layout.out * layout.run * (layout.taps + 4.0 / layout.block) + layout.made / wide * 4
         else:
             across = layout.out * (2 * layout.taps + -(-layout.run // lanes) * (layout.taps + 2.0))
         rows = prod(loop.extent for loop in layout.outer)
@@ -191,10 +192,17 @@ class _Layout:
 
     @property
     def floats(self) -> int:
-        return self.summed + self.made
+        return self.block * (self.summed + self.made)
 
-    def counter(self, axis: int) -> str:
-        return f"i{axis}" if static(self.y.shape[axis]) > 1 else "0"
+    def counter(self, axis: int, line: int = 0) -> str:
+        """C of the position along an axis, `line` positions further along that of the block."""
+        name = f"i{axis}" if static(self.y.shape[axis]) > 1 else "0"
+        return f"({name} + {line})" if line and name == self.outer[-1].counter else name
+
+    @property
+    def block(self) -> int:
+        """Rows that are computed together where elements are computed one by one: the tables are read once for all."""
+        return BLOCK if self.flat and self.outer and self.outer[-1].extent >= BLOCK else 1
 
     def tables(self, axis: int) -> tuple[int, int]:
         """The operands that are the tables of an axis."""
@@ -205,56 +213,80 @@ class _Layout:
         return f"{self.names[operand]}[{index_c([self.call.ins[operand].strides[0]], [counter], tap)}]"
 
     def context(self, y: str) -> dict[str, Any]:
-        lanes, wide = self.call.blocks
         outer = list(self.outer)
         if self.call.workers > 1:
             longest = max(range(len(outer)), key=lambda n: (outer[n].extent, -n))
             outer[longest] = replace(outer[longest], begin="begin", end="end")
-        names = [
-            (name, floats)
-            for name, floats in (("row", 0), ("made", self.summed))
-            if (self.summed, self.made)[name == "made"]
-        ]
-        workspace = [
-            f"float *const {name} = (float *)(void *)scratch{f' + {floats}' if floats else ''};"
-            for name, floats in names
-        ]
-        y_at = index_c([self.y.strides[axis] for axis in self.around], [self.counter(axis) for axis in self.around])
-        direct = [axis for axis in self.around if axis not in self.others]
-        x_at = index_c([self.x.strides[axis] for axis in direct], [self.counter(axis) for axis in direct])
-        found: dict[str, Any] = {"rows": [], "down": [], "sums": [], "results": [], "elements": [], "finish": []}
-        source = f"x + {x_at}"
-        if self.others:
-            found["rows"] = list(self.rows(x_at))
-            found["down"], found["sums"] = self.sums(wide)
-            source = "row"
-        target = "made" if self.made else f"{y} + {y_at}"
-        found["taps"] = list(self.places(source))
-        if self.flat:
-            found["elements"] = list(self.elements(target))
-            found["finish"] = self.finish(y, wide) if self.made else []
-        else:
-            found["results"] = self.results(y, lanes)
-        across = Range("p", self.out).header
-        return {"outer": outer, "workspace": workspace, "across": across, **found}
+        workspace = ["float *const row = (float *)(void *)scratch;"] if self.summed else []
+        if self.made:
+            start = f" + {self.block * self.summed}" if self.summed else ""
+            workspace.append(f"float *const made = (float *)(void *)scratch{start};")
+        return {
+            "workspace": workspace,
+            "outer": outer[:-1] if self.block > 1 else outer,
+            "bodies": [self.body(y, 1)] if self.block == 1 else self.blocks(y, outer[-1]),
+            "across": Range("p", self.out).header,
+        }
 
-    def rows(self, x_at: str) -> Iterator[str]:
+    def blocks(self, y: str, along: Range) -> list[dict[str, Any]]:
+        """Rows a few at a time, then those that are left over."""
+        counter, end = along.counter, along.limit
+        loop = f"for (; {counter} + {self.block} <= {end}; {counter} += {self.block}) {{"
+        first = f"mcc_index {counter} = {along.begin};\n{loop}"
+        return [
+            {**self.body(y, self.block), "header": first},
+            {**self.body(y, 1), "header": f"for (; {counter} < {end}; ++{counter}) {{"},
+        ]
+
+    def body(self, y: str, lines: int) -> dict[str, Any]:
+        """So many rows of results."""
+        lanes, wide = self.call.blocks
+        found: dict[str, Any] = {"header": "", "rows": [], "elements": [], "finish": [], "results": []}
+        if self.others:
+            found["rows"] = [self.summed_row(line, wide) for line in range(lines)]
+        sources = [f"row + {line * self.summed}" if line else "row" for line in range(lines)]
+        if not self.others:
+            sources = [f"x + {self.x_at(line)}" for line in range(lines)]
+        found["taps"] = list(self.places(sources[0]))
+        if not self.flat:
+            return {**found, "results": self.results(y, lanes)}
+        for line, source in enumerate(sources):
+            target = f"made + {line * self.out * self.run}" if self.made else f"{y} + {self.y_at(line)}"
+            found["elements"] += self.elements(source, target)
+        if self.made:
+            found["finish"] = [part for line in range(lines) for part in self.finish(y, wide, line)]
+        return found
+
+    def y_at(self, line: int) -> str:
+        return index_c([self.y.strides[axis] for axis in self.around], [self.counter(a, line) for a in self.around])
+
+    def x_at(self, line: int) -> str:
+        direct = [axis for axis in self.around if axis not in self.others]
+        return index_c([self.x.strides[axis] for axis in direct], [self.counter(axis, line) for axis in direct])
+
+    def summed_row(self, line: int, wide: int) -> dict[str, Any]:
+        """Rows of x, and the loops that add them up to one."""
+        down, parts = self.sums(wide, line)
+        return {"setup": list(self.rows(line)), "down": down, "sums": parts}
+
+    def rows(self, line: int) -> Iterator[str]:
         """Which rows of x are added up, and their factors."""
         taps = {axis: self.kind.taps[self.kind.axes.index(axis)] for axis in self.others}
         for axis, count in taps.items():
             positions, weights = self.tables(axis)
             for tap in range(count):
-                place = self.entry(positions, self.counter(axis), tap)
+                place = self.entry(positions, self.counter(axis, line), tap)
                 yield f"const mcc_index at{axis}_{tap} = (mcc_index){place} * {static(self.x.strides[axis])};"
-                yield f"const float f{axis}_{tap} = {self.entry(weights, self.counter(axis), tap)};"
-        wide = self.call.blocks[1]
+                yield f"const float r{axis}_{tap} = {self.entry(weights, self.counter(axis, line), tap)};"
+        wide, x_at = self.call.blocks[1], self.x_at(line)
         for number, chosen in enumerate(itertools.product(*(range(count) for count in taps.values()))):
             pairs = list(zip(taps, chosen, strict=True))
-            yield f"const float *const x{number} = x + {x_at} + {' + '.join(f'at{axis}_{tap}' for axis, tap in pairs)};"
-            factor = " * ".join(f"f{axis}_{tap}" for axis, tap in pairs)
+            place = " + ".join([*([x_at] if x_at != "0" else []), *(f"at{axis}_{tap}" for axis, tap in pairs)])
+            yield f"const float *const x{number} = x + {place};"
+            factor = " * ".join(f"r{axis}_{tap}" for axis, tap in pairs)
             yield f"const mcc_f32x{wide} d{number} = mcc_set_f32x{wide}({factor});"
 
-    def sums(self, wide: int) -> tuple[list[str], list[Part]]:
+    def sums(self, wide: int, line: int) -> tuple[list[str], list[Part]]:
         """Loops around vectors where rows have gaps, and one row of sums in vectors."""
         if self.together:
             around, extent, x, row = [], self.width * self.run, "i", "i"
@@ -262,6 +294,7 @@ class _Layout:
             step = static(self.x.strides[self.axis])
             around, extent = [Range("q", self.width).header], self.run
             x, row = f"q * {step} + i", f"q * {self.run} + i"
+        row += f" + {line * self.summed}" if line else ""
         parts = []
         for chunk in chunks("i", extent, wide):
             lines = self.added(chunk, wide, [(f"d{n}", f"x{n}", x) for n in range(self.products)])
@@ -286,25 +319,27 @@ class _Layout:
         lanes = self.call.blocks[0]
         for tap in range(self.taps):
             place = index_c([self.step], [f"(mcc_index){self.entry(positions, 'p', tap)}"])
-            yield f"const float *const s{tap} = {source} + {place};".replace(" + 0 +", " +")
             weight = self.entry(weights, "p", tap)
             if self.flat:
+                yield f"const mcc_index s{tap} = {place};"
                 yield f"const float f{tap} = {weight};"
             else:
+                yield f"const float *const s{tap} = {source} + {place};"
                 yield f"const mcc_f32x{lanes} f{tap} = mcc_set_f32x{lanes}({weight});"
 
-    def elements(self, target: str) -> Iterator[str]:
+    def elements(self, source: str, target: str) -> Iterator[str]:
         """Those of one position, one by one."""
         for number in range(self.run):
-            total = " + ".join(f"f{tap} * s{tap}[{number}]" for tap in range(self.taps))
+            more = f" + {number}" if number else ""
+            total = " + ".join(f"f{tap} * ({source})[s{tap}{more}]" for tap in range(self.taps))
             yield f"({target})[{index_c([self.run], ['p'], number)}] = {total};"
 
-    def finish(self, y: str, wide: int) -> list[Part]:
+    def finish(self, y: str, wide: int, line: int) -> list[Part]:
         """The epilogue over a row."""
         parts = []
-        around = [(axis, self.counter(axis)) for axis in self.around]
+        around = [(axis, self.counter(axis, line)) for axis in self.around]
         for chunk in chunks("i", self.out * self.run, wide):
-            loads = [chunk.load(wide, "made", "i", 1)]
+            loads = [chunk.load(wide, "made", f"i + {line * self.out * self.run}" if line else "i", 1)]
             for view, name, steps in zip(self.extras, self.names[self.kind.fixed :], self.row.strides[1:], strict=True):
                 step = static(steps[-1]) if steps else 0
                 index = index_c([*(view.strides[a] for a, _ in around), step], [*(name for _, name in around), "i"])
