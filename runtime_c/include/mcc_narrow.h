@@ -9,7 +9,8 @@
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
  * All is done on bits, so no result depends on the rounding mode or on how the machine treats subnormals; but f16 and
- * floats become each other in one instruction on Arm, where compilers know the type. NaN stays NaN, its bits may change.
+ * floats become each other in one instruction on Arm, where compilers know the type. NaN stays NaN, its bits may
+ * change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -20,8 +20,8 @@
  *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
  *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
  *                                     the length, with elements of both in turns. Not for N = 16
- *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where constant
- *                                     distances from such a pointer become part of loads and stores
+ *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
+ *                                     constant distances from such a pointer become part of loads and stores
  *
  * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
  * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
