@@ -16,7 +16,7 @@ INCLUDE = data_folder("runtime_c") / "include"
 REFUSED = {
     "mcc_vecmath_half.h": ("compile it for a machine that does, as -march=armv8.2-a+fp16 says", "-march=x86-64"),
     "mcc_vec_half.h": ("compile it for a machine that does, as -march=armv8.2-a+fp16 says", "-march=x86-64"),
-    "mcc_dot4.h": ("compile it for one, as -march=armv8-a says", "-march=x86-64"),
+    "mcc_dot4.h": ("compile it for them, as -march=armv8-a or -msimd128 says", "-march=x86-64"),
     "mcc_dot8.h": ("compile it for one, as -march=x86-64-v3 says", "-march=x86-64"),
     "mcc_dot16.h": ("compile it for one, as -march=x86-64-v4 says", "-march=x86-64-v3"),
     **{f"mcc_vec_{machine}.h": ("include that", "-O2") for machine in ("arm", "wasm", "x86")},
