@@ -300,17 +300,17 @@ def test_an_index_goes_where_it_means_the_same() -> None:
     assert untouched(program("Map(expr=@neg(x0.f32)) (%a[3,2 by 1,3 at 0])", "3,2"))
 
 
-def test_a_mask_that_vectors_do_not_read_stays_out_of_a_product_in_vectors() -> None:
+def test_numbers_that_vectors_do_not_read_stay_out_of_a_product_in_vectors() -> None:
     before = """program "p" {
   input "x" %x: f32[8,32]
-  input "mask" %mask: bool[8,32]
+  input "counts" %counts: i64[8,32]
   const %w: f32[32,32] = #w
   buffer %a: f32[8,32]
   buffer %r: f32[8,32]
   buffer %y: f32[8,32]
   call Gemm(accumulator=f32) (%x, %w) -> (%a)
   call Map(expr=@max(x0.f32, f32(0.0))) (%a) -> (%r)
-  call Map(expr=@select(x0.bool, x1.f32, f32(-1.0))) (%mask, %r) -> (%y)
+  call Map(expr=@mul(to.f32(x0.i64), x1.f32)) (%counts, %r) -> (%y)
   output "y" %y
 }
 """
