@@ -3,6 +3,10 @@
 Rows of x that windows hang over, or whose channels do not lie side by side, are copied into a ring of rows with blanks
 around; others are read where they lie. So a row of a window is always a run of elements, and borders are like the
 inside. Blanks are the zero point.
+
+A zero point of x that is not known when weights are packed comes off the sums afterwards, times the sum of the weights.
+Those of weights (unsigned ones have 128 more than what is packed) come off times the sum of the window less its zero
+points, which is added up once per position.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kernels.dot import epilogue_of
 from mccompile.kernels.dot_tiles import (
     DEPTH,
+    SHIFT,
     DotEpilogue,
     DotTile,
     Place,
@@ -33,6 +38,7 @@ from mccompile.kernels.dot_tiles import (
     row_cycles,
     shifted,
 )
+from mccompile.kernels.late_zeros import taken_off, weights_c, zero_c
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.padded_rows import PaddedRows, steps
 from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
@@ -85,6 +91,17 @@ class ChannelsLastDots(Kernel):
             _case("1d", Conv((2,), (1,), (2, 1), 1, i32, x_zero=True), (2, 3, 17), (20, 3, 4)),
             _case("long_sum", pointwise, (1, 1100, 1, 3), (18, 1100, 1, 1)),
         ]
+        cases += [
+            _with_zeros(case, late, of_weights)
+            for late in (False, True)
+            for of_weights in (None, i8, u8)
+            for case in (
+                _case(f"zeros_{late}_{of_weights}", plain, (1, 5, 4, 7), (21, 5, 3, 3), u8),
+                _case(f"zeros_{late}_{of_weights}_1x1", pointwise, (2, 7, 3, 3), (9, 7, 1, 1)),
+                _case(f"zeros_{late}_{of_weights}_wide", wide, (1, 1, 9, 9), (6, 1, 5, 5), u8),
+                replace(_case(f"zeros_{late}_{of_weights}_planes", strided, (1, 3, 9, 9), (8, 3, 3, 3)), permute={}),
+            )
+        ]
         cases += [_rest(f"residual_{dtype}", plain, (1, 8, 5, 5), (18, 8, 3, 3), dtype) for dtype in (i8, u8)]
         return [*cases, _floats(pointwise), _long(pointwise, 0), _long(pointwise, 64), _sum(pointwise)]
 
@@ -93,21 +110,26 @@ class ChannelsLastDots(Kernel):
         reason = dot_refusal(target) or static_views(call)
         if reason:
             return No(reason)
-        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
-            return No("operands are not of 8 bits, weights have zero points, or there are groups")
-        if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in (i8, u8) or kind.group != 1:
+            return No("operands are not of 8 bits, or there are groups")
+        if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not is_constant(w):
             return No("this is no picture, or weights are computed")
+        if kind.w_zero and not (is_constant(_w_zero(call)) and _w_zero(call).strides[0] in (0, 1)):
+            return No("zero points of the weights are computed, or have gaps")
         if min(kind.pads) < 0:
             return No("pads are negative")
         layout = _Layout(call)
         size = layout.best(target)
         return Needs(
             rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
-            constant=frozenset(range(1, kind.fixed)) | layout.epilogue.constants,
+            constant=frozenset({1, *([] if _is_late(call) else range(2, kind.fixed - kind.w_zero))})
+            | frozenset({kind.fixed - 1} if kind.w_zero else ())
+            | layout.epilogue.constants,
             align={1: 4},
             slack={0: layout.rows.slack if layout.run % DEPTH else 0},
             alias=epilogue_alias(call, kind.fixed),
-            scratch=layout.rows.ring_bytes,
+            scratch=layout.sums_at + (4 * layout.points if _has_sums(call) else 0),
+            scratch_align=4 if _has_sums(call) else 1,
             blocks=(size.lanes, size.points, size.vectors, shifted(x.buffer.dtype, target)),
         )
 
@@ -118,27 +140,41 @@ class ChannelsLastDots(Kernel):
         cycles = row_cycles(size, layout.points, layout.channels, layout.steps) * rows
         if not layout.epilogue.in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
-        padding = Groups(size, layout.channels).padded * (layout.steps + 1) * DEPTH - static(call.ins[1].type.count)
+        if _has_sums(call):
+            cycles += rows * layout.points * layout.steps / 4
+        heads = layout.steps + layout.heads
+        padding = Groups(size, layout.channels).padded * heads * DEPTH - static(call.ins[1].type.count)
         return Cost(cycles / 3e9, code=size.points * size.vectors * 40, blob=padding)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         layout, kind = _Layout(call), _kind(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
-        w = viewed(call.ins[1], constants[1])
+        w = viewed(call.ins[1], constants[1]).astype(np.int64)
+        if call.ins[1].buffer.dtype is u8:
+            w -= SHIFT
         channels = w.shape[0]
         order = (0, 2, 1, 3) if layout.rows.planar else (0, 2, 3, 1)
         runs = w.reshape(*w.shape[:2], -1, w.shape[-1]).transpose(order).reshape(channels, -1, layout.run)
         rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % DEPTH)]).reshape(channels, -1)
-        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
-        begins = layout.epilogue.begins(constants) - (zero + shift) * rows.astype(np.int64).sum(1)
-        return {1: layout.epilogue.pack_weights(rows, [begins], size), **layout.epilogue.pack(constants, size)}
+        late, sums = _is_late(call), rows.sum(1)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero and not late else 0
+        begins = layout.epilogue.begins(constants) - (zero + shift) * sums
+        weights = layout.epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)
+        found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
+        if kind.w_zero and _w_zero(call).strides[0]:
+            index = kind.fixed - 1
+            found[index] = layout.epilogue.ordered(viewed(call.ins[index], constants[index]).reshape(-1), size)
+        return {**found, **layout.epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         layout = _Layout(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         more = "_planar" * layout.rows.planar + "_bias" * (layout.epilogue.bias is not None)
-        weights = f"dots_{layout.epilogue.order(size)}_{layout.run}_{shift}{more}"
-        return {1: weights, **layout.epilogue.packing(size)}
+        more += "_sums" * _is_late(call)
+        found = {1: f"dots_{layout.epilogue.order(size)}_{layout.run}_{shift}{more}"}
+        if _kind(call).w_zero and _w_zero(call).strides[0]:
+            found[_kind(call).fixed - 1] = f"table_of_{layout.epilogue.order(size)}"
+        return {**found, **layout.epilogue.packing(size)}
 
     def label(self, call: Call) -> str:
         kind, (x, w) = _kind(call), call.ins[:2]
@@ -150,7 +186,8 @@ class ChannelsLastDots(Kernel):
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         kind = _kind(call)
-        return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+        zeros = [*["x_zero"] * kind.x_zero, *["w_zero"] * kind.w_zero]
+        return ["y"], ["x", "w", *zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * _Layout(call).rows.y_space[0]
@@ -203,6 +240,16 @@ class _Layout:
         height, width = self.rows.y_space
         return height * width if self.flat else width
 
+    @property
+    def heads(self) -> int:
+        """Numbers of each channel that stand before its weights."""
+        return 1 + _is_late(self.call)
+
+    @property
+    def sums_at(self) -> int:
+        """Bytes of the workspace before the sums of windows."""
+        return -(-self.rows.ring_bytes // 4) * 4 if _has_sums(self.call) else self.rows.ring_bytes
+
     def best(self, target: Target) -> TileSize:
         return best_dot_tile(self.points, self.channels, self.steps, target)
 
@@ -218,12 +265,13 @@ class _Layout:
             nests = [
                 Nest(header, tuple((_header(run), tiles[run, part]) for run in parts)) for header, part in channels
             ]
-        used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
-        lines = " ".join(line for tile in tiles.values() for line in (*tile.hoisted, *tile.stores))
+        used = {"x", "w"} if self.rows.in_place and not _has_sums(self.call) else {"x", "w", "x_zero"}
+        lines = " ".join(line for tile in tiles.values() for line in (*tile.zeros, *tile.hoisted, *tile.stores))
         return {
             "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
             "nests": nests,
             "flat": self.flat,
+            "sums": self.sums(size) if _has_sums(self.call) else None,
             "rows": self.rows.context(),
             "unused": [name for name in names if name not in used and not re.search(rf"\b{name}\b", lines)],
         }
@@ -252,20 +300,58 @@ class _Layout:
         hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
         loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
         loops += [Range("k1", self.runs)] if self.runs > 1 else []
-        line = rows.picture if self.flat else "lines[k0]" if rows.kernel[0] > 1 else "lines[0]"
-        between = [rows.strides[1] * rows.pixel, rows.plane if rows.planar else rows.dilations[1] * rows.pixel]
         return DotTile(
             size.lanes,
             points,
             vectors,
-            index_c([1, (self.steps + 1) * DEPTH], ["w", "o"]),
+            index_c([1, (self.steps + self.heads) * DEPTH], [weights_c(self.call.ins[1], "w"), "o"]),
             (*loops, Range("c", self.run, step=DEPTH)),
-            index_c([1, *between], [line, "p1", "k1" if self.runs > 1 else "0"]),
-            between[0],
+            self.run_at,
+            rows.strides[1] * rows.pixel,
             rows.x.buffer.dtype,
             hoisted,
             stores,
+            self.zeros(size.lanes, points, vectors),
+            self.heads,
         )
+
+    @property
+    def run_at(self) -> str:
+        """C of a pointer to the run of elements that the counters say."""
+        rows = self.rows
+        line = rows.picture if self.flat else "lines[k0]" if rows.kernel[0] > 1 else "lines[0]"
+        between = [rows.strides[1] * rows.pixel, rows.plane if rows.planar else rows.dilations[1] * rows.pixel]
+        return index_c([1, *between], [line, "p1", "k1" if self.runs > 1 else "0"])
+
+    def zeros(self, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
+        """What zero points that are not in the sums yet take off them."""
+        weights, zero = self.call.ins[1], _w_zero(self.call) if self.kind.w_zero else None
+        return taken_off(
+            lanes,
+            points,
+            vectors,
+            (lambda _: "x_zero[0]") if _is_late(self.call) else None,
+            (lambda point: f"rest[{index_c([1], ['p1'], point)}]") if _has_sums(self.call) else None,
+            lambda vector: zero_c(weights, zero, "w_zero", "o", lanes, vector),
+        )
+
+    def sums(self, size: TileSize) -> dict[str, Any]:
+        """For the loop that adds up windows."""
+        rows = self.rows
+        loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
+        loops += [Range("k1", self.runs)] if self.runs > 1 else []
+        terms = rows.kernel[0] * self.runs * self.run
+        run = f"mcc_sum_{rows.x.buffer.dtype}_i32x{size.lanes}({self.run_at}, {self.run})"
+        if self.run < 4 * size.lanes:  # less than such a sum takes at once
+            loops.append(Range("c", self.run))
+            run = f"({self.run_at})[c]"
+        return {
+            "at": index_c([1], ["scratch"], self.sums_at),
+            "points": self.points,
+            "loops": [loop.header for loop in loops],
+            "run": run,
+            "zeros": f" - {terms} * (int32_t)x_zero[0]" if self.kind.x_zero else "",
+        }
 
 
 def _header(run: tuple[int, int, int]) -> str:
@@ -273,6 +359,20 @@ def _header(run: tuple[int, int, int]) -> str:
     if end - first == points:
         return f"{{ const mcc_index p1 = {first};"
     return Range("p1", end, str(first), step=points).header
+
+
+def _is_late(call: Call) -> bool:
+    """Is there a zero point of x that is not known when weights are packed?"""
+    return _kind(call).x_zero and not is_constant(call.ins[2])
+
+
+def _has_sums(call: Call) -> bool:
+    """Are windows added up, for zero points of the weights?"""
+    return _kind(call).w_zero or call.ins[1].buffer.dtype is u8
+
+
+def _w_zero(call: Call) -> View:
+    return call.ins[_kind(call).fixed - 1]
 
 
 def _kind(call: Call) -> Conv:
@@ -315,6 +415,25 @@ def _case(
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127), **({2: (dtype.low, dtype.high)} if kind.x_zero else {})},
         values={fixed + i: array for i, array in enumerate(per_channel)},
         repeated=dict.fromkeys(range(fixed, fixed + count), (0, *range(2, len(x)))),
+    )
+
+
+def _with_zeros(case: Case, late: bool, of_weights: DType | None) -> Case:
+    """A zero point of x that is computed; weights of that type with a zero point per channel."""
+    assert isinstance(case.kind, Conv)
+    found = replace(case, constant=case.constant - {2}) if late else case
+    if of_weights is None:
+        return found
+    x, w, x_zero, *extras = case.ins
+    fixed = case.kind.fixed
+    return replace(
+        found,
+        kind=replace(case.kind, w_zero=True),
+        ins=(x, replace(w, dtype=of_weights), x_zero, TensorType(of_weights, w.shape[:1]), *extras),
+        constant=frozenset(range(1, len(case.ins) + 1)) - ({2} if late else set()),
+        ranges={**case.ranges, 1: (of_weights.low, of_weights.high), 3: (of_weights.low, of_weights.high)},
+        values={number + (number >= fixed): value for number, value in case.values.items()},
+        repeated={number + (number >= fixed): axes for number, axes in case.repeated.items()},
     )
 
 

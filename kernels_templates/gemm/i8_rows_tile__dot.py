@@ -32,6 +32,7 @@ from mccompile.kernels.dot_tiles import (
     row_cycles,
     shifted,
 )
+from mccompile.kernels.late_zeros import taken_off, weights_c, zero_c
 from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
 from mccompile.kernels.vector_tiles import SECOND_LEVEL, Groups, TileSize
@@ -187,7 +188,7 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
         size.lanes,
         points,
         vectors,
-        index_c([1, (-(-depth // DEPTH) + heads) * DEPTH], [_weights(call), "j"]),
+        index_c([1, (-(-depth // DEPTH) + heads) * DEPTH], [weights_c(call.ins[1], "b"), "j"]),
         (Range("c", depth, step=DEPTH),),
         index_c([1, row], ["a", "i"]),
         row,
@@ -207,45 +208,21 @@ def _header(run: tuple[int, int, int]) -> str:
     return Range("i", end, str(first), step=points).header
 
 
-def _weights(call: Call) -> str:
-    return "b" if call.ins[1].buffer.dtype is i8 else "(const int8_t *)b"
-
-
 def _zeros(call: Call, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
     """What zero points that are not in the sums yet take off them."""
-    of, lines = f"i32x{lanes}", []
-    late, sums = _is_late(call), _has_sums(call)
-    for vector in range(vectors):
-        if late:
-            at = vectors * lanes * DEPTH + vector * lanes * DEPTH
-            lines.append(f"const mcc_{of} of_weights{vector} = mcc_load_{of}(wp + {at});")
-        if sums:
-            lines.append(f"const mcc_{of} zero{vector} = {_b_zero_c(call, lanes, vector)};")
-    for point in range(points):
-        row = f"i + {point}" if point else "i"
-        for vector in range(vectors):
-            total = f"a{point}_{vector}"
-            if late:
-                product = f"mcc_mul_{of}(mcc_set_{of}({_late_zero(call, row)}), of_weights{vector})"
-                lines.append(f"{total} = mcc_sub_{of}({total}, {product});")
-            if sums:
-                product = f"mcc_mul_{of}(mcc_set_{of}(rest[{row}]), zero{vector})"
-                lines.append(f"{total} = mcc_sub_{of}({total}, {product});")
-    return tuple(lines)
+    zero = _b_zero(call) if _kind(call).b_zero else None
 
+    def row(point: int) -> str:
+        return f"i + {point}" if point else "i"
 
-def _b_zero_c(call: Call, lanes: int, vector: int) -> str:
-    """C of the zero points of the packed weights."""
-    kind, less = _kind(call), SHIFT if call.ins[1].buffer.dtype is u8 else 0
-    if not kind.b_zero:
-        return f"mcc_set_i32x{lanes}({-less})"
-    view = _b_zero(call)
-    if view.strides[-1]:
-        at = f"b_zero + j + {vector * lanes}" if vector else "b_zero + j"
-        zero = f"mcc_load_{view.buffer.dtype}_i32x{lanes}({at})"
-    else:
-        zero = f"mcc_set_i32x{lanes}(b_zero[0])"
-    return f"mcc_sub_i32x{lanes}({zero}, mcc_set_i32x{lanes}({less}))" if less else zero
+    return taken_off(
+        lanes,
+        points,
+        vectors,
+        (lambda point: _late_zero(call, row(point))) if _is_late(call) else None,
+        (lambda point: f"rest[{row(point)}]") if _has_sums(call) else None,
+        lambda vector: zero_c(call.ins[1], zero, "b_zero", "j", lanes, vector),
+    )
 
 
 def _late_zero(call: Call, row: str) -> str:
