@@ -42,16 +42,19 @@ def commands() -> None:
     "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
+@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
 @click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
 @model_options
-def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, options: Options) -> None:
+def compile(
+    models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options
+) -> None:
     """Compile a model into a folder of C files.
 
     Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
     from ..driver import arrange, compile_jobs
-    from ..emit.package import write_folder
+    from ..emit.folder import write_folder
     from ..emit.summary import explanation, summary
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
@@ -61,7 +64,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, explain: bool, 
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
     name = packages[0].plan.name if len(jobs) == 1 else name
-    write_folder(output, arrange(files, layout, name, options) if layout else files)
+    write_folder(output, arrange(files, layout, name, options) if layout else files, force)
     for package in packages:
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..base.errors import Problem, WrongUse
-from .package import LIST, MARK
+from .folder import LIST, MARK, SEAL, with_report
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
             stem, dot, end = path.rpartition(".")
             files |= {f"{stem}-{variant.target}{dot}{end}": variant.files[path] for variant in having}
     reports = [json.loads(variant.files[MARK]) for variant in variants]
-    contents = reports[0] | {"targets": reports, LIST: sorted([*files, MARK])}
-    return {**files, MARK: (json.dumps(contents, indent=1, ensure_ascii=False) + "\n").encode()}
+    for report in reports:
+        del report[LIST], report[SEAL]
+    return with_report(files, reports[0] | {"targets": reports})
 
 
 def _behind_conditions(path: str, variants: Sequence[Variant]) -> bytes:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from .package import LIST, MARK
+from .folder import MARK, with_report
 from .render import render
 
 LAYOUTS = Path(__file__).parent / "layouts"
@@ -81,8 +81,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     for template in layout.templates:
         path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)
         made[path] = render(template, context).encode()
-    made[MARK] = (json.dumps(report | {LIST: sorted([*made, MARK])}, indent=1, ensure_ascii=False) + "\n").encode()
-    return made
+    return with_report(made, report)
 
 
 def _is_program(path: str) -> bool:

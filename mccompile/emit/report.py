@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,12 +18,11 @@ def report(
     passes: Sequence[Record],
     moves: Sequence[Move],
     version: str,
-    files: Sequence[str],
     left_in_float: Mapping[str, str],
     interface: Interface | None = None,
-) -> str:
+) -> dict[str, Any]:
     pools = {arena.base: arena.pool for arena in plan.arenas}
-    contents: dict[str, Any] = {
+    return {
         "mccompile": version,
         "model": plan.name,
         "prefix": plan.prefix,
@@ -70,9 +68,7 @@ def report(
         ],
         "facts_used": list(plan.facts_used),
         "float_in_quantized": [{"node": node, "why": why} for node, why in left_in_float.items()],
-        "files": list(files),
     }
-    return json.dumps(contents, indent=1, ensure_ascii=False) + "\n"
 
 
 def _pool(arena: Arena) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from dataclasses import replace
 from ..base.errors import Problem, WrongUse
 from ..base.names import Names
 from ..plan.ir import Arena, Function
+from .folder import LIST, MARK, SEAL, with_report
 from .kernels import function_text, kernel_files
 from .model import suffix_of
-from .package import LIST, MARK, Package
+from .package import Package
 from .render import TEMPLATES, render, render_c
 
 
@@ -60,9 +61,8 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     files |= {path: text.encode() for path, text in texts.items()}
     reports = [json.loads(package.files[MARK]) for package in packages]
     for report in reports:
-        del report[LIST]
-    contents = {"models": reports, "shared_functions": len(functions), LIST: sorted([*files, MARK])}
-    return {**files, MARK: (json.dumps(contents, indent=1, ensure_ascii=False) + "\n").encode()}
+        del report[LIST], report[SEAL]
+    return with_report(files, {"models": reports, "shared_functions": len(functions)})
 
 
 def _same_weights(one: Package, other: Package) -> bool:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .package import LIST, MARK, WORKERS, Package
+from .folder import MARK, with_report
+from .package import WORKERS, Package
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 
@@ -30,9 +31,7 @@ def single_file(package: Package) -> Package:
         **{name: package.files[name] for name in (f"{prefix}.mcb", "main.c")},
         **{name: texts[name] for name in WORKERS if name in texts},
     }
-    report = json.loads(package.files[MARK]) | {LIST: sorted([*files, MARK])}
-    files[MARK] = (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode()
-    return replace(package, files=files)
+    return replace(package, files=with_report(files, json.loads(package.files[MARK])))
 
 
 def _whole(name: str, texts: Mapping[str, bytes], done: set[str]) -> str:
