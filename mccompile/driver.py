@@ -30,6 +30,7 @@ from .graph.ir import Graph
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS, Planner
 from .ops.api import resolve
+from .passes.addressable import check_addressable
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
 from .passes.graph.io_forms import InputForm, OutputForm, give_forms
@@ -216,6 +217,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     target, pools = context.target, options.mem or context.target.separate_pools
     prefix, planner = _prefix(name), _planner(options, target)
     plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
+    check_addressable(plan, target)
     plan = replace(plan, sliced=options.slices)
     if context.target.prefer == "flash":
         plan = share_alike(plan)

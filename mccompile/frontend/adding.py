@@ -19,7 +19,7 @@ from ..graph.ir import Fact, Invalid, Limit, Node, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
 from .bounds import Limits
 from .evaluate import constant_of
-from .findings import Misfit
+from .findings import Misfit, check_bytes
 from .scope import Found, Missing, Scope, Whole
 from .slots import Writer
 
@@ -58,6 +58,7 @@ class NodeAdder:
         for fact in facts:
             if fact.type.dtype.kind == "complex":
                 raise Unsupported(f"its result is {fact.type}, and complex numbers are not supported")
+            check_bytes("its result", fact.type)
         draft.outputs = [
             Value(self.unique(result, scope), fact) if result else None
             for result, fact in zip(names, facts, strict=False)
@@ -75,6 +76,8 @@ class NodeAdder:
         """Adds a node that stands in no file, in front of the one that is read."""
         node = Node(op, inputs, [None] * results, (origin,))
         facts = op.infer(replace(node.site(), name=self._sizes.take(c_identifier(f"{origin}_size"))))
+        for fact in facts:
+            check_bytes("an operand that it needs", fact.type)
         made = [Value(self.unique(f"{origin}/operand", scope, made_up=True), fact) for fact in facts]
         node.outputs = [*made]
         scope.graph.add(node)

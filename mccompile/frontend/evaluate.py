@@ -7,7 +7,7 @@ in float64 and rounded once. Where that cannot be had, there is no result and th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -47,8 +47,11 @@ def known_constant(fact: Fact) -> Constant | None:
     return Constant.of(np.array(fact.value.tolist(), fact.type.dtype.numpy).reshape(fact.type.static_shape))
 
 
-def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
-    """The results (None for absent ones) of a node whose operands are constants, if they are few enough bytes."""
+def evaluate(
+    node: Node, limit: int, spend: Callable[[int], None] = lambda bytes: None
+) -> list[Constant | None] | None:
+    """The results (None for absent ones) of a node whose operands are constants, if they are few enough bytes; `spend`
+    is told how many before they are made."""
     op = node.op
     if not isinstance(op, Operator) or op.random or op.name in _ALWAYS_KEPT | _OF_STRINGS or op.name in _CONTRACTIONS:
         return None
@@ -63,8 +66,9 @@ def evaluate(node: Node, limit: int) -> list[Constant | None] | None:
     if not all(type.is_static for type in types):
         return None
     size = sum(type.max_bytes for type in types)
-    if size > limit + 4 *  sum(c.type.max_bytes for c in operands if c):  # 4: bytes may become floats
+    if size > limit + 4 * sum(c.type.max_bytes for c in operands if c):  # 4: bytes may become floats
         return None
+    spend(size)
     arrays = [constant.array if constant else None for constant in operands]
     results = None if _overflows(node, arrays[0], types[0].dtype) else _run(node, arrays)
     if results is None:

@@ -5,10 +5,13 @@ Invariant: findings that say the same of several nodes become one problem with a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
+from ..base.budgets import budgets
 from ..base.errors import BadFile, Problem, UnsupportedModel
-from ..graph.ir import Invalid, Refused, Undeclared
+from ..base.tensor import TensorType
+from ..graph.ir import Invalid, Refused, Undeclared, Unsupported, Value
 
 _NODES_SHOWN = 8
 _PROBLEMS_SHOWN = 20
@@ -39,6 +42,14 @@ class Findings:
         places = self._places.setdefault((what, refused.why, fix), [])
         if where not in places:
             places.append(where)
+
+    def check_bytes(self, values: Iterable[Value], where: str) -> None:
+        """Adds what is too large for any machine."""
+        for value in values:
+            try:
+                check_bytes("it", value.type)
+            except Unsupported as refused:
+                self.add("unsupported input", where, refused)
 
     @property
     def first_reason(self) -> str:
@@ -75,3 +86,11 @@ class Findings:
 def _first(places: list[str], limit: int) -> list[str]:
     hidden = len(places) - limit
     return [*places[:limit], f"and {hidden} more"] if hidden > 0 else places
+
+
+def check_bytes(what: str, type: TensorType) -> None:
+    """Refuses a tensor that no machine has the memory for."""
+    bytes, most = type.max_bytes, budgets().tensor
+    if bytes > most:
+        why = f"{what} is {type}: {bytes} bytes, {most} are the most that one tensor may take"
+        raise Unsupported(why, "correct the sizes that it follows from, or bound them with --dim, --shape or --bound")

@@ -111,6 +111,7 @@ def _read(
     given = inputs.values()
     for title, whole in given:
         graph.inputs += leaves(whole)
+        findings.check_bytes(leaves(whole), f"input {title!r} in {name}")
         if title in scope.values or len({value.name for value in graph.inputs}) < len(graph.inputs):
             findings.add("one name for two values", f"input {title!r} in {name}", Invalid(f"{title!r} is made twice"))
         reader.reserve(value.name for value in leaves(whole))
@@ -118,6 +119,7 @@ def _read(
         if assumed and assumed.input == title and isinstance(whole, Value):
             scope.values[title] = assumed.known(graph, whole)
     findings.stop_if_any()
+    reader.check_extent(model.graph, scope)
     reader.nodes(model.graph.node, scope)
     found = reader.outputs(model.graph, scope) or []
     if any(not isinstance(whole, Value) for whole in (*(whole for _, whole in given), *found)):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
@@ -22,6 +22,7 @@ from . import composed, sequences
 from .bounds import Limits
 from .declarations import backwards, declared_shapes
 from .evaluate import constant_of
+from .extent import over_budget
 from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
 from .graphs import GraphReader, normal_domain
@@ -50,20 +51,31 @@ class NodeReader(GraphReader):
 
     # -- nodes
 
+    def check_extent(self, graph: GraphProto, scope: Scope) -> None:
+        """Stops where functions would write out more than is within the budget."""
+        found = over_budget(graph, self.functions)
+        if found is not None:
+            node, refused = found
+            self._refuse(node, refused, scope)
+            self.findings.stop()
+
     def node(self, node: NodeProto, scope: Scope) -> None:
         results: Sequence[Found]
         try:
             self._check_new(node, scope)
             results = self._read(node, scope)
         except Refused as refused:
-            domain = normal_domain(node.domain)
-            label = f"{domain}.{node.op_type}" if domain else node.op_type
-            what = f"{'wrong' if isinstance(refused, Invalid) else 'unsupported'} operator {label}"
-            self.findings.add(what, self._where(node, scope), refused)
+            self._refuse(node, refused, scope)
             results = [Missing.BROKEN] * len(node.output)
         for name, value in zip(node.output, results, strict=False):
             if name:
                 scope.values[name] = value
+
+    def _refuse(self, node: NodeProto, refused: Refused, scope: Scope) -> None:
+        domain = normal_domain(node.domain)
+        label = f"{domain}.{node.op_type}" if domain else node.op_type
+        what = f"{'wrong' if isinstance(refused, Invalid) else 'unsupported'} operator {label}"
+        self.findings.add(what, self._where(node, scope), refused)
 
     def _check_new(self, node: NodeProto, scope: Scope) -> None:
         for name in filter(None, node.output):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.budgets import budgets
 from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import DType, f32, f64
 from ..base.tensor import TensorType
@@ -188,6 +189,7 @@ class Resize(Operator):
         for axis in self.resized(site):
             if axis is not None:
                 shape[axis.axis] = axis.out
+                _check_table(axis.axis, upper(axis.out))
                 trial = Axis(axis.axis, upper(axis.size), upper(axis.out), axis.scale or 1.0)
                 coordinates(self.coordinate_transformation_mode, trial)
                 nearest(np.zeros(0), trial, self.nearest_mode)
@@ -340,6 +342,12 @@ class Resize(Operator):
 
 
 _WHOLE = (literal(0, f32), literal(1, f32))
+
+
+def _check_table(axis: int, out: int) -> None:
+    most = budgets().table
+    if out > most:
+        raise Unsupported(f"axis {axis} is resized to {out} elements, {most} are the most", "correct scales or sizes")
 
 
 def _accumulator(dtype: DType) -> DType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..base.budgets import budgets
 from ..base.dims import Dim, bounds, minimum, static
 from ..base.tensor import Shape, show_shape
 from .api import Invalid, Unsupported
@@ -33,6 +34,7 @@ class Window:
         around = tuple(pads or (0,) * (2 * rank))
         if len(around) != 2 * rank or min(around) < 0:
             raise Invalid(f"pads {around} are not {2 * rank} numbers from 0 on")
+        _check_reach(around)
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             around = _same(space, sizes, steps, gaps, lower=auto_pad == "SAME_LOWER")
         elif auto_pad == "VALID":
@@ -80,7 +82,16 @@ def window_sizes(
         raise Invalid(f"kernel {sizes}, strides {steps} and dilations {gaps} do not fit {rank} dimensions")
     if min(*sizes, *steps, *gaps) < 1:
         raise Invalid(f"kernel {sizes}, strides {steps} and dilations {gaps} must be positive")
+    _check_reach((*((size - 1) * gap + 1 for size, gap in zip(sizes, gaps, strict=True)), *steps))
     return sizes, steps, gaps
+
+
+def _check_reach(distances: tuple[int, ...]) -> None:
+    """Refuses windows wider than any tensor that they could move over."""
+    farthest, most = max(distances, default=0), budgets().reach
+    if farthest > most:
+        why = f"the window reaches over {farthest} elements, {most} are the most"
+        raise Unsupported(why, "correct kernel_shape, strides, dilations and pads")
 
 
 def _same(

@@ -40,6 +40,14 @@ class Explanation:
     choice: Choice
 
 
+@dataclass
+class Folding:
+    """Bytes of constants that were computed from others, and the most that may be."""
+
+    spent: int = 0
+    allowed: int | None = None  # None: nothing was folded yet
+
+
 @dataclass(frozen=True)
 class Context:
     """What a pass may ask besides the IR itself."""
@@ -52,6 +60,7 @@ class Context:
     threads: int = 1  # workers that may share a call
     weights_dtype: str = ""  # in which weights of products are stored; empty: as they are
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
+    folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ..base.budgets import budgets
 from ..base.dims import static
 from ..kinds.concat import Concat
 from ..kinds.conv import Conv
@@ -24,7 +25,6 @@ from ..program.relocate import covers_in_any_order
 from .api import Context
 
 LONGEST = 24  # calls in a chain
-WORK = 3_000_000  # rows played through in all chains together
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Chains:
         self.calls = calls
         self.readers: dict[Buffer, list[int]] = {}
         self.makers: dict[Buffer, list[int]] = {}
-        self.work = WORK
+        self.work = budgets().rows
         for number, item in enumerate(program.body):
             for view in _all_reads(item):
                 self.readers.setdefault(view.buffer, []).append(number)
@@ -262,6 +262,8 @@ class Chains:
             while made[number] < wanted:
                 end = min(made[number] + step, heights[number])
                 steps += 1
+                if steps > self.work:
+                    return False
                 for source, window in tree[number]:
                     if not pull(source, window.end(end, heights[source])):
                         return False
@@ -283,9 +285,10 @@ class Chains:
                 made[number] = end
             return True
 
-        if not pull(len(calls) - 1, heights[-1]):
-            return None
+        done = pull(len(calls) - 1, heights[-1])
         self.work -= steps
+        if not done:
+            return None
         in_place = _in_place(calls, tree, consumers, lines)
         results = [call.call.outs[0].buffer for call in calls]
         rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}

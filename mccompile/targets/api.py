@@ -53,6 +53,7 @@ class Target:
     description: str  # one line, for `mccompile targets`
     isas: tuple[str, ...]  # kernels are looked for in this order; the last is "c"
     pointer_bytes: int
+    address_bits: int  # of the addresses that data can have; one object takes up to half of what they reach
     vector_bytes: int  # of the widest vector that one instruction works on; 0 without vectors
     align: int  # of the arena and of every buffer in it, in bytes
     pools: tuple[Pool, ...]
@@ -62,6 +63,11 @@ class Target:
     prefer: str  # "ram", "time" or "flash": what to save first
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
+
+    @property
+    def largest_object(self) -> int:
+        """Bytes that one array can have, such that differences of its addresses fit a word."""
+        return (1 << (self.address_bits - 1)) - 1
 
     @property
     def separate_pools(self) -> tuple[Pool, ...]:
@@ -81,6 +87,7 @@ def load(name_or_path: str) -> Target:
     """The target of that name, or of that TOML file (anything that ends in .toml or holds a path separator)."""
     path = _find(name_or_path, Path())
     table = _read_with_inherited(path, ())
+    table.setdefault("address_bits", min(48, 8 * table.get("pointer_bytes", 8)))
     problems = [f"{key} is missing" for key in _READERS if key not in table and key not in ("options", "guard")]
     problems = problems or _contradictions(table)
     if problems:
@@ -224,6 +231,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "description": _text,
     "isas": _texts,
     "pointer_bytes": _count,
+    "address_bits": _count,
     "vector_bytes": _count,
     "align": _count,
     "pools": _pools,

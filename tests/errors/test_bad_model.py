@@ -285,8 +285,8 @@ CASES = {
         F (a) => (b) { b = my.F(a) }""",
         """
         error: wrong operator my.F
-          where  node "n1/b" (my.F, opset 1) in net.onnx
-          why    function F calls itself
+          where  node "n1" (my.F, opset 1) in net.onnx
+          why    function F calls itself: F -> F
           fix    correct the model, or export it again
         """,
     ),

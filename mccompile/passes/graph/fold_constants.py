@@ -8,8 +8,11 @@ lower_qdq makes integer operators out of it; `fold_dequantized` folds what that 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from ...base.budgets import budgets
 from ...base.constant import Constant
 from ...base.dtypes import f32, i8
 from ...base.errors import Problem, UnsupportedModel
@@ -28,6 +31,26 @@ def fold_dequantized(graph: Graph, context: Context) -> None:
     _fold(graph, context, set(), keep=False)
 
 
+def _spend(node: Node, bytes: int, graph: Graph, context: Context) -> None:
+    """Counts what a node's results take; refuses what is over the budget, as constants are that double again and
+    again."""
+    folding, most = context.folding, budgets()
+    if folding.allowed is None:
+        given = {id(v.constant): v.constant.type.max_bytes for v in graph.values() if v.constant is not None}
+        folding.allowed = most.folded + most.folded_per_byte * sum(given.values())
+    folding.spent += bytes
+    if folding.spent > folding.allowed:
+        raise UnsupportedModel(
+            Problem(
+                "constants grow too large",
+                f'node "{show(node.provenance)}" ({node.op.qualified_name})',
+                f"with it, what is computed from constants takes {folding.spent} bytes, {folding.allowed} are the most "
+                "for the constants that the model has",
+                "store the result in the model, or make an input of what it is computed from",
+            )
+        )
+
+
 def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> None:
     """`changed`: nodes whose operands became better known; `keep`: leave DequantizeLinear alone."""
     for node in list(graph.nodes):
@@ -39,7 +62,7 @@ def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> Non
         if keep and isinstance(node.op, DequantizeLinear):
             continue
         if any(value and not constant for value, constant in zip(node.outputs, folded, strict=True)):
-            folded = evaluate(node, context.fold_limit) or folded
+            folded = evaluate(node, context.fold_limit, partial(_spend, node, graph=graph, context=context)) or folded
             if isinstance(node.op, DequantizeLinear) and folded[0] is not None:
                 folded = [_with_origin(graph, node, folded[0])]
         for value, constant in zip(node.outputs, folded, strict=True):

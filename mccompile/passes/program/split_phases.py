@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.budgets import budgets
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
@@ -78,11 +79,15 @@ def _body(body: list[Item], context: Context, names: Names) -> None:
     for item in body:
         for inner in bodies(item):
             _body(inner, context, names)
-        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose):
+        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose) and _are_few(item.kind):
             result += _quickest(item, item.kind, context, names)
         else:
             result.append(item)
     body[:] = result
+
+
+def _are_few(kind: ConvTranspose) -> bool:
+    return math.prod(kind.strides) <= budgets().phases
 
 
 def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -> list[Call]:

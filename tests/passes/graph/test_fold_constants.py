@@ -4,8 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from onnx import parser
 
+from mccompile.base.budgets import limited
+from mccompile.base.errors import UnsupportedModel
 from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Graph
 from mccompile.passes.api import Context
@@ -179,3 +182,14 @@ def test_quantized_weights_stay_for_integer_operators(check: Any) -> None:
         output %y
         """
     check(fold_constants, text, text, q=np.array([-128, 0, 3], np.int8), s=np.float32(0.5))
+
+
+@pytest.mark.parametrize("double", ["Concat <axis = 0> (c{0}, c{0})", "Tile(c{0}, two)"])
+def test_constants_that_double_are_refused_by_the_node(double: str, context: Context) -> None:
+    lines = " ".join(f"[n{n}] c{n + 1} = {double.format(n)}" for n in range(30))
+    graph = graph_of(
+        "g (float[1] x) => (float[1] y) <float[1] c0 = {1}, int64[1] two = {2}> "
+        f"{{ {lines} m = ReduceSum(c30) y = Add(x, m) }}"
+    )
+    with limited(folded=1 << 12), pytest.raises(UnsupportedModel, match=r'(?s)constants grow too large.*"n9"'):
+        fold_constants(graph, context)
