@@ -84,14 +84,19 @@ def _masked(body: Body, scores: str, batch: int, length: int, before: int, opera
     if not body.has(operand):
         return scores
     shape = body.type(operand).shape
-    if shape == (batch,):
-        places = body.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
-        ends = body.op("Reshape", body.operand(operand), body.ints(batch, 1, 1, 1))
-        outside = body.op("GreaterOrEqual", places, ends)
-    elif shape in ((batch, total), (batch, length, total)):
+    if shape in ((batch, total), (batch, length, total)):
         to = (batch, 1, 1, total) if len(shape) == 2 else (batch, 1, length, total)
         mask = body.op("Reshape", body.operand(operand), body.ints(*to))
-        outside = body.op("Equal", mask, body.constant(np.array(0, np.int32)))
+        outside = body.op("LessOrEqual", mask, body.constant(np.array(0, np.int32)))
+    elif shape in ((batch, 1), (1, 1)):  # the same for all keys of a batch, so that softmax does not see it
+        return scores
+    elif shape in ((batch,), (2 * batch,)):
+        places = body.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
+        limits = body.op("Reshape", body.operand(operand), body.ints(-1, batch, 1, 1, 1))
+        outside = body.op("GreaterOrEqual", places, body.op("Gather", limits, body.index(0), axis=0))
+        if shape == (2 * batch,):
+            before_first = body.op("Less", places, body.op("Gather", limits, body.index(1), axis=0))
+            outside = body.op("Or", outside, before_first)
     else:
         raise Unsupported(f"a mask of shape {body.type(operand)}")
     return body.op("Add", scores, body.op("Where", outside, lowest, body.number(0.0)))
@@ -140,13 +145,18 @@ def _bias(body: Body) -> str:
     if not body.has(4):
         return bias
     mask = body.type(4)
-    if mask.rank not in (2, 3):
-        raise Unsupported(f"a mask of shape {mask}")
-    zero = body.constant(np.array(0, np.int32))
     lowest = body.number(body.attribute("mask_filter_value", -10000.0))
-    shut = body.op("Equal", body.op("Cast", body.operand(4), to=TensorProto.INT32), zero)
+    given = body.op("Cast", body.operand(4), to=TensorProto.INT32)
+    keys = body.type(1).shape[2 if body.type(1).rank == 4 else 1]
+    if mask.rank in (2, 3):
+        given = body.op("Unsqueeze", given, body.ints(1, 2) if mask.rank == 2 else body.ints(1))
+        shut = body.op("LessOrEqual", given, body.constant(np.array(0, np.int32)))
+    elif mask.shape == body.type(0).shape[:1] and isinstance(keys, int) and not body.has(6):
+        places = body.constant(np.arange(keys, dtype=np.int32))
+        shut = body.op("GreaterOrEqual", places, body.op("Unsqueeze", given, body.ints(1, 2, 3)))
+    else:
+        raise Unsupported(f"a mask of shape {mask}")
     low = body.op("Where", shut, lowest, body.number(0.0))
-    low = body.op("Unsqueeze", low, body.ints(1, 2) if mask.rank == 2 else body.ints(1))
     return body.op("Add", bias, low) if bias else low
 
 

@@ -30,6 +30,12 @@ def declared_shapes(graph: GraphProto, sizes: Mapping[str, tuple[int, int]]) -> 
     return backwards(graph.node, found)
 
 
+def declared_ranks(graph: GraphProto) -> list[int | None]:
+    """The ranks of a graph's inputs, None where they are not said."""
+    types = [entry.type.tensor_type for entry in graph.input]
+    return [len(type.shape.dim) if type.HasField("shape") else None for type in types]
+
+
 def backwards(nodes: Iterable[NodeProto], known: Shapes) -> Shapes:
     """The shapes, and those of values that others are made from element by element."""
     found = dict(known)

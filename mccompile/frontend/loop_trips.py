@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from .declarations import declared_ranks
 from .reference import EvaluationFailed, evaluator
 
 _EXACT = frozenset({
@@ -36,7 +37,8 @@ def exact_trips(
     found = _slice(body, inputs, outputs, outer)
     if found is None or not found.inputs - {1}:
         return None
-    state: dict[int, np.ndarray] = {0: np.array(0, np.int64), 1: np.array(True)}
+    ones = [(1,) * (rank or 0) for rank in declared_ranks(body)[:2]]  # the counter and the condition as it takes them
+    state: dict[int, np.ndarray] = {0: np.zeros(ones[0], np.int64), 1: np.ones(ones[1], np.bool_)}
     for number in found.inputs - {0, 1}:
         value = operands[number] if number < len(operands) else None
         if value is None or value.size > _MOST_ELEMENTS:
@@ -49,8 +51,9 @@ def exact_trips(
         run = evaluator(found.model(opset, inputs, outputs, state))
         while goes_on and trips < min(most, _MOST_TRIPS):
             results = run({inputs[number]: state[number] for number in found.inputs})
-            state = dict(zip((1, *found.carried), results, strict=True)) | {0: np.array(trips + 1, np.int64)}
-            goes_on = bool(results[0].reshape(-1)[0])
+            state = dict(zip((1, *found.carried), results, strict=True)) | {0: np.full(ones[0], trips + 1, np.int64)}
+            goes_on = bool(state[1].reshape(-1)[0])
+            state[1] = state[1].reshape(ones[1])
             trips += 1
     except EvaluationFailed:
         return None

@@ -20,7 +20,7 @@ from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible
 from . import composed, sequences
 from .bounds import Limits
-from .declarations import backwards, declared_shapes
+from .declarations import backwards, declared_ranks, declared_shapes
 from .evaluate import constant_of
 from .extent import over_budget
 from .findings import Findings
@@ -102,8 +102,10 @@ class NodeReader(GraphReader):
             version = sig.version
             check_form(sig, resolved(node, scope.attributes))
         inputs = [scope.find(name) for name in node.input]
-        if (domain, node.op_type) == ("", "If") and (chosen := self._condition(inputs)) is not None:
-            return self._branch(node, chosen, scope)
+        if (domain, node.op_type) == ("", "If"):
+            _check_branches(attributes_of(node, scope.attributes))
+            if (chosen := self._condition(inputs)) is not None:
+                return self._branch(node, chosen, scope)
         if not domain and sig and (node.op_type in sequences.WRITERS or any(map(is_structure, inputs))):
             return self._structured(node, sig, inputs, scope)
         if cls is None or version not in cls.versions:
@@ -212,6 +214,8 @@ class NodeReader(GraphReader):
         apart: list[Findings] = []
         # then_branch before else_branch; every other operator has one region
         graphs.sort(key=lambda entry: entry[0], reverse=True)
+        if operator is not None:
+            operator[1].ranks = [declared_ranks(graph) for _, graph in graphs]
         for number, (name, graph) in enumerate(graphs):
             facts = operator[0].region_inputs(operator[1], number) if operator else None
             self.findings = Findings(around.sized)
@@ -363,6 +367,16 @@ class NodeReader(GraphReader):
 
 def _is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH
+
+
+def _check_branches(attributes: Iterable[AttributeProto]) -> None:
+    for attribute in filter(_is_graph, attributes):
+        if attribute.g.input:
+            names = ", ".join(repr(entry.name) for entry in attribute.g.input)
+            raise Invalid(
+                f"its {attribute.name} has inputs ({names}), and nothing is handed to a branch of If",
+                "take them out: a branch reads values of the graph around it by their names",
+            )
 
 
 def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:

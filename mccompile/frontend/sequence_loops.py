@@ -19,7 +19,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
 from .bounds import Limits
-from .declarations import declared_shapes
+from .declarations import declared_ranks, declared_shapes
 from .findings import Findings
 from .scope import Found, Scope, Whole
 from .sequences import sequence
@@ -83,6 +83,7 @@ class _Loop:
             if value is None:
                 raise Invalid("a carried value is missing")
             self.states.append(value)
+        self.ranks = declared_ranks(graph)
         if len(graph.input) != 2 + len(self.states) or len(graph.output) < 1 + len(self.states):
             raise Invalid(
                 f"with {len(self.states)} carried values its body has {len(graph.input)} inputs "
@@ -120,7 +121,7 @@ class _Loop:
             prefix, shapes = f"{self.origin}/{trip}/", declared_shapes(self.graph, {})
             inner = replace(self.scope, outer=self.scope, values={}, prefix=prefix, shapes=shapes)
             self.reader.constants(self.graph, inner)
-            given: list[Found] = [self.writer.number(trip), self.writer.flag(True), *states]
+            given: list[Found] = [self.one(0, self.writer.number(trip)), self.one(1, self.writer.flag(True)), *states]
             inner.values |= dict(zip((entry.name for entry in self.graph.input), given, strict=True))
             self.reader.nodes(self.graph.node, inner)
             results = self.reader.results(self.graph, inner)
@@ -133,6 +134,10 @@ class _Loop:
             rows = [self.writer.op("Unsqueeze", part, self.writer.ints(0)) for part in parts]
             stacked.append(self.writer.op("Concat", *rows, axis=0))
         return [*states, *stacked]
+
+    def one(self, position: int, value: Value) -> Value:
+        """The counter or the condition, in the shape that the body declares."""
+        return self.writer.op("Unsqueeze", value, self.writer.ints(0)) if self.ranks[position] else value
 
     # -- a loop that carries slots
 
@@ -169,7 +174,9 @@ class _Loop:
 
     def call(self, states: Sequence[Value]) -> OnnxNode:
         operands = [self.trips, self.condition, *states]
-        return OnnxNode(self.origin, 0, {}, operands, 0, self.writer.constant, most=self.most_trips)
+        return OnnxNode(
+            self.origin, 0, {}, operands, 0, self.writer.constant, ranks=[self.ranks], most=self.most_trips
+        )
 
     def body(self, call: OnnxNode, states: Sequence[Fact | Structure[Fact]]) -> Scope:
         facts = resolve("", "Loop").region_inputs(call, 0)

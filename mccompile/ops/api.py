@@ -38,11 +38,17 @@ class OnnxNode:
     outputs: int
     constant: Callable[[np.ndarray], Value]  # makes a constant value to use as an input
     regions: tuple[Graph, ...] = ()
+    ranks: Sequence[Sequence[int | None]] = ()  # that the file declares for the inputs of each region
     add: Callable[[Operator, list[Value]], Value] | None = None  # puts another node before this one
     string_room: Callable[[], int | None] = lambda: None  # bytes for strings that are made, if the user says so
     results: tuple[TensorType | None, ...] = ()  # what the model declares of their shapes
     limits: tuple[Limit, ...] = ()  # what the user says of sizes of the results,
     most: Mapping[int, int] = dataclasses.field(default_factory=dict)  # and of the values of `bounded` operands
+
+    def rank(self, region: int, position: int) -> int | None:
+        """What the file declares of the rank of an input of a region."""
+        ranks = self.ranks[region] if region < len(self.ranks) else ()
+        return ranks[position] if position < len(ranks) else None
 
     def made(self, name: str, inputs: list[Value]) -> Value:
         """The result of an operator that has to run before this one."""

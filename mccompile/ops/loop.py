@@ -33,9 +33,10 @@ class Loop(Operator):
     def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
         operands = [None if value is None else value.fact for value in node.inputs]
         trips = _known_trips(Site(tuple(operands), node.outputs))
-        counter = _counter_fact(node.name, _most_trips(node) if trips is None else trips)
+        counter, condition = (_one(node, index, position) for position in range(2))
+        first = _counter_fact(node.name, _most_trips(node) if trips is None else trips, counter)
         states = [Fact(fact.type) for fact in operands[2:] if fact is not None]
-        return [counter, Fact(TensorType(bool_, ())), *states]
+        return [first, Fact(TensorType(bool_, condition)), *states]
 
     def infer(self, site: Site) -> list[Fact]:
         body = site.regions[0]
@@ -86,14 +87,14 @@ class Loop(Operator):
         first = seen_through(body.inputs[1])
         early = _ends_early(site, body)
         true = to.constant(np.array(True), "true")
-        if not early:
-            writer.bind(1, true)
-        elif seen_through(body.outputs[0]) is first:
-            writer.bind(1, to.reshape(to.input(1), ()))
-            writer.condition = writer.bound[1]
+        start = to.input(1) if to.has(1) and early else true
+        start = to.reshape(start, body.inputs[1].type.shape)
+        if early and seen_through(body.outputs[0]) is not first:
+            writer.carry(1, start, 0)
         else:
-            writer.carry(1, to.reshape(to.input(1) if to.has(1) else true, ()), 0)
-            writer.condition = writer.bound[1]
+            writer.bind(1, start)
+        if early:
+            writer.condition = to.reshape(writer.bound[1], ())
         for number in range(states):
             writer.state(2 + number, 1 + number)
         writer.collect([(1 + states + n, 0, False) for n in range(len(body.outputs) - 1 - states)])
@@ -110,12 +111,21 @@ class Loop(Operator):
             writer.counted(dims[0])
 
 
-def _counter_fact(node: str, trips: int | None) -> Fact:
-    type = TensorType(i64, ())
+def _one(node: OnnxNode, region: int, position: int) -> tuple[int, ...]:
+    """The shape of the counter or of the condition in the body: exporters declare scalars, or vectors of one."""
+    rank = node.rank(region, position) or 0
+    if rank > 1:
+        what = "condition" if position else "counter"
+        raise Invalid(f"its body declares the {what} with rank {rank}, and it is a scalar or a vector of one element")
+    return (1,) * rank
+
+
+def _counter_fact(node: str, trips: int | None, shape: tuple[int, ...]) -> Fact:
+    type = TensorType(i64, shape)
     if trips is None or trips < 1:
         return Fact(type)
-    value = np.empty((), dtype=object)
-    value[()] = symbol(counter_name(node), 0, trips - 1)
+    value = np.empty(shape, dtype=object)
+    value[...] = symbol(counter_name(node), 0, trips - 1)
     return Fact(type, value)
 
 

@@ -15,7 +15,7 @@ from ..base.budgets import budgets
 from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import DType, f32, f64
 from ..base.tensor import TensorType
-from ..expr.ir import Expr, apply, cast, literal, number, operand
+from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gather import Gather as GatherKind
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
@@ -29,14 +29,15 @@ from .resize_computed import (
     check_scales,
     common_scale,
     extrapolated,
+    known_scale,
     resized_nearest,
     resized_weighted,
     scales_given,
 )
-from .resize_tables import Axis, coordinates, inside, nearest, taps
+from .resize_tables import Axis, coordinates, exact_coordinates, inside, nearest, taps
 from .shapes import FIX_DIMENSIONS, sizes
 
-Planned = tuple[Dim, Dim, float | None]  # before, after, and the scale if it is known
+Planned = tuple[Dim, Dim, float | None, Fraction | None]  # before, after, the scale if it is known, and unrounded
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,17 @@ class Resized:
     scale: float | None
     start: float
     end: float
+    ratio: Fraction | None = None  # the scale before it was rounded
 
     @property
     def known(self) -> Axis | None:
         """The same where everything is known at compile time."""
         if self.scale is None or not (isinstance(self.size, int) and isinstance(self.out, int)):
             return None
-        return Axis(self.axis, self.size, self.out, self.scale, self.start, self.end)
+        return Axis(self.axis, self.size, self.out, self.scale, self.start, self.end, self.ratio)
 
     def computed(self) -> ComputedAxis:
-        scale = literal(self.scale, f32) if self.scale is not None else None
-        scale = scale or apply("div", number(self.out, f32), number(self.size, f32))
+        scale = known_scale(self.size, self.out, self.scale, self.ratio)
         return ComputedAxis(self.axis, self.size, self.out, scale, literal(self.start, f32), literal(self.end, f32))
 
 
@@ -120,8 +121,8 @@ class Resize(Operator):
             plan = self.by_sizes(x, axes, sizes(site, 3, "sizes"))
         for axis, start, end, planned in zip(axes, region[: len(axes)], region[len(axes) :], plan, strict=True):
             if planned is not None:
-                size, out, scale = planned
-                result[axis] = Resized(axis, size, out, scale, float(start), float(end))
+                size, out, scale, ratio = planned
+                result[axis] = Resized(axis, size, out, scale, float(start), float(end), ratio)
                 if size == 0 and out != 0:
                     raise Invalid(f"axis {axis} of {x} is empty and cannot be resized to {out}")
                 if has_scales and end - start != 1 and out != size:
@@ -146,7 +147,7 @@ class Resize(Operator):
                 plan.append(None)
                 continue
             size = x.shape[axis]
-            plan.append((size, _scaled(size, scale), float(scale)))
+            plan.append((size, _scaled(size, scale), float(scale), None))
         return plan
 
     def by_sizes(
@@ -164,14 +165,18 @@ class Resize(Operator):
                 else:
                     size = x.shape[axis]
                     if isinstance(size, int) and isinstance(out, int):
-                        plan.append((size, out, float(np.float32(out) / np.float32(max(size, 1)))))
+                        ratio = Fraction(out, max(size, 1))
+                        plan.append((size, out, float(np.float32(out) / np.float32(max(size, 1))), ratio))
                     else:
-                        plan.append((size, out, None))
+                        plan.append((size, out, None, None))
             return plan
         known = [(_known(x.shape[axis]), _known(out)) for axis, out in zip(axes, wanted, strict=True)]
         scales = [np.float32(out) / np.float32(max(size, 1)) for size, out in known]
-        scale = min(scales) if policy == "not_larger" else max(scales)
-        return [(size, int(np.floor(np.float32(size) * scale + np.float32(0.5))), float(scale)) for size, _ in known]
+        number_, scale = (min if policy == "not_larger" else max)(enumerate(scales), key=lambda entry: entry[1])
+        ratio = Fraction(known[number_][1], max(known[number_][0], 1))
+        return [
+            (size, int(np.floor(np.float32(size) * scale + np.float32(0.5))), float(scale), ratio) for size, _ in known
+        ]
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
@@ -218,9 +223,9 @@ class Resize(Operator):
             raise Invalid(f"roi {site.type(1)} does not fit {len(named)} axes")
         sizes_before = [before[axis] for axis in named]
         if by_scales:
-            scales = scales_given(formula, 2, sizes_before)
+            scales = scales_given(formula, 2, [(before[axis], after[axis]) for axis in named])
         elif self.keep_aspect_ratio_policy == "stretch":
-            scales = [literal(float(np.float32(after[a]) / np.float32(max(before[a], 1))), f32) for a in named]
+            scales = [known_scale(before[a], after[a]) for a in named]
             for n, axis in enumerate(named):
                 formula.require(equals(formula.element(3, n), after[axis]))
         else:
@@ -273,14 +278,16 @@ class Resize(Operator):
             moving = [axis.computed() for axis in resized]
             to.set(0, self.moved(Formula(to), x, moving))
             return
-        places = {axis.axis: coordinates(self.coordinate_transformation_mode, axis) for axis in axes}
+        exact = self.mode == "nearest" and self.nearest_mode.startswith("round")
+        found = exact_coordinates if exact else coordinates
+        places = {axis.axis: found(self.coordinate_transformation_mode, axis) for axis in axes}
         before, after = [0] * len(x.shape), [0] * len(x.shape)
         if self.coordinate_transformation_mode == "tf_crop_and_resize":
             for axis in axes:
                 first, end = inside(places[axis.axis], axis)
                 before[axis.axis], after[axis.axis] = first, axis.out - end
                 places[axis.axis] = places[axis.axis][first:end]
-        if any(len(found) == 0 for found in places.values()):  # nothing of the result lies on x
+        if any(len(place) == 0 for place in places.values()):  # nothing of the result lies on x
             to.set(0, to.map(literal(_element(self.extrapolation_value, type.dtype), type.dtype), [], type.shape))
             return
         result = self.nearest(to, x, axes, places) if self.mode == "nearest" else self.weighted(to, x, axes, places)

@@ -7,9 +7,10 @@ shape of the result is what the model declares, and is checked.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 
-from ..base.dims import Dim, static
+from ..base.dims import Dim, maximum, static
 from ..base.dtypes import DType, f32, f64, i32, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, number, operand, size
@@ -17,6 +18,21 @@ from ..kinds.reduce import Reduce
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
 from .at_run_time import Formula, either, gathered
+from .resize_tables import Axis
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale in float32, and the integers in float64 whose quotient it stands for."""
+
+    rounded: Expr
+    over: Expr
+    under: Expr
+
+    def instead(self, condition: Expr, other: Scale) -> Scale:
+        """The other one where the condition is true."""
+        pairs = ((other.rounded, self.rounded), (other.over, self.over), (other.under, self.under))
+        return Scale(*(apply("select", condition, a, b) for a, b in pairs))
 
 
 @dataclass(frozen=True)
@@ -26,7 +42,7 @@ class ComputedAxis:
     axis: int
     size: Dim
     out: Dim
-    scale: Expr
+    scale: Scale
     start: Expr
     end: Expr
 
@@ -46,34 +62,54 @@ def _op(name: str, *args: Expr) -> Expr:
     return apply(name, *args)
 
 
-def scales_given(formula: Formula, operand_: int, sizes: list[int]) -> list[Expr]:
-    return [cast(formula.raw(operand_, n), f32) for n in range(len(sizes))]
+def known_scale(size: Dim, out: Dim, scale: float | None = None, ratio: Fraction | None = None) -> Scale:
+    """A scale that is a constant, or that of two sizes."""
+    if scale is None:
+        return scale_of_sizes(number(out, i64), size)
+    if ratio is None and isinstance(size, int) and isinstance(out, int):
+        ratio = Axis(0, size, out, scale).exact
+    exact = ratio if ratio is not None else Fraction(scale)
+    return Scale(literal(scale, f32), *(literal(float(n), f64) for n in (exact.numerator, exact.denominator)))
+
+
+def scale_of_sizes(out: Expr, size: Dim) -> Scale:
+    before = maximum(size, 1)
+    return Scale(_op("div", cast(out, f32), _f(before)), cast(out, f64), number(before, f64))
+
+
+def scales_given(formula: Formula, operand_: int, sizes: list[tuple[int, int]]) -> list[Scale]:
+    result = []
+    for n, (before, after) in enumerate(sizes):
+        given = cast(formula.raw(operand_, n), f32)
+        meant = scale_of_sizes(literal(after, i64), before)
+        plain = Scale(given, cast(given, f64), literal(1, f64))
+        result.append(plain.instead(_op("equal", given, meant.rounded), meant))
+    return result
 
 
 def check_scales(formula: Formula, axes: list[ComputedAxis]) -> None:
     for axis in axes:
-        made = _op("floor", _op("mul", _f(axis.size), axis.scale))
+        made = _op("floor", _op("mul", _f(axis.size), axis.scale.rounded))
         formula.require(_op("equal", made, _f(axis.out)))
-        formula.require(_op("greater", axis.scale, _f(0)))
+        formula.require(_op("greater", axis.scale.rounded, _f(0)))
 
 
-def common_scale(formula: Formula, operand_: int, sizes: list[int], policy: str) -> Expr:
+def common_scale(formula: Formula, operand_: int, sizes: list[int], policy: str) -> Scale:
     """The one scale of all axes that keeps the aspect ratio."""
-    asked = [
-        _op("div", cast(formula.element(operand_, n), f32), _f(max(before, 1))) for n, before in enumerate(sizes)
-    ]
-    return reduce(lambda a, b: _op("min" if policy == "not_larger" else "max", a, b), asked)
+    asked = [scale_of_sizes(formula.element(operand_, n), before) for n, before in enumerate(sizes)]
+    better = "less" if policy == "not_larger" else "greater"
+    return reduce(lambda a, b: a.instead(_op(better, b.rounded, a.rounded), b), asked)
 
 
 def check_rounded(formula: Formula, axes: list[ComputedAxis]) -> None:
     for axis in axes:
-        made = _op("floor", _op("add", _op("mul", _f(axis.size), axis.scale), _f(0.5)))
+        made = _op("floor", _op("add", _op("mul", _f(axis.size), axis.scale.rounded), _f(0.5)))
         formula.require(_op("equal", made, _f(axis.out)))
 
 
 def coordinate(mode: str, axis: ComputedAxis) -> Expr:
     """The place on the axis of x, for the element of the result at index(0)."""
-    x, scale, before, out = cast(index(0), f32), axis.scale, _f(axis.size), _f(axis.out)
+    x, scale, before, out = cast(index(0), f32), axis.scale.rounded, _f(axis.size), _f(axis.out)
     centre = _op("div", _op("add", x, _f(0.5)), scale)
     half = _op("sub", centre, _f(0.5))
     match mode:
@@ -99,9 +135,40 @@ def coordinate(mode: str, axis: ComputedAxis) -> Expr:
     return half
 
 
-def nearest_place(place: Expr, axis: ComputedAxis, mode: str) -> Expr:
+def exact_coordinate(mode: str, axis: ComputedAxis) -> Expr:
+    """The same where it is rounded; see `exact_coordinates`."""
+    if mode == "tf_crop_and_resize":
+        return cast(coordinate(mode, axis), f64)
+
+    def d(value: float | Dim) -> Expr:
+        return literal(value, f64) if isinstance(value, int | float) else number(value, f64)
+
+    x, over, under = cast(index(0), f64), axis.scale.over, axis.scale.under
+    middle = _op("add", _op("mul", d(2), x), d(1))
+    twice = _op("mul", d(2), over)
+    if mode == "half_pixel_symmetric":
+        from_centre = _op("div", _op("mul", _op("sub", middle, d(axis.out)), under), twice)
+        return _op("add", from_centre, _op("div", d(axis.size - 1), d(2)))
+    if mode == "asymmetric":
+        return _op("div", _op("mul", x, under), over)
+    if mode == "align_corners":
+        asked = _op("div", _op("mul", over, d(axis.size)), under)
+        whole = _op("less", _op("abs", _op("sub", asked, d(axis.out))), _op("mul", d(axis.out), d(1e-4)))
+        reach = _op("sub", _op("select", whole, d(axis.out), asked), d(1))
+        return _unless_one(axis.out, d(0), _op("div", _op("mul", x, d(axis.size - 1)), reach))
+    centre = _op("div", _op("mul", middle, under), twice)
+    half = _op("sub", centre, d(0.5))
+    if mode == "pytorch_half_pixel":
+        return _unless_one(axis.out, d(0), half)
+    return centre if mode == "tf_half_pixel_for_nn" else half
+
+
+def nearest_place(coordinates: str, axis: ComputedAxis, mode: str) -> Expr:
     """The element next to a coordinate."""
-    exact = cast(place, f64)
+    if mode.startswith("round"):
+        exact = exact_coordinate(coordinates, axis)
+    else:
+        exact = cast(coordinate(coordinates, axis), f64)
     half = literal(0.5, f64)
     match mode:
         case "round_prefer_floor":
@@ -113,7 +180,7 @@ def nearest_place(place: Expr, axis: ComputedAxis, mode: str) -> Expr:
         case "ceil":
             found = _op("ceil", exact)
         case _:  # "simple"
-            found = _op("select", _op("less", axis.scale, _f(1)), _op("ceil", exact), _op("floor", exact))
+            found = _op("select", _op("less", axis.scale.rounded, _f(1)), _op("ceil", exact), _op("floor", exact))
     inside = _op("min", _op("max", found, literal(0, f64)), number(axis.size - 1, f64))
     return cast(inside, i64)
 
@@ -121,7 +188,7 @@ def nearest_place(place: Expr, axis: ComputedAxis, mode: str) -> Expr:
 def resized_nearest(formula: Formula, x: View, axes: list[ComputedAxis], coordinates: str, mode: str) -> View:
     shape = tuple({axis.axis: axis.out for axis in axes}.get(n, dim) for n, dim in enumerate(x.shape))
     places = {
-        axis.axis: formula.along(nearest_place(coordinate(coordinates, axis), axis, mode), axis.axis, shape)
+        axis.axis: formula.along(nearest_place(coordinates, axis, mode), axis.axis, shape)
         for axis in axes
     }
     return gathered(formula.to, x, places, shape)
@@ -161,7 +228,7 @@ def _taps(formula: Formula, axis: ComputedAxis, how: Interpolation, accumulator:
     one = literal(1, f64)
     stretch, most = one, 1.0
     if how.antialias:
-        stretch = _op("max", one, _op("div", one, cast(axis.scale, f64)))
+        stretch = _op("max", one, _op("div", one, cast(axis.scale.rounded, f64)))
         most = max(1.0, static(axis.size) / static(axis.out))  # no scale that leads to this size is smaller
     count = int(-(-2 * reach * most // 1)) + (1 if how.antialias else 0)
     place = cast(coordinate(how.coordinates, axis), f64)

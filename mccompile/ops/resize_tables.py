@@ -1,12 +1,13 @@
 """Where resizing reads along one axis, and with which weights: numbers that follow from sizes and attributes alone.
 
 Invariant: coordinates are computed in float32 in the order in which onnxruntime computes them, so that "nearest" falls
-on the same element; positions lie inside of the axis.
+on the same element; those that are rounded are exact, so that halves are halves. Positions lie inside of the axis.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,6 +30,16 @@ class Axis:
     scale: float  # as given, or out / size; in float32
     start: float = 0.0  # region of interest, in parts of the axis
     end: float = 1.0
+    ratio: Fraction | None = None  # the scale before it was rounded to float32, where that is known
+
+    @property
+    def exact(self) -> Fraction:
+        """The scale as it is meant: what rounds to the given one, of sizes first."""
+        if self.ratio is not None:
+            return self.ratio
+        meant = Fraction(self.out, max(self.size, 1))
+        asked = f32(meant.numerator) / f32(meant.denominator)
+        return meant if meant and asked == f32(self.scale) else Fraction(self.scale)
 
 
 def coordinates(mode: str, axis: Axis) -> np.ndarray:
@@ -58,6 +69,29 @@ def coordinates(mode: str, axis: Axis) -> np.ndarray:
                 return np.full_like(x, f32(0.5) * (start + end) * (size - f32(1)))
             return start * (size - f32(1)) + x * (end - start) * (size - f32(1)) / (out - f32(1))
     raise Invalid(f"coordinate_transformation_mode {mode!r} is not {', '.join(COORDINATE_MODES)}")
+
+
+def exact_coordinates(mode: str, axis: Axis) -> np.ndarray:
+    """The same for coordinates that are rounded: one float64 division of integers (sizes below 2**24), which gives a
+    half only where the quotient is one."""
+    if mode == "tf_crop_and_resize":
+        return coordinates(mode, axis)
+    x = np.arange(axis.out, dtype=np.float64)
+    times, parts = (float(n) for n in (axis.exact.denominator, axis.exact.numerator))
+    match mode:
+        case "half_pixel_symmetric":
+            return (2 * x + 1 - axis.out) * times / (2 * parts) + (axis.size - 1) / 2
+        case "asymmetric":
+            return x * times / parts
+        case "tf_half_pixel_for_nn":
+            return (2 * x + 1) * times / (2 * parts)
+        case "align_corners":
+            asked = parts * axis.size / times
+            reach = axis.out if abs(asked - axis.out) < axis.out * 1e-4 else asked
+            return np.zeros_like(x) if axis.out == 1 else x * (axis.size - 1) / (reach - 1)
+    if mode == "pytorch_half_pixel" and axis.out == 1:
+        return np.zeros_like(x)
+    return (2 * x + 1) * times / (2 * parts) - 0.5
 
 
 def nearest(places: np.ndarray, axis: Axis, mode: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, maximum, minimum
+from ..base.dims import Dim, Symbolic, bounds, maximum, minimum
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, index
 from ..program.ir import View
@@ -72,7 +72,10 @@ class Slice(Operator):
             if isinstance(first, int) and isinstance(count, int):
                 stop = first + count * step
                 picks[axis] = slice(first, stop if stop >= 0 else None, step) if count else slice(0, 0)
-        return [moved(site, TensorType(x.dtype, tuple(shape)), lambda value: value[tuple(picks)])]
+        type = TensorType(x.dtype, tuple(shape))
+        if any(isinstance(first, Symbolic) for _, first, *_ in cuts):
+            return [Fact(type)]  # which elements they are is known only at run time
+        return [moved(site, type, lambda value: value[tuple(picks)])]
 
     def open_shape(self, site: Site) -> Shape:
         """The shape where bounds are computed at run time: axes that are named may get any size."""

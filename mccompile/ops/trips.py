@@ -14,7 +14,7 @@ import numpy as np
 from ..base.dims import Dim, Symbol, Symbolic, bounds, symbols
 from ..base.dtypes import bool_, i64
 from ..base.names import c_identifier
-from ..base.tensor import TensorType
+from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, literal, operand
 from ..graph.ir import Graph, Value
 from ..kinds.map import Map
@@ -84,7 +84,8 @@ class LoopWriter:
             more = to.map(apply("greater", operand(0, i64), literal(bound, i64)), [trips])
         self.run(fewer, 1 + len(self.states), counter_input)
         if self.condition is not None:  # did it want to go on?
-            after = next((c.carry.last.whole() for c in self.carried if c.output == 0), self.condition)
+            last = next((c.carry.last.whole() for c in self.carried if c.output == 0), self.condition)
+            after = to.reshape(last, ())
             full = apply("equal", operand(2, i64), literal(bound, i64))
             wanted = apply("and", operand(0, bool_), operand(1, bool_))
             more = to.map(apply("and", wanted, full), [more, after, self.trips_made()])
@@ -93,7 +94,7 @@ class LoopWriter:
 
     def trips_made(self) -> View:
         """After the loop, how often it ran."""
-        counters = (c.carry.last.whole() for c in self.carried if c.output == _COUNTER)
+        counters = (self.to.reshape(c.carry.last.whole(), ()) for c in self.carried if c.output == _COUNTER)
         return next(counters, self.to.constant(np.array(0, np.int64), "trips"))
 
     def counted(self, dim: Dim) -> None:
@@ -119,7 +120,7 @@ class LoopWriter:
     def once(self, counter_input: int | None) -> None:
         to = self.to
         if counter_input is not None:
-            self.bind(counter_input, to.constant(np.array(0, np.int64), "trip"))
+            self.bind(counter_input, self.first_trip(counter_input))
         for (number, _), start in zip(self.states, self.initial, strict=True):
             self.bind(number, start)
         made = to.region(0, to.body, self.views())
@@ -143,12 +144,13 @@ class LoopWriter:
             else:
                 self.carry(number, start, output)
         if counter_input is not None:  # as a number in memory, for operators that compute with it
-            self.carry(counter_input, to.constant(np.array(0, np.int64), "trip"), _COUNTER)
+            self.carry(counter_input, self.first_trip(counter_input), _COUNTER)
         body: list[Item] = []
         made = to.region(0, body, self.views())
         for carried in self.carried:
             if carried.output != _COUNTER:
-                body.append(copy_into(carried.carry.next.whole(), made[carried.output], to))
+                following = carried.carry.next.whole()
+                body.append(copy_into(following, _seen_in(made[carried.output], following.shape), to))
         stacks: dict[int, View] = {}
         for position, (output, axis, backwards) in enumerate(self.collected, len(self.states)):
             if to.wants(position):
@@ -172,6 +174,10 @@ class LoopWriter:
         for position, stack in stacks.items():
             to.set(position, stack)
 
+    def first_trip(self, counter_input: int) -> View:
+        shape = self.region.inputs[counter_input].type.static_shape
+        return self.to.constant(np.zeros(shape, np.int64), "trip")
+
     def named_counter(self, trips: int | View, counter_input: int | None) -> tuple[Symbol, Dim | None]:
         """The counter as the addresses in the region know it."""
         if self.counter is None and counter_input is not None:
@@ -185,6 +191,13 @@ class LoopWriter:
 
     def views(self) -> list[View]:
         return [self.bound[number] for number in range(len(self.region.inputs))]
+
+
+def _seen_in(view: View, shape: Shape) -> View:
+    """A condition is a scalar or a vector of one element, whichever its readers take."""
+    if view.type.count != 1 or view.shape == shape:
+        return view
+    return replace(view, shape=shape, strides=(1,) * len(shape))
 
 
 def slice_at(view: View, axis: int, counter: Dim, trips: int, backwards: bool) -> View:

@@ -61,3 +61,29 @@ def test_attention_gives_its_keys_and_values() -> None:
 
 def test_attention_to_keys_that_are_cut_into_heads_already() -> None:
     agrees("MultiHeadAttention", f(2, 3, 8), f(2, 2, 5, 4), f(2, 2, 5, 4), num_heads=2)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        np.array([[-1, 2, 1, 0], [1, -5, 0, 7]], np.int32),
+        np.array([[[2, -1, 0, 1]] * 4, [[0, 1, -3, 1]] * 4], np.int32),
+        i32(3, 2),
+        i32(3, 4, 1, 2),
+        np.array([[0], [1]], np.int32),
+        np.array([[1]], np.int32),
+    ],
+    ids=["negative", "of pairs", "ends", "ends and starts", "one per batch", "one"],
+)
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_keys_count_where_the_mask_is_positive(mask: np.ndarray, unidirectional: int) -> None:
+    agrees("Attention", f(2, 4, 8), f(8, 24), f(24), mask, num_heads=2, unidirectional=unidirectional)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [np.array([[-1, 2, 1], [1, -5, 7]], np.int32), np.array([[[1, -2, 3]] * 2] * 2, np.int32), i32(2, 3)],
+    ids=["negative", "of pairs", "ends"],
+)
+def test_separate_keys_count_where_the_mask_is_positive(mask: np.ndarray) -> None:
+    agrees("MultiHeadAttention", f(2, 2, 8), f(2, 3, 8), f(2, 3, 8), None, mask, num_heads=2)

@@ -42,16 +42,17 @@ def model(nodes: Sequence[NodeProto], ins: Typed, outs: Typed, **constants: np.n
     return made
 
 
-def agrees(made: ModelProto, *feeds: Sequence[np.ndarray]) -> None:
+def agrees(made: ModelProto, *feeds: Sequence[np.ndarray], **options: Any) -> None:
     """With and without the optional passes, and whatever lay in the memory before."""
     session = onnxruntime.InferenceSession(made.SerializeToString())
     names = [value.name for value in made.graph.input]
     for optimize in (True, False):
-        prepared = backend.prepare(made, optimize=optimize)
+        prepared = backend.prepare(made, optimize=optimize, **options)
         for arrays in (*feeds, *feeds):
             feed = dict(zip(names, arrays, strict=True))
             wants = session.run(None, feed)
             for got, want in zip(prepared.run(feed), wants, strict=True):
+                assert got.shape == want.shape
                 np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 

@@ -1,0 +1,96 @@
+"""Loops as exporters write them, against onnxruntime: counters, conditions and trip counts that are scalars or vectors
+of one element in any mixture, and slices of tables at the counter. One model holds all mixtures."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from onnx import ModelProto, parser
+
+from mccompile import backend
+from mccompile.base.errors import MccError
+
+from .test_control_flow import agrees
+
+HEAD = '<ir_version: 8, opset_import: ["": 18]> g '
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+MIXTURES = list(product(["", "[1]"], repeat=3))
+
+
+def model(text: str) -> ModelProto:
+    return parser.parse_model(HEAD + text)
+
+
+def test_the_counter_is_read_as_the_body_declares_it() -> None:
+    loops = []
+    for n, (trips, go, counter) in enumerate(MIXTURES):
+        operands = f"{'nv' if trips else 'n'}, {'cv' if go else 'c'}"
+        loops.append(
+            f"y{n} = Loop({operands}) <body = b (int64{counter} i, bool{go} c_in) => (bool{go} c_out, r)"
+            " { c_out = Identity(c_in) r = Gather<axis=0>(x, i) } >"
+        )
+    outputs = ", ".join(f"y{n}" for n in range(len(MIXTURES)))
+    constants = "int64 n = {4}, int64[1] nv = {4}, bool c = {1}, bool[1] cv = {1}"
+    agrees(model(f"(float[4,3] x) => ({outputs}) <{constants}> {{ {' '.join(loops)} }}"), [X])
+
+
+def test_the_condition_is_handed_on_in_any_form() -> None:
+    loops, outputs, inputs = [], [], []
+    for n, (given, outer, counted) in enumerate(MIXTURES):
+        shape = "one" if outer else "none"
+        inputs.append(f"bool{given} c{n}, int64{counted} n{n}")
+        outputs.append(f"y{n}, s{n}")
+        loops.append(
+            f"y{n}, s{n} = Loop(n{n}, c{n}, b) <body = b (int64{counted} i, bool{given} c_in, float[1] b_in) =>"
+            f" (bool{outer} c_out, b_out, s) {{ b_out = Add(b_in, b_in) less = Less(b_out, ten)"
+            f" both = And(less, c_in) c_out = Reshape(both, {shape}) f = Cast<to=1>(i) s = Add(f, b_out) }} >"
+        )
+    made = model(
+        f"(float[1] b, {', '.join(inputs)}) => ({', '.join(outputs)})"
+        f" <int64[1] one = {{1}}, int64[0] none = {{}}, float[1] ten = {{10}}> {{ {' '.join(loops)} }}"
+    )
+    feeds = []
+    for go, trips in ((True, 5), (True, 2), (False, 3)):
+        feed = [np.array([1.5], np.float32)]
+        for given, _, counted in MIXTURES:
+            feed += [np.full((1,) if given else (), go), np.full((1,) if counted else (), trips, np.int64)]
+        feeds.append(feed)
+    agrees(made, *feeds, bounds={f"n{n}": [5] for n in range(len(MIXTURES))})
+
+
+def test_slices_at_the_counter() -> None:
+    loops, outputs = [], []
+    for n, (counter, table) in enumerate(product(["", "[1]"], ["k", "t", "now"])):
+        place = "i1 = Identity(i)" if counter else "i1 = Unsqueeze(i, zero)"
+        outputs.append(f"y{n}, z{n}")
+        loops.append(
+            f"y{n}, z{n} = Loop(n, c, a, t) <body = b (int64{counter} i, bool c_in, int64[1] acc, int64[4] now) =>"
+            f" (c_out, acc2, next) <int64[1] one = {{1}}> {{ {place} j = Add(i1, one) r = Slice({table}, i1, j)"
+            " acc2 = Add(acc, r) next = Add(now, k) c_out = Identity(c_in) } >"
+        )
+    constants = "int64 n = {4}, bool c = {1}, int64[1] zero = {0}, int64[4] k = {5, 6, 7, 9}"
+    made = model(f"(int64[4] t, int64[1] a) => ({', '.join(outputs)}) <{constants}> {{ {' '.join(loops)} }}")
+    agrees(made, [np.array([1, 2, 3, 4]), np.array([10])])
+
+
+def test_a_loop_over_a_sequence_counts_in_vectors() -> None:
+    made = model(
+        "(float[4,3] x) => (y) <int64 n = {3}, bool[1] c = {1}> { s = SequenceEmpty()"
+        " list = Loop(n, c, s) <body = b (int64[1] i, bool[1] c_in, seq(float) before) => (c_out, after)"
+        " { c_out = Identity(c_in) row = Gather<axis=0>(x, i) after = SequenceInsert(before, row) } >"
+        " y = ConcatFromSequence<axis=0>(list) }"
+    )
+    agrees(made, [X])
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_branch_with_inputs_is_refused(known: bool) -> None:
+    given, constant = ("", "<bool c = {1}>") if known else (", bool c", "")
+    made = model(
+        f"(float[2] x{given}) => (y) {constant} {{ y = If(c) <then_branch = t (float[2] v) => (a) {{ a = Abs(x) }},"
+        " else_branch = e () => (b) { b = Neg(x) } > }"
+    )
+    with pytest.raises(MccError, match=r"its then_branch has inputs \('v'\)"):
+        backend.prepare(made)
