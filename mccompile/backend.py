@@ -70,7 +70,8 @@ class Prepared(BackendRep):
             arrays |= packed(form, given[name], zeros, name)
         results = self._model.run(arrays)
         outputs = {name: unpacked(form, results) for name, form in interface.outputs}
-        return namedtupledict("Outputs", list(outputs))(*outputs.values())
+        names = [name for name, _ in self._interface.outputs]  # one may stand there twice
+        return namedtupledict("Outputs", names)(*(outputs[name] for name in names))
 
 
 def _shape_of(value: Any) -> tuple[int | tuple[int, ...], ...]:

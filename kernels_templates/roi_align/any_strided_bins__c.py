@@ -21,15 +21,17 @@ class RoiAlignBins(Kernel):
 
     def cases(self) -> Sequence[Case]:
         def case(
-            name: str, dtype: DType, kind: RoiAlign, x: tuple[int, ...] = (2, 3, 6, 7), **options: Any
+            name: str, dtype: DType, kind: RoiAlign, x: tuple[int, ...] = (2, 3, 6, 7), far: float = 12, **options: Any
         ) -> Case:
             ins = (TensorType(dtype, x), TensorType(dtype, (4, 4)), TensorType(i64, (4,)))
             out = TensorType(dtype, (4, x[1], kind.rows, kind.columns))
-            return Case(name, kind, ins, (out,), ranges={1: (-3.0, 12.0), 2: (-3.0, 3.0)}, **options)
+            return Case(name, kind, ins, (out,), ranges={1: (-far / 4, far), 2: (-3.0, 3.0)}, **options)
 
         return [
             case("average", f32, RoiAlign(3, 2, 2, 0.5, True, False)),
             case("adaptive", f32, RoiAlign(2, 3, 0, 1.0, True, False), permute={0: (0, 2, 3, 1)}),
+            case("far_outside", f32, RoiAlign(3, 2, 0, 1.0, True, False), far=90.0),
+            case("adaptive_largest", f32, RoiAlign(2, 2, 0, 1.0, False, True), far=30.0),
             case("largest", f32, RoiAlign(2, 2, 2, 1.0, False, True)),
             case("of_one", f32, RoiAlign(2, 2, 2, 1.0, True, False), (1, 1, 1, 1)),
             case("f64", f64, RoiAlign(1, 1, 3, 1.0, False, False)),

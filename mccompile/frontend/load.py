@@ -69,6 +69,7 @@ def load_proto(
     if fixed:
         model = _with_constants(model, fixed)
     _check_texts(model, name)
+    model = _without_repeats(model)
     findings = Findings(bool(dims or shapes))
 
     def read(assumed: Assumption | None = None) -> Graph:
@@ -157,6 +158,19 @@ def _with_constants(model: ModelProto, fixed: Mapping[str, np.ndarray]) -> Model
     copy = ModelProto()
     copy.CopyFrom(model)
     copy.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in fixed.items())
+    return copy
+
+
+def _without_repeats(model: ModelProto) -> ModelProto:
+    """The model with each output named once: a name that stands there twice is one tensor."""
+    names = [output.name for output in model.graph.output]
+    repeated = [n for n, name in enumerate(names) if name in names[:n]]
+    if not repeated:
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for position in reversed(repeated):
+        del copy.graph.output[position]
     return copy
 
 

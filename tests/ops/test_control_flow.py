@@ -279,3 +279,9 @@ def test_branches_of_different_sizes() -> None:
             for got, want in zip(rep.run(feed), session.run(None, feed), strict=True):
                 assert got.shape == want.shape
                 np.testing.assert_array_equal(got, want)
+
+
+def test_a_name_that_is_several_outputs() -> None:
+    relu, copy = node("Relu", "x", "y"), node("Identity", "y", "z")
+    outs = [("y", FLOAT, [3]), ("x", FLOAT, [3]), ("y", FLOAT, [3]), ("z", FLOAT, [3]), ("k", FLOAT, [2])]
+    agrees(model([relu, copy], [("x", FLOAT, [3])], outs, k=floats(2)), [floats(3)])
