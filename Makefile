@@ -16,7 +16,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-embedded lint golden zoo onnx-suite size bench wheel clean
+.PHONY: help demo test test-embedded lint golden zoo onnx-suite size bench mutants wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,10 @@ size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS="a.onnx b.onnx" against all peers
 	$(PY) -m benchmarks.bench
 	$(if $(MODELS),$(PY) -m benchmarks.networks $(MODELS))
+
+mutants: $(TESTS) ## change one place of the code at a time: do the tests notice? (ARGS="--only memory --count 50")
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
+	$(PY) tests/mutants.py --jobs $(JOBS) $(ARGS)
 
 wheel: $(TESTS) ## build the wheel into dist/
 	$(PY) -m build --wheel

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mccompile.base.dtypes import f16, f32
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
+from mccompile.expr.ir import operand
+from mccompile.kernels.api import Cost
+from mccompile.kernels.registry import Registry
+from mccompile.kinds.gemm import Gemm
+from mccompile.kinds.map import Map
+from mccompile.program.ir import Buffer, Call
+from mccompile.targets import api as targets
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import compiled, random_inputs, reference, written
@@ -120,3 +129,56 @@ def test_a_broken_kernel_is_named(folder: Path, file: str, contents: str | None,
     with pytest.raises(MccError, match=complaint) as caught:
         compiled(small_models.mlp(), Options(kernels=(folder,)))
     assert str(folder) in str(caught.value)
+
+
+COSTED = """
+from mccompile.kernels.api import Cost, Kernel, Needs
+from mccompile.kinds.map import Map
+
+
+class Costed(Kernel):
+    kind = Map
+
+    def match(self, call, target):
+        return Needs()
+
+    def cost(self, call, target):
+        return {cost}
+"""
+
+
+def _best(folder: Path, prefer: str, **costs: Cost) -> str:
+    """Which of the kernels with these costs is chosen."""
+    (folder / "map").mkdir()
+    for name, cost in costs.items():
+        (folder / "map" / f"{name}__c.py").write_text(COSTED.format(cost=cost))
+        (folder / "map" / f"{name}__c.c.j2").write_text("")
+    x, y = Buffer("x", f32, (4,)), Buffer("y", f32, (4,))
+    call = Call(Map(operand(0, f32)), (x.whole(),), (y.whole(),))
+    registry = Registry.load((folder,))
+    others = frozenset(id for id in registry if id not in {f"map/{name}__c" for name in costs})
+    return registry.but(others).choose(call, replace(targets.load("generic"), prefer=prefer)).candidates[0].kernel.stem
+
+
+def test_of_equal_kernels_the_first_by_name_is_chosen(tmp_path: Path) -> None:
+    assert _best(tmp_path, "time", b=Cost(1e-6), c=Cost(1e-6), a=Cost(1e-6)) == "a__c"
+
+
+def test_a_quicker_kernel_is_chosen_whatever_its_name(tmp_path: Path) -> None:
+    assert _best(tmp_path, "time", a=Cost(2e-6), b=Cost(1e-6), c=Cost(3e-6)) == "b__c"
+
+
+@pytest.mark.parametrize("bytes", ["code", "blob"])
+@pytest.mark.parametrize(("prefer", "seconds"), [("time", 1e-12), ("ram", 1e-10), ("flash", 1e-7)])
+def test_a_byte_of_flash_counts_as_so_much_time(tmp_path: Path, prefer: str, seconds: float, bytes: str) -> None:
+    small, quick = Cost(1e-3), Cost(1e-3 - 1000 * seconds, **{bytes: 1100})
+    assert _best(tmp_path, prefer, a=quick, b=small) == "b__c"
+    (tmp_path / "more").mkdir()
+    assert _best(tmp_path / "more", prefer, b=small, c=replace(quick, **{bytes: 900})) == "c__c"
+
+
+def test_the_reasons_of_all_that_refuse_are_kept(folder: Path) -> None:
+    a, b, y = (Buffer(name, f16, shape).whole() for name, shape in (("a", (2, 3)), ("b", (3, 4)), ("y", (2, 4))))
+    choice = Registry.load((folder,)).choose(Call(Gemm(f32), (a, b), (y,)), targets.load("generic"))
+    assert ("f32_dense_column__c", "only plain products of two matrices") in choice.refusals
+    assert not {stem for stem, _ in choice.refusals} & {found.kernel.stem for found in choice.candidates}

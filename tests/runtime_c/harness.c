@@ -45,6 +45,20 @@ INTEGER(u64, uint64_t)
     }
 MIXED(fixed_product, int32_t, int64_t, int64_t)
 MIXED(fixed_round, int64_t, uint8_t, int32_t)
+MIXED(even_shift, uint64_t, uint8_t, uint64_t)
+
+/* The root, and behind it how far it was moved. */
+DECLARE(inverse_root)
+void t_inverse_root(const void *a, const void *b, void *r, mcc_index n)
+{
+    mcc_index i;
+    (void)b;
+    for (i = 0; i < n; i++) {
+        int moved;
+        ((int32_t *)r)[i] = mcc_inverse_root(((const uint64_t *)a)[i], &moved);
+        ((int32_t *)r)[n + i] = moved;
+    }
+}
 
 #define FLOAT(T, type)                                                                                                 \
     BINARY(min_##T, type) BINARY(max_##T, type) BINARY(mod_##T, type) BINARY(fmod_##T, type)                           \

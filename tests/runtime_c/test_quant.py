@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -30,3 +32,26 @@ def test_a_rest_near_zero_is_a_half_where_halves_occur(runtime: Runtime) -> None
     even = [w - (w & 1) if total - (w << b) <= 3 else w for total, b, w in zip(sums, bits, want, strict=True)]
     found = runtime("fixed_round", np.array(sums, np.int64), np.array(bits, np.uint8) + np.uint8(64), np.int32)
     assert found.tolist() == even
+
+
+def test_a_shift_rounds_halves_to_even(runtime: Runtime) -> None:
+    cases = [
+        ((whole << bits) + rest, bits)
+        for bits in (1, 2, 8, 31, 40)
+        for whole in (0, 1, 2, 3, 1000)
+        for rest in (0, 1, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits - 1) + 1 & (1 << bits) - 1, (1 << bits) - 1)
+    ]
+    sums = np.array([total for total, _ in cases], np.uint64)
+    found = runtime("even_shift", sums, np.array([bits for _, bits in cases], np.uint8), np.uint64)
+    assert found.tolist() == [round(Fraction(total, 1 << bits)) for total, bits in cases]
+
+
+def test_an_inverse_root_is_as_close_as_it_says(runtime: Runtime) -> None:
+    source = random.Random(1)
+    edges = [1, 2, 3, 4, 5, (1 << 60) - 1, 1 << 60, (1 << 60) + 1, (1 << 62) - 1]
+    numbers = edges + [source.randrange(1, 1 << source.randrange(1, 63)) for _ in range(3000)]
+    found = runtime("inverse_root", np.array(numbers, np.uint64), out=np.empty((2, len(numbers)), np.int32))
+    for number, root, moved in zip(numbers, *found.tolist(), strict=True):
+        assert 1 << 29 <= root <= 1 << 30
+        # (root * 2^(moved - 60))^2 * number is 1 up to twice the relative error of the root
+        assert abs(Fraction(root * root * number) * Fraction(4) ** (moved - 60) - 1) <= Fraction(2, 1 << 27)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mccompile.base.dims import symbol
+from mccompile.base.dtypes import i64
 from mccompile.base.errors import UnsupportedModel
+from mccompile.expr.ir import apply, index, operand
+from mccompile.kinds.map import Map
+from mccompile.passes.program.select_kernels import over_slices
+from mccompile.program.ir import Buffer, Call
 from tests.passes.program.before_after import after, calls
 
 
@@ -53,3 +59,11 @@ def test_a_loop_over_a_batch_that_is_not_known_is_made_where_that_is_quicker() -
 """
     assert "any_strided_direct__c" in calls(after("select_kernels", text))[0]
     assert "__vec" in calls(after("select_kernels", text, target="x86-64-v3"))[0]
+
+
+@pytest.mark.parametrize(("axis", "is_sliced"), [(0, False), (1, True)])
+def test_what_asks_for_its_own_position_is_not_cut_along_that_axis(axis: int, is_sliced: bool) -> None:
+    """A slice starts at position 0 of its own."""
+    x, y = (Buffer(name, i64, (symbol("batch", 1, 8), 3)) for name in "xy")
+    call = Call(Map(apply("add", operand(0, i64), index(axis))), (x.whole(),), (y.whole(),))
+    assert (over_slices(call, "slice") is not None) == is_sliced
