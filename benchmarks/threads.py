@@ -24,7 +24,7 @@ from mccompile.base.dtypes import f32
 from mccompile.base.provenance import show
 from mccompile.driver import Options, read
 from mccompile.driver import compile as compile_model
-from mccompile.emit.model import step_call
+from mccompile.emit.items import step_call
 from mccompile.emit.package import Package
 from mccompile.emit.summary import table
 from mccompile.toolchain.host_model import with_ticks

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mccompile.base.dims import Dim, bounds, static, upper
+from mccompile.base.dims import Dim, bounds, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.expr.dims_c import factor_c
@@ -93,7 +93,7 @@ class Windows(Kernel):
         kind = _kind(call)
         kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         space = "x".join(map(size_name, call.ins[0].shape[2:]))
-        return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
+        return f"{kind.algorithm}_pool_{kernel}_{space}x{size_name(call.ins[0].shape[1])}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Printer(call, self.parameter_names(call)[1]).context()
@@ -115,7 +115,7 @@ class _Printer:
         self.pads_after = kind.pads[len(kind.kernel) :]
         wide = [i for i, a in enumerate(self.axes) if upper(a.out) >= 4 and (i or not self.by_rows)]
         self.point = (wide or [len(self.axes) - 1])[-1]  # the positions of a tile lie along this axis
-        self.channels = static(self.x.shape[1])
+        self.channels = self.x.shape[1]
         self.channels_last = magnitude(self.x.strides[1]) < magnitude(self.axes[self.point].x)
 
     def context(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class _Printer:
         first, end = axis.interior
         tile = self.tile(end - first)
         positions = [self.row(number) for number in range(len(self.axes)) if number != self.point]
-        channel = Range("c", self.channels, step=tile.lanes)
+        channel = Range.over("c", self.channels, step=tile.lanes)
         needs_single = not axis.is_static or axis.out != end - first or bool((end - first) % tile.points)
         return {
             "outer": [Range.over("n", self.x.shape[0]), *([] if self.channels_last else [channel])],

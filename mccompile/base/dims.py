@@ -244,10 +244,14 @@ def substituted(dim: int | Symbolic, table: Mapping[Symbol, Symbol]) -> int | Sy
     return parse(str(dim), names) if any(found in table for found in symbols(dim)) else dim
 
 
+class NotStatic(TypeError):
+    """Somebody took a size for known that is not."""
+
+
 def static(dim: int | Symbolic) -> int:
     """The number, where the caller has made sure that there is one."""
     if not isinstance(dim, int):
-        raise TypeError(f"dimension {dim} is not known at compile time")
+        raise NotStatic(f"the size {dim} is known only at run time")
     return dim
 
 

@@ -16,8 +16,8 @@ from ..base.errors import Problem, WrongUse
 from ..base.names import Names
 from ..plan.ir import Arena, Function
 from .folder import LIST, MARK, SEAL, with_report
+from .items import suffix_of
 from .kernels import function_text, kernel_files
-from .model import suffix_of
 from .package import Package
 from .render import TEMPLATES, render, render_c
 

@@ -13,13 +13,13 @@ from ..base.errors import InternalError
 from .ir import Expr, Size, walk
 
 
-def dim_c(dim: Dim) -> str:
-    """A symbol is a C variable of its name."""
+def dim_c(dim: Dim, where: str = "") -> str:
+    """A symbol is a C variable of its name, or what `where` makes of that when it stands in front: a field."""
     if isinstance(dim, int):
         return str(dim)
     parts = []
     for atoms, coefficient in dim.terms:
-        factors = [atom.name if isinstance(atom, Symbol) else _function_c(atom) for atom in atoms]
+        factors = [where + atom.name if isinstance(atom, Symbol) else _function_c(atom, where) for atom in atoms]
         parts.append(" * ".join(factors if coefficient == 1 else [*factors, str(coefficient)]))
     if dim.constant:
         parts.append(str(dim.constant))
@@ -38,8 +38,8 @@ def sizes_in(dims: Iterable[Dim], expressions: Iterable[Expr] = ()) -> set[str]:
     return {symbol.name for dim in (*dims, *inside) for symbol in symbols(dim)}
 
 
-def _function_c(function: Function) -> str:
-    a, b = (f"({dim_c(arg)})" for arg in function.args)
+def _function_c(function: Function, where: str) -> str:
+    a, b = (f"({dim_c(arg, where)})" for arg in function.args)
     (low, _), (divisor, _) = bounds(function.args[0]), bounds(function.args[1])
     match function.name:
         case "min":

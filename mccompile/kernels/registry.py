@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..base.dims import NotStatic
 from ..base.discovery import data_folder, import_file
 from ..base.errors import Problem, WrongUse
 from ..kinds.api import Kind
 from ..program.ir import Call
 from ..targets.api import Target
-from .api import Cost, Kernel, Needs, No
+from .api import Cost, Kernel, Needs, No, static_views
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,26 @@ class Registry(Mapping[str, Kernel]):
         for kernel in self.of_kind(call.kind):
             if kernel.isa not in target.isas:
                 continue
-            answer = kernel.match(call, target)
+            answer = _answer(kernel, call, target)
             if isinstance(answer, No):
                 refusals.append((kernel.stem, answer.reason))
             else:
-                candidates.append(Candidate(kernel, answer, kernel.cost(call, target)))
+                candidates.append(answer)
         candidates.sort(key=lambda c: (effort(c.cost, target), c.kernel.id))
         return Choice(tuple(candidates), tuple(refusals))
+
+
+def _answer(kernel: Kernel, call: Call, target: Target) -> No | Candidate:
+    """What a kernel says to a call. One that turns out to need a size that is known only at run time says no."""
+    try:
+        needs = kernel.match(call, target)
+        if isinstance(needs, No):
+            return needs
+        if static_views(call):
+            kernel.context(replace(call, blocks=needs.blocks))
+        return Candidate(kernel, needs, kernel.cost(call, target))
+    except NotStatic as unknown:
+        return No(str(unknown))
 
 
 def effort(cost: Cost, target: Target) -> float:

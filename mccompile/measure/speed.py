@@ -19,7 +19,7 @@ from ..base.discovery import data_folder
 from ..base.provenance import show
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read
-from ..emit.model import step_call
+from ..emit.items import step_call
 from ..emit.package import Package
 from ..emit.summary import table
 from ..plan.ir import Step

@@ -227,7 +227,7 @@ class Compress(Operator):
             flags = to.input(1)
             room = minimum(flags.shape[0], x.shape[axis])
             if isinstance(type.shape[axis], int):  # there is nothing to choose from
-                to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
+                to.set(0, to.nothing(type))
                 return
             found = selected(to, flags.sliced(0, 0, room), type.shape[axis])
             column = to.reshape(found, tuple(type.shape[axis] if a == axis else 1 for a in range(type.rank)))

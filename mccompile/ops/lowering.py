@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.constant import Constant, encoded
-from ..base.dims import Dim, bounds, maximum
+from ..base.dims import Dim, bounds, maximum, upper
 from ..base.dtypes import DType, i64, string
 from ..base.names import Names
 from ..base.provenance import Provenance
-from ..base.tensor import Shape, TensorType, broadcast
+from ..base.tensor import Shape, TensorType, broadcast, dense_strides
 from ..expr.ir import Expr, apply, cast, literal, operand, size
 from ..graph.ir import Fact, Invalid, Node, Site, Value
 from ..kinds.api import Kind
@@ -115,6 +115,11 @@ class Lowering:
         if type.dtype is string:
             return self.strings(contents, name)
         return Buffer(self._names.take(name), type.dtype, type.shape, CONSTANT, contents, self.provenance).whole()
+
+    def nothing(self, type: TensorType) -> View:
+        """A tensor without elements, whatever its other sizes will be."""
+        empty = np.empty([0 if dim == 0 else upper(dim) for dim in type.shape], type.dtype.numpy)
+        return replace(self.constant(empty), shape=type.shape, strides=dense_strides(type.shape))
 
     def strings(self, contents: Constant, name: str) -> View:
         """Constant strings: pointers cannot lie in the blob, so a call makes them, of bytes that do."""

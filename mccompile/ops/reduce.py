@@ -96,9 +96,9 @@ class Reduction(Operator):
             return None
         moved = np.moveaxis(value, axes, range(len(axes)))
         rest = moved.shape[len(axes) :]
-        flat = moved.reshape(-1, *rest)
-        if not len(flat):
+        if not value.size:
             return None
+        flat = moved.reshape(-1, *rest)
         result = np.empty(rest, dtype=object)
         for place in np.ndindex(*rest):
             element = fitting(

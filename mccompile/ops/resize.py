@@ -267,7 +267,7 @@ class Resize(Operator):
     def lower(self, to: Lowering) -> None:
         x, type = to.input(0), to.type()
         if type.count == 0:
-            to.set(0, to.constant(np.empty(type.static_shape, type.dtype.numpy)))
+            to.set(0, to.nothing(type))
             return
         if self.is_computed(to.site):
             to.set(0, self.computed(to, x))

@@ -117,7 +117,7 @@ class SizedSlot(SlotOperator):
             if isinstance(dim, Symbolic):
                 measured(to, dim, to.reshape(sizes.sliced(0, axis, 1), ()))
         if 0 in shape:
-            to.set(0, to.constant(np.empty([0 if dim == 0 else upper(dim) for dim in shape], to.type().dtype.numpy)))
+            to.set(0, to.nothing(to.type()))
             return
         dense = row if row.is_dense else to.copy(row)
         to.set(0, replace(dense, shape=shape, strides=dense_strides(shape)))

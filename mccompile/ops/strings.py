@@ -152,7 +152,7 @@ class StringSplit(Operator):
         pieces = type.shape[-1]
         if isinstance(pieces, int):
             counts = np.zeros(x.type.static_shape, np.int64)
-            views = [to.constant(np.empty(type.static_shape, object)), to.constant(counts)]
+            views = [to.nothing(type), to.constant(counts)]
         else:
             room = upper(pieces)
             types = TensorType(string, (count, room)), TensorType(i64, (count,)), TensorType(i64, (1,))
@@ -223,7 +223,7 @@ class StringNormalizer(MakesText):
         x = to.reshape(to.input(0), (count,))
         shape = self.infer(to.site)[0].type.shape
         if count == 0:
-            to.set(0, to.constant(np.full([int(n) for n in to.type().static_shape], "", object)))
+            to.set(0, to.nothing(to.type()))
             return
         if self.stopwords:
             x = self.kept(to, x, shape)

@@ -52,7 +52,7 @@ class TopK(Operator):
         axis = normal_axis(self.axis, len(x.shape))
         to.require(x.shape[axis] - types[0].shape[axis])
         if types[0].count == 0:
-            results = [to.constant(np.empty(type.static_shape, type.dtype.numpy)) for type in types]
+            results = [to.nothing(type) for type in types]
         else:
             results = list(to.call(TopKKind(axis, types[0].shape[axis], bool(self.largest)), [x], *types))
         for number, view in enumerate(results):

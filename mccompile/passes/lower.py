@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.dims import NotStatic
 from ..base.dtypes import string
 from ..base.errors import Problem, UnsupportedModel, raise_all
 from ..base.names import Names
-from ..graph.ir import Graph, Node, Refused, Value
+from ..graph.ir import Graph, Node, Refused, Unsupported, Value
 from ..ops.api import Lowering, Operator
 from ..ops.control_flow import If
+from ..ops.shapes import FIX_DIMENSIONS
 from ..program.ir import CONSTANT, INPUT, Buffer, Item, Program, View
 
 
@@ -76,7 +78,10 @@ class _Lower:
         try:
             if not isinstance(node.op, Operator):
                 raise Refused("it has no lowering")
-            node.op.lower(to)
+            try:
+                node.op.lower(to)
+            except NotStatic as unknown:
+                raise Unsupported(str(unknown), FIX_DIMENSIONS) from unknown
         except _RefusedInside:
             return
         except Refused as refused:

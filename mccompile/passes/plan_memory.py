@@ -13,7 +13,6 @@ from ..base.dims import Dim, Symbol, upper
 from ..base.dims import symbols as dim_symbols
 from ..base.errors import InternalError
 from ..base.names import Names, c_identifier
-from ..expr.dims_c import sizes_in
 from ..kernels.registry import Registry
 from ..kernels.work import phases
 from ..memory.interval import Block, Placement, lower_bound, naive_size, peak
@@ -43,6 +42,7 @@ from ..plan.ir import (
     outside,
 )
 from ..plan.ir import Item as PlanItem
+from ..plan.sizes import of_call
 from ..plan.verify import verify as verify_plan
 from ..program.ir import (
     CONSTANT,
@@ -243,10 +243,10 @@ class _Planner:
             role for a in arguments for b in arguments if _meet(a, b, by_rows) for role in (a.role, b.role)
         )
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
-        key = (instance(kernel, call), types, aliased, _sizes(call), tuple(kernel.sizes(call).items()))
+        key = (instance(kernel, call), types, aliased, of_call(call), tuple(kernel.sizes(call).items()))
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
-            self.functions[key] = Function(name, kernel, call, aliased, _sizes(call))
+            self.functions[key] = Function(name, kernel, call, aliased, of_call(call))
         shared = None
         if call.workers > 1:
             barrier = kernel.barrier(call)
@@ -288,12 +288,6 @@ class _Planner:
         self.outside[buffer] = outside(way, symbol)
         align = max(buffer.storage.align, buffer.dtype.bits // 8, 1)
         return Tensor(name, symbol, view.type, self.address(view), align, buffer.max_bytes)
-
-
-def _sizes(call: Call) -> tuple[str, ...]:
-    """Symbols in the sizes and strides of what a call is about."""
-    dims = [dim for view in (*call.ins, *call.outs) for dim in (*view.shape, *view.strides)]
-    return tuple(sorted(sizes_in(dims, call.kind.expressions())))
 
 
 def _meet(a: Argument, b: Argument, by_rows: bool) -> bool:

@@ -1,15 +1,16 @@
-"""Checks a plan on its own terms: addresses inside their memory, aligned for their types, and no step that writes what
-it must not."""
+"""Checks a plan on its own terms: addresses inside their memory, aligned for their types, no step that writes what
+it must not, and no size that is named where nobody knows it."""
 
 from __future__ import annotations
 
 from ..base.dims import static
 from ..base.errors import InternalError
 from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
+from .sizes import unknown
 
 
 def verify(plan: Plan) -> None:
-    problems: list[str] = []
+    problems = unknown(plan)
     arenas = {arena.base: arena.bytes for arena in plan.arenas}
     for step in plan.steps():
         problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(plan, a)]

@@ -163,6 +163,8 @@ class View:
         for dim, stride in zip(self.shape, self.strides, strict=True):
             reach = (static(dim) - 1) * static(stride)
             low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        if len(symbols(self.offset)) > 1:  # they depend on each other: not all that their bounds allow is reached
+            low, high = max(low, 0), min(high, upper(self.buffer.type.count) - 1)
         bits = self.buffer.dtype.bits
         return low * bits // 8, ((high + 1) * bits + 7) // 8
 

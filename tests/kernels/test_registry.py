@@ -12,10 +12,12 @@ from mccompile.base.dtypes import f16, f32
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.expr.ir import operand
+from mccompile.frontend.load import load_proto
 from mccompile.kernels.api import Cost
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
+from mccompile.passes.lower import lower
 from mccompile.program.ir import Buffer, Call
 from mccompile.targets import api as targets
 from mccompile.toolchain.run import Model
@@ -27,7 +29,6 @@ KERNEL = '''
 import numpy as np
 
 from mccompile.kernels.api import Cost, Kernel, Needs, No
-from mccompile.kinds.gemm import Gemm
 
 
 class Column(Kernel):
@@ -133,7 +134,6 @@ def test_a_broken_kernel_is_named(folder: Path, file: str, contents: str | None,
 
 COSTED = """
 from mccompile.kernels.api import Cost, Kernel, Needs
-from mccompile.kinds.map import Map
 
 
 class Costed(Kernel):
@@ -182,3 +182,18 @@ def test_the_reasons_of_all_that_refuse_are_kept(folder: Path) -> None:
     choice = Registry.load((folder,)).choose(Call(Gemm(f32), (a, b), (y,)), targets.load("generic"))
     assert ("f32_dense_column__c", "only plain products of two matrices") in choice.refusals
     assert not {stem for stem, _ in choice.refusals} & {found.kernel.stem for found in choice.candidates}
+
+
+def test_a_kernel_that_needs_a_size_is_not_chosen_where_that_is_free(folder: Path) -> None:
+    kernel = folder / "gemm" / "f32_dense_column__c.py"
+    text = KERNEL.replace("class Column", "from mccompile.base.dims import static\n\n\nclass Column")
+    text = text.replace("columns = call.ins[1].shape[0]", "return Needs(symbols=True)")
+    kernel.write_text(text.replace('{"m": m,', '{"m": static(m),'))
+    product = [small_models.node("MatMul", "x w", "y")]
+    made = small_models.model("product", product, [("x", ("batch", 8))], [("y", ("batch", 3))], {"w": small_models.floats(1, 8, 3)})
+    free = load_proto(made, dims={"batch": (1, 5)})
+    registry = Registry.load((folder,))
+    (call,) = (call for call in lower(free).calls() if call.kind.name == "gemm")
+    choice = registry.choose(call, targets.load("generic"))
+    assert ("f32_dense_column__c", "the size n_batch is known only at run time") in choice.refusals
+    assert [candidate.kernel.stem for candidate in choice.candidates] == ["any_strided__c"]

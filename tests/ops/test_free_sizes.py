@@ -97,6 +97,11 @@ OPERATORS = {
         f"{PLANES} => (float[batch,8,o] y, float[batch,8,p] z)"
         "{ y = MaxPool<kernel_shape=[2],strides=[2],pads=[0,1]>(x) z = AveragePool<kernel_shape=[3],pads=[1,1]>(x) }"
     ),
+    "pool_many_channels": graph(
+        "(float[batch,time,6,4] x) => (float[batch,time,5,3] y, float[batch,time,3,2] z, float[batch,time,1,1] a)"
+        "{ y = MaxPool<kernel_shape=[2,2]>(x) z = AveragePool<kernel_shape=[2,2],strides=[2,2]>(x)"
+        "  a = GlobalAveragePool(x) }"
+    ),
     "pool_all": graph(
         f"{PLANES} => (float[batch,8,1] y, float[batch,8,1] z) {{ y = GlobalAveragePool(x) z = GlobalMaxPool(x) }}"
     ),
@@ -138,6 +143,14 @@ OPERATORS = {
         f"{ROWS} => (float[batch,o,8] y, float[batch,o,8] z)"
         "{ y = Slice(x, one, end, one) z = Slice(x, m, s, one, m) }",
         one=ints(1), end=ints(1 << 40), m=ints(-1), s=ints(-(1 << 40)),
+    ),
+    "reversed_outside": graph(f"{ROWS} => (float[batch,time,8] y) {{ y = Slice(x, m, s, z, m) }}",
+        m=ints(-1), s=ints(-(1 << 40)), z=ints(0)),
+    "parts_of_a_result": graph(  # what is returned lies at an offset that depends on a size
+        f"{ROWS} => (float[batch,1,8] a, float[batch,o,8] b, float[1,time,8] c)"
+        "{ t = Transpose<perm=[1,0,2]>(x) r = Relu(t) l = Slice(r, m, end, zero) a = Transpose<perm=[1,0,2]>(l)"
+        "  f = Slice(r, two, end, zero) b = Transpose<perm=[1,0,2]>(f) u = Relu(x) c = Slice(u, m, end, zero) }",
+        m=ints(-1), end=ints(1 << 40), zero=ints(0), two=ints(2),
     ),
     "turned": graph(
         f"{ROWS} => (float[o,batch] y)"

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mccompile.base.dims import symbol
 from mccompile.base.errors import InternalError
-from mccompile.plan.ir import BLOB, Plan, Step
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
+from mccompile.plan.ir import BLOB, Address, Branch, Measured, Plan, Repeat, Step
 from mccompile.plan.text import show
 from mccompile.plan.verify import verify
 from tests import small_models
-from tests.small_models import compiled
+from tests.small_models import compiled, model, node
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,53 @@ def test_damage_is_found(plan: Plan, damage: Callable[[Plan], Plan], complaint: 
     verify(plan)
     with pytest.raises(InternalError, match=complaint):
         verify(damage(plan))
+
+
+@pytest.fixture(scope="module")
+def free() -> Plan:
+    """One step, then an output at an offset that depends on a size."""
+    nodes = [node("Relu", "x", "r"), node("Slice", "r first last zero", "y")]
+    weights = {"first": np.array([-1]), "last": np.array([1 << 40]), "zero": np.array([0])}
+    made = model("free", nodes, [("x", ("time", 4))], [("y", (1, 4))], weights)
+    return compile_graph(load_proto(made, dims={"time": (1, 6)}), Options(), "free").plan
+
+
+def not_given(plan: Plan) -> Plan:
+    return replace(plan, given=())
+
+
+def not_told(plan: Plan) -> Plan:
+    function = replace(plan.functions[0], sizes=())
+    return replace(plan, functions=(function,))
+
+
+def measured_in_one_branch(plan: Plan) -> Plan:
+    step = next(plan.steps())
+    measured = Measured(plan.given[0], step.arguments[0], ())
+    branch = Branch(step.arguments[0], (measured,), (), ())
+    return replace(plan, given=(), inputs=(), items=(branch, step))
+
+
+def counted_elsewhere(plan: Plan) -> Plan:
+    step = next(plan.steps())
+    moved = replace(step.arguments[0], address=Address("arena", symbol("counter", 0, 3)))
+    loop = Repeat("counter", 3, None, (), (step,), ())
+    return replace(plan, items=(loop, replace(step, arguments=(moved, *step.arguments[1:]))))
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (not_given, "output y names n_time"),
+        (not_told, "names n_time, which it is not told"),
+        (measured_in_one_branch, "names n_time, which is not known there"),
+        (counted_elsewhere, "names counter, which is not known there"),
+    ],
+)
+def test_sizes_are_known_where_they_are_named(free: Plan, damage: Callable[[Plan], Plan], complaint: str) -> None:
+    verify(free)
+    with pytest.raises(InternalError, match=complaint):
+        verify(damage(free))
 
 
 def test_the_text_names_everything(plan: Plan) -> None:

@@ -99,6 +99,8 @@ def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     if value is None or value.producer is None or len(value.uses) > 1 or graph.is_output(value):
         return None
     move = value.producer
+    if move not in graph.nodes:  # a region reads it; it stays where it is
+        return None
     if isinstance(move.op, _SAME_ELEMENTS):
         return move
     source = move.inputs[0].producer if move.inputs[0] is not None else None
@@ -118,8 +120,10 @@ def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -
     if model is None or inputs is None:
         return
     moved = Node(node.op, inputs, [None] * len(node.outputs), node.provenance)
+    # Sizes that follow from data stay what they are called.
+    results = tuple(None if old is None else replace(old.type, dtype=first.dtype) for old in node.outputs)
     try:
-        facts = node.op.infer(moved.site())
+        facts = node.op.infer(replace(moved.site(), results=results))
     except Refused:
         return
     if any(value is not None and value.type.dtype is not first.dtype for value in moved.inputs[:count]):

@@ -280,3 +280,24 @@ def test_a_convolution_of_bytes_needs_no_memory_but_for_its_ends() -> None:
     graph = helper.make_graph(nodes, "probe", ends[:1], ends[1:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     assert compile_graph(load_proto(model), Options(), "probe").plan.arena_bytes == 6144
+
+
+def test_what_moves_elements_outside_of_a_region_stays_there() -> None:
+    """A branch quantizes what only it reads, and what a node outside of it transposed."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x, bool c) => (float[3,2] y)'
+        "<float s = {0.1}, int8 z = {0}, float[3,2] k = {0,0,0,0,0,0}>"
+        "{ a = Transpose<perm=[1,0]>(x) y = If(c) <"
+        "then_branch = t () => (float[3,2] u) { q = QuantizeLinear(a, s, z) u = DequantizeLinear(q, s, z) },"
+        "else_branch = e () => (float[3,2] v) { v = Identity(k) }> }"
+    )
+    assert {"If", "Transpose"} <= operators(integers(model))
+
+
+def test_sizes_that_follow_from_data_stay_the_same() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (uint8[1,7] x, int64[1] b) => (float[1,o] y)'
+        "<float s = {0.5}, uint8 z = {0}, int64[1] e = {7}, int64[1] ax = {1}>"
+        "{ a = DequantizeLinear(x, s, z) y = Slice(a, b, e, ax) }"
+    )
+    assert [node.op.name for node in integers(model).nodes] == ["Slice", "DequantizeLinear"]

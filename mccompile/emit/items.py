@@ -1,0 +1,230 @@
+"""The items of a plan as C: what a run does, step by step.
+
+Invariant: every size that is known only at run time is a variable where it is named: those that are given at the top,
+those that a run finds out once they are measured, or where a block first names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ..base.dims import Dim, static
+from ..base.provenance import show
+from ..expr.dims_c import dim_c
+from ..plan.ir import (
+    BLOB,
+    STREAMS,
+    Address,
+    Argument,
+    Branch,
+    Halt,
+    Item,
+    Measured,
+    Plan,
+    Repeat,
+    RowRegion,
+    Shared,
+    State,
+    Step,
+    Swap,
+    arena_base,
+    is_arena,
+    is_outside,
+    max_bytes,
+    outside,
+)
+from ..plan.sizes import needed, needs, of_state, of_step
+from .render import comment
+from .rows import row_region
+
+IN_STRUCT = "m->"
+
+
+def body(plan: Plan) -> str:
+    """The steps."""
+    used = needed(plan.items).union(*map(of_state, plan.states))
+    given = sorted(used & {symbol.name for symbol in plan.given})
+    names = frozenset(given)
+    return "\n".join([*_sizes(names, "    "), *_items(plan.items, "    ", names), *_states(plan.states, names)])
+
+
+def slices(plan: Plan) -> list[str]:
+    """The same, item by item."""
+    indent = " " * 8
+    texts = ["\n".join(_items((item,), indent)).rstrip("\n") for item in plan.items]
+    kept = [f"    {line}".rstrip() for line in _states(plan.states)]
+    return [*texts, "\n".join(kept).rstrip("\n")] if kept else texts
+
+
+def _sizes(names: Collection[str], indent: str) -> list[str]:
+    """Variables for sizes, as the model's struct has them."""
+    return [f"{indent}const mcc_index {name} = {IN_STRUCT}{name};" for name in sorted(names)]
+
+
+def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> list[str]:
+    """Brings what the next run is to find to its place, where it has not been made there."""
+    lines = _sizes(set().union(*map(of_state, states)) - known, "    ")
+    for state in states:
+        if state.made == state.tensor.address:
+            continue
+        type = state.tensor.type
+        size = dim_c(type.count * type.dtype.bits // 8) if not type.is_static else str(max_bytes(type))
+        size = size if type.is_static else f"(size_t)({size})"
+        places = (pointer(state.tensor.address, "uint8_t", False), pointer(state.made, "uint8_t", True))
+        lines.append(f'    /* state "{comment(state.tensor.name)}" for the next run */')
+        lines.append(f"    memcpy({', '.join(places)}, {size});")
+    return [*lines, ""] if lines else []
+
+
+def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset()) -> list[str]:
+    """`known` are the sizes that are variables already."""
+    lines: list[str] = []
+    for number, item in enumerate(items, 1):
+        lines += _sizes(needs(item) - known, indent)
+        known |= needs(item)
+        if isinstance(item, Branch):
+            lines.append(f"{indent}/* {comment(show(item.provenance))} */")
+            lines.append(f"{indent}if (*{pointer(item.condition.address, 'uint8_t', const=True)} != 0u) {{")
+            lines += _items(item.then, indent + "    ", known)
+            if item.otherwise:
+                lines.append(f"{indent}}} else {{")
+                lines += _items(item.otherwise, indent + "    ", known)
+            lines.append(f"{indent}}}")
+        elif isinstance(item, Repeat):
+            lines += [*_repeat(item, indent, known), ""]
+        elif isinstance(item, Measured):
+            lines += _measured(item, indent)
+            if item.symbol.name in needed(items[number:]):
+                lines += _sizes({item.symbol.name}, indent)
+                known |= {item.symbol.name}
+            lines.append("")
+        elif isinstance(item, Halt):
+            lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
+            lines.append(f"{indent}return MCC_ERR_{item.status};")
+        elif isinstance(item, RowRegion):
+            lines += [*row_region(item, indent, _step), ""]
+        else:
+            lines += [*_step(item, indent), ""]
+    return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
+
+
+def _measured(item: Measured, indent: str) -> list[str]:
+    name, low, high = item.symbol.name, item.symbol.low, item.symbol.high
+    place = pointer(item.source.address, "int64_t", const=True)
+    return [
+        f"{indent}/* {comment(show(item.provenance))}: how many, from {low} to {high} */",
+        f"{indent}if (*{place} < {low} || *{place} > {high}) return MCC_ERR_SIZE;",
+        f"{indent}m->{name} = (mcc_index)*{place};",
+        *(f"{indent}if ({in_struct(dim)} < 0) return MCC_ERR_SIZE;" for dim in item.not_negative),
+    ]
+
+
+def _repeat(loop: Repeat, indent: str, known: frozenset[str]) -> list[str]:
+    trips = f"{loop.trips} trips" if not isinstance(loop.trips, Argument) else "as many trips as an operand says"
+    lines = [f"{indent}/* {comment(show(loop.provenance))}: {trips} */", f"{indent}{{"]
+    inner = indent + "    "
+    for swap in loop.swaps:
+        if swap.now:
+            for name, place in ((swap.now, swap.first), (swap.next, swap.second)):
+                lines.append(f"{inner}uint8_t *{name} = {pointer(place, 'uint8_t', const=False)};")
+    limit = dim_c(loop.trips) if not isinstance(loop.trips, Argument) else ""
+    if isinstance(loop.trips, Argument):
+        limit = f"{loop.counter}_end"
+        lines.append(f"{inner}const int64_t {limit} = *{pointer(loop.trips.address, 'int64_t', const=True)};")
+    test = f"{loop.counter} < {limit}"
+    if loop.condition is not None:
+        test += f" && *{pointer(loop.condition.address, 'uint8_t', const=True)} != 0u"
+    lines.append(f"{inner}for (mcc_index {loop.counter} = 0; {test}; ++{loop.counter}) {{")
+    lines += _items(loop.items, inner + "    ", known | {loop.counter})
+    for swap in loop.swaps:
+        if swap.now:
+            lines.append(f"{inner}    SWAP({swap.now}, {swap.next});")
+    lines.append(f"{inner}}}")
+    lines += [f"{inner}{_settle(swap)}" for swap in loop.swaps if not swap.settled]
+    return [*lines, f"{indent}}}"]
+
+
+def _settle(swap: Swap) -> str:
+    """Brings what a loop carried to its place."""
+    place = pointer(swap.last, "uint8_t", const=False)
+    if not swap.now:
+        return f"(void)memcpy({place}, {pointer(swap.first, 'uint8_t', const=True)}, {swap.bytes});"
+    copy = f"(void)memcpy({place}, {swap.now}, {swap.bytes});"
+    elsewhere = swap.last not in (swap.first, swap.second)
+    return copy if elsewhere else f"if ({swap.now} != {place}) {copy}"
+
+
+def _step(step: Step, indent: str, more: tuple[str, ...] = ()) -> list[str]:
+    return [f"{indent}{_comment(step)}", *(f"{indent}{call});" for call in _calls(step, more))]
+
+
+def step_call(step: Step) -> str:
+    """The last call that a step makes, up to its last parenthesis."""
+    return _calls(step)[-1]
+
+
+def _calls(step: Step, more: tuple[str, ...] = ()) -> list[str]:
+    """One, or one for each phase; up to the last parenthesis."""
+    if step.shared:
+        phases = enumerate(step.shared.phases, step.shared.number)
+        return [f"share(m, piece_of_{number}, {len(pieces)}" for number, pieces in phases]
+    return [f"{step.function.name}({_arguments(step, more)}"]
+
+
+def pieces(step: Step, shared: Shared) -> Iterator[dict[str, object]]:
+    """What the functions print that run one piece of a step, or of a phase of it."""
+    for number, pieces in enumerate(shared.phases, shared.number):
+        ends = (pieces[0][0], *(end for _, end in pieces))
+        yield {
+            "number": number,
+            "comment": _comment(step),
+            "ends": ", ".join(map(str, ends)),
+            "count": len(ends),
+            "sizes": sorted(of_step(step)),
+            "call": f"{step.function.name}({_arguments(step, ('ends[piece]', 'ends[piece + 1]'))});",
+        }
+
+
+def _comment(step: Step) -> str:
+    made = [a for a in step.arguments if a.written and a.role != "scratch"]
+    used = [a for a in step.arguments if not a.written]
+    types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
+    where = "".join(f"; {base} {low}..{high}" for base, (low, high) in step.arena_ranges.items())
+    return f"/* {comment(show(step.provenance))}: {step.op} {types}{where} */"
+
+
+def _arguments(step: Step, more: tuple[str, ...]) -> str:
+    arguments = [_argument(a) for a in step.arguments]
+    if step.shared and step.shared.workspace:
+        arguments[-1] += f" + piece * {step.shared.workspace}"
+    table = [step.table.name] if step.table else []
+    return ", ".join([*arguments, *table, *step.function.sizes, *more])
+
+
+def _argument(argument: Argument) -> str:
+    return pointer(argument.address, argument.type.dtype.storage_c, const=not argument.written)
+
+
+def pointer(address: Address, c: str, const: bool, sizes: str = "") -> str:
+    """C of an address; `sizes` stands in front of the names of sizes."""
+    offset = dim_c(address.offset, sizes)
+    if is_arena(address.base):
+        return f"A{suffix_of(address.base)}({'const ' if const else ''}{c}, {offset})"
+    if address.base == BLOB:
+        return f"W({c}, {offset})"
+    if address.base == STREAMS:
+        return f"&m->streams[{static(address.offset) // 8}]"
+    if address.base.startswith(outside("input", "")):
+        return f"X({c}, m->{address.base}, {offset})"
+    if is_outside(address):
+        return f"P({'const ' if const else ''}{c}, m->{address.base}, {offset})"
+    return f"P({'const ' if const else ''}{c}, {address.base}, {offset})"
+
+
+def suffix_of(base: str) -> str:
+    return base.removeprefix(arena_base("")).upper()
+
+
+def in_struct(dim: Dim) -> str:
+    """A dimension where sizes are fields of the model's struct."""
+    return dim_c(dim, IN_STRUCT)

@@ -1,0 +1,42 @@
+"""Tensors without elements: a result of the right shape, made without a step that reads what is not there."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto
+
+from mccompile import backend
+from tests.ops.test_free_sizes import compare, floats, graph, ints
+
+EMPTY = {
+    "reduce": graph(
+        "(float[2,2,0,0] x) => (float[2,2,1,0] y, float[2,2,1,1] z)"
+        "{ y = ReduceMax<axes=[2]>(x) z = ReduceL2<axes=[2,3]>(x) }"
+    ),
+    "reduce_integers": graph("(int64[0,3] x) => (int64[0,1] y) { y = ReduceMax<axes=[1]>(x) }"),
+    "slice": graph(
+        "(float[0,4] x, int64[1] from) => (float[0,o] y) { y = Slice(x, from, e, a) }", e=ints(4), a=ints(1)
+    ),
+    "resize": graph(
+        '(float[batch,1,3] x) => (float[batch,1,0] y) { y = Resize<mode="linear">(x, , s) }',
+        s=np.array([1, 1, 0.3], np.float32),
+    ),
+    "matmul": graph("(float[batch,0] x) => (float[batch,3] y) { y = MatMul(x, w) }", w=floats(0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_results_are_those_of_onnxruntime(name: str) -> None:
+    made: ModelProto = EMPTY[name]
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    is_free = any("batch" in entry.shape for entry in session.get_inputs())
+    dims = {"batch": (1, 5)} if is_free else {}
+    rep = backend.prepare(made, flags=("-std=c99", "-O1", "-Wall", "-Werror"), dims=dims)
+    for batch in (1, 3, 5) if is_free else (0,):
+        inputs = {}
+        for entry in session.get_inputs():
+            shape = [batch if isinstance(dim, str) else dim for dim in entry.shape]
+            inputs[entry.name] = np.ones(shape, np.int64 if "int64" in entry.type else np.float32)
+        compare([each.name for each in made.graph.output], rep.run(inputs), session.run(None, inputs), 1e-6)
