@@ -1,8 +1,8 @@
 """Functions whose texts differ in numbers only become one, which reads those from a table: where flash is preferred.
 
 It is the text that is compared, so every portable kernel takes part without doing anything for it. Invariant: what a
-step computes stays the same; every step of a shared function has a table with the numbers that stood in its own. What C
-wants to know while compiling (lengths of arrays, constants with a suffix) is never taken out.
+step computes stays the same; every step of a shared function has a table with the numbers that stood in its own. Only
+numbers that stand for indices, by the types that C declares, are taken out (index_numbers.py).
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 from ..base.names import Names, c_identifier
 from ..plan.ir import Function, Plan, Step, Table, with_steps
+from .index_numbers import index_numbers
 from .kernels import function_text, signature
 
 MOST_NUMBERS = 32  # in a table: more take more code than they save
 SHORTEST = 900  # characters of a text that is worth it
 MOST_SHORT = (1 << 15) - 1
-_NUMBER = re.compile(r"(?<![\w.])(?!(?<=\[)\d+\])(\d+)(?![\w.])")  # not one that stands alone in brackets
+MOST_LONG = (1 << 31) - 1
 _GAP = "\0"
 _BYTES = re.compile(r"\b(memcpy|memmove|memset|sizeof|size_t)\b")  # numbers of another type than mcc_index
 
@@ -44,7 +45,7 @@ def share_alike(plan: Plan) -> Plan:
     for members in families.values():
         columns = list(zip(*(member.numbers for member in members), strict=True))
         texts, several = _expressed(columns)
-        if len(members) < 2 or len(several) > MOST_NUMBERS:
+        if len(members) < 2 or len(several) > MOST_NUMBERS or any(max(column) > MOST_LONG for column in several):
             functions += [member.function for member in members]
             continue
         one = _one(members[0], [texts[column] for column in columns], several)
@@ -66,7 +67,11 @@ def share_alike(plan: Plan) -> Plan:
 
 def _member(function: Function) -> _Member:
     body = function_text(function).partition("{")[2]
-    return _Member(function, _NUMBER.sub(_GAP, body), tuple(map(int, _NUMBER.findall(body))))
+    places = index_numbers(signature(function), body)
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(body)]
+    with_gaps = _GAP.join(body[end:start] for end, start in zip(ends, starts, strict=True))
+    return _Member(function, with_gaps, tuple(int(body[start:end]) for start, end in places))
 
 
 def _family(member: _Member) -> object:

@@ -55,3 +55,17 @@ def test_no_warning(compiler: str, tmp_path: Path) -> None:
         command = [compiler, *COMPILERS[compiler], "-I.", "-Iruntime", "-c", name, "-o", "object.o"]
         done = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True)
         assert (done.returncode, done.stderr[:3000]) == (0, "")
+
+
+@pytest.mark.parametrize("text", [
+    "g (float[7,17] x, float[7,19] x2, int64[1] s) => (float[7,n] y, float[7,m] y2)"
+    "<int64[1] e = {4611686018427387904}, int64[1] a = {1}> { y = Slice(x, s, e, a) y2 = Slice(x2, s, e, a) }",
+    "g (float[7,17,5] x, int64[3] s) => (float[k,n,m] y)"
+    "<int64[3] e = {99, 99, 99}, int64[3] a = {0, 1, 2}> { y = Slice(x, s, e, a) }",
+    "g (float[3,5] x, float[4,6] z) => (bool[3,5] y, bool[4,6] w)"
+    "{ s = Shape(x) c = CastLike(s, x) m = ReduceMax<keepdims=0>(c) y = Less(x, m)"
+    "  t = Shape(z) d = CastLike(t, z) n = ReduceMax<keepdims=0>(d) w = Less(z, n) }",
+])  # fmt: skip
+def test_numbers_of_other_types_stay_in_their_functions(text: str, tmp_path: Path) -> None:
+    path = save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), tmp_path)
+    assert check(path, Options(prefer="flash"), runs=2).ok

@@ -190,7 +190,8 @@ def test_a_kernel_that_needs_a_size_is_not_chosen_where_that_is_free(folder: Pat
     text = text.replace("columns = call.ins[1].shape[0]", "return Needs(symbols=True)")
     kernel.write_text(text.replace('{"m": m,', '{"m": static(m),'))
     product = [small_models.node("MatMul", "x w", "y")]
-    made = small_models.model("product", product, [("x", ("batch", 8))], [("y", ("batch", 3))], {"w": small_models.floats(1, 8, 3)})
+    weights = {"w": small_models.floats(1, 8, 3)}
+    made = small_models.model("product", product, [("x", ("batch", 8))], [("y", ("batch", 3))], weights)
     free = load_proto(made, dims={"batch": (1, 5)})
     registry = Registry.load((folder,))
     (call,) = (call for call in lower(free).calls() if call.kind.name == "gemm")
