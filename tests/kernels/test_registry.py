@@ -29,6 +29,7 @@ KERNEL = '''
 import numpy as np
 
 from mccompile.kernels.api import Cost, Kernel, Needs, No
+from mccompile.kinds.gemm import Gemm
 
 
 class Column(Kernel):
@@ -134,6 +135,7 @@ def test_a_broken_kernel_is_named(folder: Path, file: str, contents: str | None,
 
 COSTED = """
 from mccompile.kernels.api import Cost, Kernel, Needs
+from mccompile.kinds.map import Map
 
 
 class Costed(Kernel):
