@@ -1,0 +1,209 @@
+"""The fuzzer of whole programs: `make fuzz SECONDS=600 SEED=1`.
+
+Workers draw subjects by number, compile each with several options, and build and run programs of one machine in
+batches. A worker that dies or hangs is replaced, and what it was at is the verdict. Status 1 says that some failed."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+import traceback
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+import numpy as np
+
+from mccompile.driver import Options
+
+from . import machines, official, options, oracle, shrink, subject, trial
+from .machines import Machine
+from .operators.registry import entries
+from .report import Figures, Outcome, text
+from .trial import BAD, CRASH, HANG, Trial, Verdict
+
+VARIANTS = 4  # programs per subject
+GROUP = 12  # subjects that a worker takes at a time
+STALLED = 900.0  # seconds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--subjects", type=int, default=0, help="end after so many, whatever the time")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first subject")
+    parser.add_argument("--subject", type=int, help="only this one")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--targets", default="", help="only these, with commas between")
+    parser.add_argument("--shrink", type=float, default=20.0, help="seconds for each failure")
+    parser.add_argument("--out", type=Path, help="where failures are written as well")
+    arguments = parser.parse_args()
+    there = machines.available(tuple(name for name in arguments.targets.split(",") if name))
+    if arguments.subject is not None:
+        return _one(arguments.seed, arguments.subject, there, arguments.shrink)
+    figures, first, last, seconds = fuzz(
+        arguments.seed,
+        arguments.first,
+        arguments.subjects,
+        arguments.seconds,
+        arguments.jobs,
+        there,
+        arguments.shrink,
+        arguments.out,
+    )
+    for line in figures.lines(arguments.seed, first, last, seconds):
+        print(line)
+    return int(any(figures.verdicts[kind] for kind in BAD))
+
+
+def fuzz(
+    seed: int,
+    first: int,
+    subjects: int,
+    seconds: float,
+    jobs: int,
+    there: tuple[Machine, ...],
+    shrinking: float,
+    out: Path | None = None,
+) -> tuple[Figures, int, int, float]:
+    entries(), official.cases()  # before workers part
+    start, figures, following = time.monotonic(), Figures(), first
+    workers: list[_Worker] = []
+
+    def more() -> bool:
+        return (not subjects or following < first + subjects) and time.monotonic() - start < seconds
+
+    while workers or more():
+        while len(workers) < jobs and more():
+            count = min(GROUP, first + subjects - following) if subjects else GROUP
+            workers.append(_Worker(seed, range(following, following + count), there, shrinking))
+            following += count
+        ready = wait([worker.pipe for worker in workers], timeout=5.0)
+        for worker in list(workers):
+            found = worker.received() if worker.pipe in ready else worker.stalled()
+            for outcome in found:
+                figures.add(outcome)
+                if outcome.text:
+                    print(outcome.text, flush=True)
+                    if out is not None:
+                        with out.open("a", encoding="utf-8") as file:
+                            file.write(outcome.text + "\n")
+            if worker.done:
+                workers.remove(worker)
+    return figures, first, following - 1, time.monotonic() - start
+
+
+class _Worker:
+    """A process with a range of subjects to do."""
+
+    def __init__(self, seed: int, numbers: range, there: tuple[Machine, ...], shrinking: float) -> None:
+        self.seed, self.numbers, self.done, self.heard = seed, numbers, False, time.monotonic()
+        self.now = -1
+        self.pipe, theirs = multiprocessing.Pipe(duplex=False)
+        context = multiprocessing.get_context("fork")
+        self.process = context.Process(target=_work, args=(theirs, seed, numbers, there, shrinking), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def received(self) -> list[Outcome]:
+        self.heard = time.monotonic()
+        try:
+            message = self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            return self._ended(CRASH, f"the process ended with {self.process.exitcode}")
+        if isinstance(message, int):
+            self.now = message
+            return []
+        if message is None:
+            self.done = True
+            self.process.join()
+            return []
+        return [message]
+
+    def stalled(self) -> list[Outcome]:
+        if time.monotonic() - self.heard < STALLED:
+            return []
+        self.process.kill()
+        return self._ended(HANG, f"nothing happened for {STALLED:.0f} s")
+
+    def _ended(self, kind: str, why: str) -> list[Outcome]:
+        self.done = True
+        said = f"==== {kind}: --seed {self.seed} --subject {self.now}\n{why}"
+        return [Outcome(self.now, 0, Verdict(kind, why), Options(), (), False, False, said)]
+
+
+def _work(pipe: Connection, seed: int, numbers: range, there: tuple[Machine, ...], shrinking: float) -> None:
+    """Programs of one build are run together, as many as the machine likes."""
+    waiting: dict[str, list[Trial]] = {}
+    builds: dict[str, machines.Build] = {}
+    chance = np.random.default_rng([seed, numbers.start, 2])
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
+
+        def finish(name: str) -> None:
+            trials = waiting.pop(name)
+            build = builds.pop(name)
+            for each in trials:
+                each.build = build
+            trial.run(trials, Path(scratch, "batch"))
+            for each in trials:
+                pipe.send(_outcome(each, Path(scratch, "small"), shrinking))
+
+        for number in numbers:
+            pipe.send(number)
+            for made in trials_of(seed, number, there):
+                name = made.options.target
+                waiting.setdefault(name, []).append(made)
+                builds.setdefault(name, machines.draw(made.build.machine, chance))
+                if len(waiting[name]) >= made.build.machine.per_batch:
+                    finish(name)
+        for name in list(waiting):
+            finish(name)
+    pipe.send(None)
+
+
+def _outcome(made: Trial, folder: Path, shrinking: float) -> Outcome:
+    assert made.verdict is not None
+    if made.verdict.kind not in BAD:
+        return Outcome.of(made)
+    small = shrink.shrunk(made, folder, shrinking) if shrinking else made
+    return Outcome.of(made, text(small))
+
+
+def trials_of(seed: int, number: int, there: tuple[Machine, ...]) -> list[Trial]:
+    """The programs of one subject."""
+    made = subject.draw(seed, number)
+    runs = made.runs([seed, number])
+    wanted = oracle.wanted(made, runs)
+    chance = np.random.default_rng([seed, number, 3])
+    weights = np.array([machine.weight for machine in there])
+    found = []
+    for variant in range(VARIANTS):
+        machine = there[int(chance.choice(len(there), p=weights / weights.sum()))]
+        chosen = options.draw(chance, made, machine)
+        found.append(Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted))
+    return found
+
+
+def _one(seed: int, number: int, there: tuple[Machine, ...], shrinking: float) -> int:
+    bad = False
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
+        for made in trials_of(seed, number, there):
+            trial.run([made], Path(scratch, "batch"))
+            assert made.verdict is not None
+            bad |= made.verdict.kind in BAD
+            small = shrink.shrunk(made, Path(scratch, "small"), shrinking) if made.verdict.kind in BAD else made
+            print(text(small))
+    return int(bad)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        sys.exit(130)

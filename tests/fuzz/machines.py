@@ -1,0 +1,93 @@
+"""On what machines programs are built and run, and by which compiler with which flags: one row each. To add one is to
+add a row."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from mccompile.targets import api as targets
+from mccompile.toolchain.emulate import run_command
+
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+SANITIZERS = ("-g1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+# With sanitizers or without optimization gcc warns of what it cannot see any more.
+UNSURE = ("-Wno-maybe-uninitialized", "-Wno-array-bounds", "-Wno-stringop-overflow")
+
+
+@dataclass(frozen=True)
+class Machine:
+    target: str  # of mccompile
+    weight: float  # how often it is drawn
+    compilers: tuple[str, ...] = ("gcc", "clang")  # one per batch
+    levels: tuple[str, ...] = ("-O0",) * 7 + ("-O1",)
+    sanitized: bool = True
+    per_batch: int = 8
+
+
+MACHINES = (
+    Machine("generic", 6),
+    Machine("x86-64-v3", 3),
+    Machine("x86-64-v4", 3),
+    Machine("native", 1),
+    Machine("cortex-m4", 2.4, ("",), ("-O1", "-Os"), False, 12),
+    Machine("cortex-m55", 0.5, ("",), ("-O1",), False, 12),
+    Machine("rv32imc", 0.6, ("",), ("-O1",), False, 12),
+    Machine("aarch64", 0.7, ("",), ("-O1",), False, 12),
+)
+VECTORS = ("x86-64-v3", "x86-64-v4", "native")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A machine with the compiler and the flags of one batch."""
+
+    machine: Machine
+    compiler: str
+    flags: tuple[str, ...]
+
+    @property
+    def is_bare(self) -> bool:
+        return "-M" in self.command
+
+    @property
+    def command(self) -> list[str]:
+        """What runs the program; nothing where that is this machine."""
+        found = _target(self.machine.target)
+        return run_command(found) if found.run else []
+
+
+@cache
+def _target(name: str) -> targets.Target:
+    return targets.load(name)
+
+
+def draw(machine: Machine, chance: np.random.Generator) -> Build:
+    target = _target(machine.target)
+    compiler = str(chance.choice(machine.compilers)) or target.compiler
+    level = str(chance.choice(machine.levels))
+    flags = [flag for flag in target.cflags if not flag.startswith("-O")]
+    extra = (*SANITIZERS, *UNSURE) if machine.sanitized else UNSURE
+    extra = tuple(flag for flag in extra if compiler != "clang" or flag not in UNSURE)
+    return Build(machine, compiler, (*flags, level, *WARNINGS, *extra))
+
+
+@cache
+def available(names: tuple[str, ...] = ()) -> tuple[Machine, ...]:
+    """The machines asked for, or all that can be built and run here."""
+    found = []
+    native = targets.load("native")
+    for machine in MACHINES:
+        target = targets.load(machine.target)
+        if names and machine.target not in names:
+            continue
+        if target.run:
+            if shutil.which(target.compiler) is None or shutil.which(run_command(target)[0]) is None:
+                continue
+        elif not set(target.isas) <= set(native.isas):
+            continue
+        found.append(machine)
+    return tuple(found)

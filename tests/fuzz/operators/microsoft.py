@@ -1,0 +1,226 @@
+"""Operators of com.microsoft, as onnxruntime's optimiser and its quantizer write them."""
+
+from __future__ import annotations
+
+from ..builder import Builder, Value
+from .quantized import scheme
+from .registry import makes
+
+MS = "com.microsoft"
+
+
+def table(g: Builder, width: int = 0) -> Value:
+    return g.leaf("float32", (*g.dims(g.integer(1, 2), 6, (1, 2, 3)), width or g.pick([1, 2, 4, 8, 17])), "exact")
+
+
+@makes("com.microsoft::BiasGelu", "com.microsoft::FastGelu")
+def bias_gelu(g: Builder, op: str) -> Value | None:
+    x = table(g)
+    return g.node(op, [x, g.drawn("float32", x.shape[-1:])] if x.rank > 1 else [x], domain=MS)
+
+
+@makes("com.microsoft::Gelu")
+def gelu(g: Builder, op: str) -> Value | None:
+    return g.node(op, [table(g)], domain=MS)
+
+
+@makes("com.microsoft::QuickGelu")
+def quick(g: Builder, op: str) -> Value | None:
+    return g.node(op, [table(g)], domain=MS, alpha=g.pick([1.0, 1.702]))
+
+
+@makes("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
+def fused_matmul(g: Builder, op: str) -> Value | None:
+    a, b, c = g.integer(1, 6), g.integer(1, 6), g.integer(1, 6)
+    turned = [g.integer(0, 1), g.integer(0, 1)]
+    x = g.leaf("float32", (b, a) if turned[0] else (a, b), "exact")
+    y = g.leaf("float32", (c, b) if turned[1] else (b, c), "exact")
+    return g.node(op, [x, y], domain=MS, transA=turned[0], transB=turned[1], alpha=g.pick([1.0, 0.5]), exact=True)
+
+
+@makes("com.microsoft::FusedGemm")
+def fused_gemm(g: Builder, op: str) -> Value | None:
+    a, b, c = g.integer(1, 6), g.integer(1, 6), g.integer(1, 6)
+    ins = [g.leaf("float32", shape, "exact") for shape in ((a, b), (b, c), (c,))]
+    return g.node(op, ins, domain=MS, activation=g.pick(["Relu", "Tanh"]))
+
+
+@makes("com.microsoft::FusedConv")
+def fused_conv(g: Builder, op: str) -> Value | None:
+    c = g.integer(1, 4)
+    x = g.leaf("float32", (1, c, g.integer(3, 6), g.integer(3, 6)), "exact")
+    return g.node(op, [x, g.drawn("float32", (g.integer(1, 4), c, 2, 3))], domain=MS, activation="Relu", exact=True)
+
+
+@makes("com.microsoft::SkipLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization")
+def skip(g: Builder, op: str) -> Value | None:
+    x = g.leaf("float32", (1, g.integer(1, 3), width := g.pick([4, 8])), "exact")
+    y = g.leaf("float32", x.shape, "exact")
+    return g.node(op, [x, y, g.drawn("float32", (width,), "positive")], domain=MS, epsilon=1e-3)
+
+
+@makes("com.microsoft::QuantizeLinear", "com.microsoft::DequantizeLinear")
+def dq(g: Builder, op: str) -> Value | None:
+    dtype = g.pick(["uint8", "int8"])
+    x = table(g) if op.endswith("::QuantizeLinear") or op == "QuantizeLinear" else g.leaf(dtype, g.dims(2, 30))
+    return g.node(op, [x, *scheme(g, dtype)], domain=MS, exact=True)
+
+
+@makes("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul")
+def q_pair(g: Builder, op: str) -> Value | None:
+    dtype, dims = g.pick(["uint8", "int8"]), g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8))
+    ins = [v for _ in range(2) for v in (g.leaf(dtype, dims), *scheme(g, dtype))]
+    return g.node(op, [*ins, *scheme(g, dtype)], domain=MS)
+
+
+@makes("com.microsoft::QLinearGlobalAveragePool")
+def q_pool(g: Builder, op: str) -> Value | None:
+    x = g.leaf("uint8", (1, g.integer(1, 5), g.integer(1, 5), g.integer(1, 5)))
+    return g.node(op, [x, *scheme(g, "uint8"), *scheme(g, "uint8")], domain=MS, channels_last=0)
+
+
+@makes("com.microsoft::QLinearConcat")
+def q_concat(g: Builder, op: str) -> Value | None:
+    dtype = g.pick(["uint8", "int8"])
+    parts = [v for _ in range(2) for v in (g.leaf(dtype, (2, g.integer(1, 3))), *scheme(g, dtype))]
+    return g.node(op, [*scheme(g, dtype), *parts], domain=MS, axis=1)
+
+
+@makes("com.microsoft::QGemm")
+def q_gemm(g: Builder, op: str) -> Value | None:
+    a, b, c = g.integer(1, 6), g.integer(1, 9), g.integer(1, 6)
+    x, w = g.leaf("uint8", (a, b)), g.drawn("int8", (b, c))
+    bias = g.drawn("int32", (c,), "integer", -500, 500)
+    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), bias, *scheme(g, "uint8")], domain=MS)
+
+
+@makes("com.microsoft::DynamicQuantizeMatMul", "com.microsoft::MatMulIntegerToFloat")
+def dynamic(g: Builder, op: str) -> Value | None:
+    a, b, c = g.integer(1, 5), g.pick([1, 3, 4, 16]), g.integer(1, 6)
+    w, (scale, zero) = g.drawn("int8", (b, c)), scheme(g, "int8")
+    if op.startswith("Dynamic"):
+        return g.node(op, [g.leaf("float32", (a, b), "exact"), w, scale, zero], domain=MS)
+    x, (x_scale, x_zero) = g.leaf("uint8", (a, b)), scheme(g, "uint8")
+    return g.node(op, [x, w, x_scale, scale, x_zero, zero], domain=MS, exact=True)
+
+
+@makes("com.microsoft::RotaryEmbedding")
+def rotary(g: Builder, op: str) -> Value | None:
+    batch, length, heads, width = g.integer(1, 2), g.integer(1, 4), g.integer(1, 3), g.pick([2, 4, 8])
+    x = g.leaf("float32", (batch, length, heads * width), "exact")
+    tables = [g.drawn("float32", (8, width // 2), "unit") for _ in range(2)]
+    ids = g.index(0, 7, (batch, length))
+    return g.node(op, [x, ids, *tables], domain=MS, num_heads=heads if g.maybe(0.0) else None) if heads == 1 else None
+
+
+@makes("com.microsoft::MultiHeadAttention")
+def attention(g: Builder, op: str) -> Value | None:
+    heads, width, length = g.integer(1, 3), g.pick([1, 2, 4]), g.integer(1, 4)
+    ins = [g.leaf("float32", (1, length, heads * width), "exact") for _ in range(3)]
+    return g.node(op, ins, domain=MS, num_heads=heads)
+
+
+@makes("com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid")
+def q_curve(g: Builder, op: str) -> Value | None:
+    dtype = g.pick(["uint8", "int8"])
+    x = g.leaf(dtype, g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8)))
+    more = {"alpha": 0.25} if "Leaky" in op else {}
+    return g.node(op, [x, *scheme(g, dtype), *scheme(g, dtype)], domain=MS, **more)
+
+
+@makes("com.microsoft::QLinearSoftmax")
+def q_shares(g: Builder, op: str) -> Value | None:
+    x = g.leaf("uint8", (g.integer(1, 3), g.integer(1, 8)))
+    return g.node(op, [x, *scheme(g, "uint8"), *_final(g)], domain=MS, **{"opset": 13, "axis": 1})
+
+
+def _final(g: Builder) -> list[Value]:
+    return [g.constant(1 / 256, "float32"), g.constant(0, "uint8")]
+
+
+@makes("com.microsoft::QLinearAveragePool")
+def q_average(g: Builder, op: str) -> Value | None:
+    x = g.leaf("uint8", (1, g.integer(1, 4), g.integer(2, 5), g.integer(2, 5)))
+    return g.node(op, [x, *scheme(g, "uint8"), *scheme(g, "uint8")], domain=MS, kernel_shape=[2, 2])
+
+
+@makes("com.microsoft::QLinearWhere")
+def q_where(g: Builder, op: str) -> Value | None:
+    dims = g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8))
+    pair = [v for _ in range(2) for v in (g.leaf("uint8", dims), *scheme(g, "uint8"))]
+    return g.node(op, [g.leaf("bool", dims), *pair, *scheme(g, "uint8")], domain=MS)
+
+
+@makes("com.microsoft::QLinearConv")
+def q_conv(g: Builder, op: str) -> Value | None:
+    c, out = g.integer(1, 5), g.integer(1, 9)
+    x = g.leaf("uint8", (1, c, g.integer(3, 6), g.integer(3, 6)))
+    w = g.drawn("int8", (out, c, g.integer(1, 3), g.integer(1, 3)))
+    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), *scheme(g, "uint8")], domain=MS)
+
+
+@makes("com.microsoft::Attention")
+def joint_attention(g: Builder, op: str) -> Value | None:
+    heads, width, length, inside = g.integer(1, 3), g.pick([1, 2, 4]), g.integer(1, 4), g.integer(1, 5)
+    x = g.leaf("float32", (1, length, inside), "exact")
+    weights = [g.drawn("float32", shape, "unit") for shape in ((inside, 3 * heads * width), (3 * heads * width,))]
+    return g.node(op, [x, *weights], domain=MS, num_heads=heads, unidirectional=g.integer(0, 1))
+
+
+@makes("com.microsoft::QAttention")
+def q_attention(g: Builder, op: str) -> Value | None:
+    heads, width, length, inside = g.integer(1, 2), g.pick([2, 4]), g.integer(1, 4), g.integer(1, 5)
+    x, w = g.leaf("uint8", (1, length, inside)), g.drawn("int8", (inside, 3 * heads * width))
+    (scale, zero), (w_scale, w_zero) = scheme(g, "uint8"), scheme(g, "int8")
+    bias = g.drawn("float32", (3 * heads * width,), "unit")
+    return g.node(op, [x, w, bias, scale, w_scale, None, zero, w_zero], domain=MS, num_heads=heads)
+
+
+@makes("com.microsoft::GroupQueryAttention")
+def grouped(g: Builder, op: str) -> Value | None:
+    groups, each, width, length = g.integer(1, 2), g.integer(1, 2), 8, g.integer(1, 4)
+    q = g.leaf("float32", (1, length, groups * each * width), "exact")
+    k, v = (g.leaf("float32", (1, length, groups * width), "exact") for _ in range(2))
+    ends = [g.constant([length - 1], "int32"), g.constant(length, "int32")]
+    form = {"num_heads": groups * each, "kv_num_heads": groups}
+    found = g.nodes_(op, [q, k, v, None, None, *ends], 3, domain=MS, **form)
+    return found[0] if found else None
+
+
+@makes("com.microsoft::MatMulNBits")
+def narrow(g: Builder, op: str) -> Value | None:
+    rows, inner, columns, bits = g.integer(1, 4), g.pick([16, 32, 40]), g.integer(1, 6), g.pick([4, 8])
+    blocks = (inner + 15) // 16
+    w = g.drawn("uint8", (columns, blocks, 16 * bits // 8), "integer", 0, 255)
+    scales = g.drawn("float32", (columns, blocks), "exact")
+    form = {"K": inner, "N": columns, "bits": bits, "block_size": 16}
+    return g.node(op, [g.leaf("float32", (rows, inner), "exact"), w, scales], domain=MS, **form)
+
+
+@makes("com.microsoft::MatMulBnb4")
+def bnb(g: Builder, op: str) -> Value | None:
+    inner, columns = 16, g.integer(1, 4)
+    w = g.drawn("uint8", (columns * inner // 2,), "integer", 0, 255)
+    scales = g.drawn("float32", (columns,), "positive")
+    form = {"K": inner, "N": columns, "block_size": 16, "quant_type": g.integer(0, 1)}
+    return g.node(op, [g.leaf("float32", (g.integer(1, 3), inner), "exact"), w, scales], domain=MS, **form)
+
+
+@makes("com.microsoft::GatherBlockQuantized")
+def gather_blocks(g: Builder, op: str) -> Value | None:
+    rows, width = g.integer(1, 5), g.pick([16, 32])
+    w = g.drawn("uint8", (rows, width // 2), "integer", 0, 255)
+    form = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16, "bits": 4}
+    scales = g.drawn("float32", (rows, width // 16), "exact")
+    return g.node(op, [w, g.index(0, rows - 1, (g.integer(1, 3),)), scales], domain=MS, **form)
+
+
+@makes("com.microsoft::DynamicQuantizeLSTM")
+def lstm(g: Builder, op: str) -> Value | None:
+    width, hidden = g.integer(1, 4), g.pick([1, 2, 4])
+    x = g.leaf("float32", (g.integer(1, 4), 1, width), "normal")
+    w, r = g.drawn("int8", (1, width, 4 * hidden)), g.drawn("int8", (1, hidden, 4 * hidden))
+    scales = [g.constant([0.0078125], "float32"), g.constant([0], "int8")]
+    ins = [x, w, r, None, None, None, None, None, *scales, *scales]
+    found = g.nodes_(op, ins, 3, domain=MS, hidden_size=hidden)
+    return g.pick(found) if found else None

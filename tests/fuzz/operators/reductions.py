@@ -1,0 +1,88 @@
+"""What makes one element of many."""
+
+from __future__ import annotations
+
+from ..builder import FLOATS, Builder, Value
+from .registry import makes
+
+REAL = ("float32", "float32", "float32", "float64", "float16")
+
+
+def axes_of(g: Builder, x: Value) -> list[int]:
+    return [axis - x.rank * g.integer(0, 1) for axis in g.some(range(x.rank))]
+
+
+@makes("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSumSquare", opset=18)
+@makes("ReduceSum", "ReduceMax", "ReduceMin", opset=18)
+def reduced(g: Builder, op: str) -> Value | None:
+    more = ("int32", "int64") if op not in ("ReduceLogSumExp", "ReduceL2", "ReduceMean") else ()
+    if op in ("ReduceMax", "ReduceMin"):
+        more = (*more, "uint8", "int8")
+    x = g.any((*REAL, *more))
+    if op in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp") and 0 in [
+        n for a in x.arrays for n in a.shape
+    ]:
+        return None  # of nothing these are not defined
+    exact = op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare")
+    keep = g.integer(0, 1)
+    if g.maybe(0.15):
+        nothing = g.integer(0, 1) if op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean") else 0
+        return g.node(op, [x], keepdims=keep, noop_with_empty_axes=nothing, exact=exact)
+    if x.rank == 0:
+        return None
+    return g.node(op, [x, g.constant(axes_of(g, x))], keepdims=keep, exact=exact)
+
+
+@makes("ReduceLogSum", opset=18)
+def log_sum(g: Builder, op: str) -> Value | None:
+    x = g.input("float32", g.dims(g.integer(1, 4)), "positive")
+    if 0 in x.shape:
+        return None
+    return g.node(op, [x, g.constant(axes_of(g, x))], keepdims=g.integer(0, 1))
+
+
+@makes("ArgMax", "ArgMin")
+def place(g: Builder, op: str) -> Value | None:
+    x = g.any(("float32", "float32", "int32", "uint8", "float64"), (1, 4), exact=True)
+    axis = g.integer(-x.rank, x.rank - 1)
+    if 0 in [array.shape[axis] for array in x.arrays]:
+        return None
+    return g.node(op, [x], axis=axis, keepdims=g.integer(0, 1), select_last_index=g.integer(0, 1))
+
+
+@makes("CumSum", opset=14)
+def running(g: Builder, op: str) -> Value | None:
+    x = g.any(("float32", "float32", "int32", "int64", "float64"), (1, 4))
+    axis = g.constant(g.integer(-x.rank, x.rank - 1))
+    return g.node(op, [x, axis], exclusive=g.integer(0, 1), reverse=g.integer(0, 1), exact=True)
+
+
+@makes("CumProd", opset=26)
+def running_product(g: Builder, op: str) -> Value | None:
+    x = g.input("float32", g.dims(g.integer(1, 3), 40), "positive")
+    return g.node(op, [x, g.constant(g.integer(0, x.rank - 1))], exclusive=g.integer(0, 1), reverse=g.integer(0, 1))
+
+
+@makes("Softmax", "LogSoftmax")
+def shares(g: Builder, op: str) -> Value | None:
+    x = g.any(FLOATS, (1, 4))
+    axis = g.integer(-x.rank, x.rank - 1)
+    if 0 in [n for array in x.arrays for n in array.shape]:
+        return None
+    return g.node(op, [x], axis=axis)
+
+
+@makes("Hardmax")
+def hard(g: Builder, op: str) -> Value | None:
+    x = g.any(REAL, (1, 4), exact=True)
+    return g.node(op, [x], axis=g.integer(-x.rank, x.rank - 1), exact=True) if 0 not in x.shape else None
+
+
+@makes("TopK")
+def top(g: Builder, op: str) -> Value | None:
+    x = g.any(("float32", "float32", "int32", "int64", "float64"), (1, 3), exact=True)
+    axis = g.integer(-x.rank, x.rank - 1)
+    least = min(array.shape[axis] for array in x.arrays)
+    k = g.constant([g.integer(1, max(least, 1))])
+    found = g.nodes_(op, [x, k], 2, axis=axis, largest=g.integer(0, 1), sorted=1, exact=True)
+    return g.pick(found) if found else None

@@ -1,0 +1,157 @@
+"""Which options a subject is compiled with: per field of `Options` one function that draws it, or the reason why none
+does. A new option is a line in one of the two tables; a test holds them against the dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from mccompile.driver import Options
+from mccompile.memory.planners import PLANNERS
+from mccompile.passes.api import ALL
+from mccompile.passes.graph.io_forms import InputForm, OutputForm
+from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
+from mccompile.targets.api import Pool
+
+from .machines import VECTORS, Machine
+from .subject import Subject
+
+Chance = np.random.Generator
+Draw = Callable[[Chance, Subject, Machine], Any]
+SKIPPABLE = sorted(step.name for step in (*GRAPH_PASSES, *PROGRAM_PASSES) if step.optional)
+
+
+def _sometimes(share: float, *values: Any) -> Draw:
+    """The default of the field, or at times one of these."""
+
+    def draw(chance: Chance, subject: Subject, machine: Machine) -> Any:
+        return values[int(chance.integers(0, len(values)))] if chance.random() < share else None
+
+    return draw
+
+
+def _without(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    if chance.random() > 0.1:
+        return None
+    return frozenset(str(name) for name in chance.choice(SKIPPABLE, int(chance.integers(1, 4))))
+
+
+def _names(chance: Chance, names: list[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if chance.random() < 0.5)
+
+
+def _external(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    names = [made.name for made in subject.inputs] + [output.name for output in subject.model.graph.output]
+    if subject.state or chance.random() > 0.12:
+        return None
+    return (ALL,) if chance.random() < 0.5 else _names(chance, names)
+
+
+def _pictures(subject: Subject) -> list[str]:
+    return [made.name for made in subject.inputs if len(made.dims) == 4 and made.name not in subject.state.values()]
+
+
+def _inputs(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    if chance.random() > 0.06:
+        return None
+    return {name: InputForm(nhwc=True) for name in _names(chance, _pictures(subject))}
+
+
+def _outputs(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    if chance.random() > 0.06:
+        return None
+    pictures = [o.name for o in subject.model.graph.output if len(o.type.tensor_type.shape.dim) == 4]
+    return {name: OutputForm(nhwc=True) for name in _names(chance, [n for n in pictures if n not in subject.state])}
+
+
+def _observe(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    nodes = subject.model.graph.node
+    if chance.random() > 0.06 or not nodes:
+        return None
+    node = nodes[int(chance.integers(0, len(nodes)))]
+    outputs = {output.name for output in subject.model.graph.output}
+    return (node.output[0],) if node.output[0] not in outputs else None
+
+
+def _weights_dtype(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    floats = any(tensor.data_type == TensorProto.FLOAT for tensor in subject.model.graph.initializer)
+    return str(chance.choice(["f16", "bf16"])) if floats and chance.random() < 0.08 else None
+
+
+def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    if chance.random() > 0.1:
+        return None
+    room = int(chance.choice([64, 512, 4096]))
+    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1))
+
+
+def _threads(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    return int(chance.integers(2, 4)) if chance.random() < 0.12 else None
+
+
+def _dims(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    return {name: (among[0], among[-1]) for name, among in subject.free.items()}
+
+
+CHOICES: Mapping[str, Draw] = {
+    "target": lambda chance, subject, machine: machine.target,
+    "prefer": _sometimes(0.5, "ram", "time", "flash"),
+    "dims": _dims,
+    "bounds": lambda chance, subject, machine: dict(subject.bounds),
+    "state": lambda chance, subject, machine: dict(subject.state),
+    "optimize": _sometimes(0.2, False),
+    "without": _without,
+    "planner": _sometimes(0.3, *sorted(PLANNERS)),
+    "rows": _sometimes(0.2, "off"),
+    "budget": _sometimes(0.05, {"ram": 1 << 24, "flash": 1 << 24}),
+    "mem": _mem,
+    "weights_section": _sometimes(0.05, ".fuzzed"),
+    "winograd": _sometimes(0.15, 0, 2, 4),
+    "threads": _threads,
+    "weights_dtype": _weights_dtype,
+    "keep_inputs": _sometimes(0.12, True),
+    "slices": _sometimes(0.1, True),
+    "single_file": _sometimes(0.12, True),
+    "blob": _sometimes(0.15, "incbin", "external"),
+    "io_layout": _sometimes(0.06, "nhwc"),
+    "external": _external,
+    "inputs": _inputs,
+    "outputs": _outputs,
+    "observe": _observe,
+}
+EXEMPT: Mapping[str, str] = {
+    "name": "each program of a batch needs another one; tests/test_cli.py gives awkward ones",
+    "shapes": "graphs come with their shapes; tests/ops/test_free_sizes.py gives others",
+    "kernels": "kernels of the user's own are what the user writes",
+    "quantize": "changes what is computed; tests/quantize compares that with the float network",
+    "recipe": "goes with quantize",
+    "print_after": "prints",
+    "dump": "writes drawings",
+}
+
+
+def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
+    found = Options()
+    for field in fields(Options):
+        if field.name in CHOICES:
+            value = CHOICES[field.name](chance, subject, machine)
+            if value is not None:
+                found = replace(found, **{field.name: value})
+    if found.blob == "incbin" and found.single_file:
+        found = replace(found, blob="array")
+    return found
+
+
+def shown(options: Options) -> str:
+    """As Python, without what is as it always is."""
+    given = {f.name: getattr(options, f.name) for f in fields(Options)}
+    changed = {name: value for name, value in given.items() if value != getattr(Options(), name)}
+    return f"Options({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+
+def is_vector(options: Options) -> bool:
+    return options.target in VECTORS

@@ -1,0 +1,172 @@
+"""What a subject should give: onnxruntime (optimiser off) and onnx's reference where they agree; rational arithmetic
+for quantized networks. Where they differ, either may be right, and that is counted. What is not exact is held to what
+the reference itself does when its inputs and weights move by a millionth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from tests.passes.graph import exact_qdq
+
+from .builder import EXACT_BITS
+from .operators.registry import entries
+from .subject import Arrays, Subject
+
+OF_LARGEST = 3e-5
+NARROW = {"float16": 2.0**-9, "bfloat16": 2.0**-6}  # of the largest element
+RANDOM = frozenset(title for title, entry in entries().items() if entry.family == "chance")
+Evaluator = Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]
+
+
+def session(model: bytes) -> Any:
+    """None where onnxruntime does not take the model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    except Exception:  # its exceptions have no class in common
+        return None
+
+
+def _onnxruntime(model: ModelProto) -> Evaluator | None:
+    found = session(model.SerializeToString())
+    return None if found is None else lambda feeds: list(found.run(None, dict(feeds)))
+
+
+def _reference(model: ModelProto) -> Evaluator | None:
+    try:
+        found = ReferenceEvaluator(model)
+    except Exception:  # whatever it raises where it has gaps
+        return None
+    return lambda feeds: [np.asarray(array) for array in found.run(None, dict(feeds))]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Of each run, what outputs may be; empty where nobody can say."""
+
+    runs: list[dict[str, list[np.ndarray]]]
+    disagreed: bool
+
+    @property
+    def is_known(self) -> bool:
+        return all(found for run in self.runs for found in run.values())
+
+
+def wanted(subject: Subject, runs: Sequence[Arrays]) -> Wanted:
+    names = [output.name for output in subject.model.graph.output]
+    if subject.source == "qdq":
+        model = subject.model
+        exact: Evaluator = lambda feeds: [exact_qdq.run(model, dict(feeds))[name] for name in names]  # noqa: E731
+        answers = [_played(subject, exact, names, runs)]
+    else:
+        makers = [_reference(subject.model)]
+        if not RANDOM & subject.operators:  # onnxruntime's random numbers are its own
+            makers.insert(0, _onnxruntime(subject.model))
+        answers = [_played(subject, maker, names, runs) for maker in makers if maker is not None]
+    answers = [answer for answer in answers if answer is not None]
+    disagreed = False
+    found: list[dict[str, list[np.ndarray]]] = []
+    for number in range(len(runs)):
+        per_run: dict[str, list[np.ndarray]] = {}
+        for name in names:
+            per_run[name] = [answer[number][name] for answer in answers if answer is not None]
+            if len(per_run[name]) == 2 and differs(per_run[name][0], per_run[name][1]):
+                disagreed = True
+        found.append(per_run)
+    return Wanted(found, disagreed)
+
+
+def _played(
+    subject: Subject, run: Evaluator, names: Sequence[str], runs: Sequence[Arrays]
+) -> list[dict[str, np.ndarray]] | None:
+    now, found = {}, []
+    for feeds in runs:
+        try:
+            with np.errstate(all="ignore"):
+                results = run({**feeds, **now})
+        except Exception:  # it cannot
+            return None
+        if not all(isinstance(result, np.ndarray) for result in results):
+            return None
+        found.append(dict(zip(names, results, strict=True)))
+        now = {before: found[-1][after] for after, before in subject.state.items()}
+    return found
+
+
+def differs(got: np.ndarray, want: np.ndarray, more: float = 0.0) -> str:
+    """What is wrong; nothing if all is right. `more`: of the largest element, besides what rounding explains."""
+    if got.shape != want.shape or (got.dtype != want.dtype and want.dtype.kind not in "OSU"):
+        return f"it is {got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}"
+    if want.dtype.kind in "OSU":
+        same = [str(a) == str(b) for a, b in zip(got.reshape(-1), want.reshape(-1), strict=True)]
+        return "" if all(same) else f"{got.tolist()} instead of {want.tolist()}"
+    if want.size == 0 or got.tobytes() == want.tobytes():
+        return ""
+    name = want.dtype.name
+    if want.dtype.kind in "iub" or name not in (*EXACT_BITS, "complex64", "complex128"):
+        wrong = got != want
+        return _shown(got, want, wrong) if wrong.any() else ""
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    a, b = got.astype(wide), want.astype(wide)
+    finite = np.isfinite(b)
+    largest = float(np.max(np.abs(b[finite]), initial=0.0))
+    allowed = 1e-6 + (max(NARROW.get(name, OF_LARGEST), more)) * max(largest, 1e-3)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed))
+    return _shown(got, want, wrong) if wrong.any() else ""
+
+
+def _shown(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
+    at = tuple(int(n) for n in np.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {want.size} elements: at {list(at)} {got[at]} instead of {want[at]}"
+
+
+def moved(subject: Subject, runs: Sequence[Arrays], name: str, number: int) -> list[np.ndarray]:
+    """What an output of a run becomes where inputs and weights move by a millionth."""
+    found = []
+    names = [output.name for output in subject.model.graph.output]
+    for trial in range(6):
+        chance = np.random.default_rng(trial)
+        model = ModelProto()
+        model.CopyFrom(subject.model)
+        for tensor in model.graph.initializer:
+            array = numpy_helper.to_array(tensor)
+            if array.dtype.name in EXACT_BITS:
+                tensor.CopyFrom(numpy_helper.from_array(_nudged(array, chance), tensor.name))
+        maker = _onnxruntime(model) or _reference(model)
+        nudged = [{key: _nudged(array, chance) for key, array in feeds.items()} for feeds in runs]
+        answer = maker and _played(subject, maker, names, nudged)
+        if answer:
+            found.append(answer[number][name])
+    return found
+
+
+def _nudged(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    if array.dtype.name not in EXACT_BITS:
+        return array
+    step = {"float32": 1e-6, "float64": 1e-7, "float16": 1e-3, "bfloat16": 8e-3}[array.dtype.name]
+    moves = chance.uniform(-step, step, array.shape)
+    return (array.astype(np.float64) * (1 + moves) + moves * 1e-2).astype(array.dtype)
+
+
+def explains(got: np.ndarray, want: np.ndarray, others: Sequence[np.ndarray]) -> bool:
+    """Do the reference's own moves reach as far as the difference?"""
+    if not others or any(o.shape != want.shape for o in others) or got.shape != want.shape:
+        return bool(others) and any(o.shape != want.shape for o in others)
+    if want.dtype.kind in "OSU":
+        return any(differs(o, want) for o in others)
+    wide = [np.asarray(o, np.complex128) for o in (got, want, *others)]
+    reach = np.max([np.abs(o - wide[1]) for o in wide[2:]], axis=0)
+    off = np.abs(wide[0] - wide[1])
+    return bool((off <= 4 * np.maximum(reach, np.max(reach) * 0.25)).all())

@@ -1,0 +1,315 @@
+"""Several compiled models as one program: built with every warning an error (and sanitizers on the host), run once, and
+what each run of each model gave. Invariant: a model that does not build, or ends the program, takes no other along."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+import mccompile.toolchain
+from mccompile.base.constant import encoded
+from mccompile.base.discovery import data_folder
+from mccompile.base.dtypes import string
+from mccompile.toolchain.boards import BOARDS, STACK_BYTES, linker_script
+from mccompile.toolchain.elements import from_bytes, to_bytes
+from mccompile.toolchain.host_model import host_model_header
+from mccompile.toolchain.model_report import Report, Tensor, given_sizes
+
+from .machines import Build
+
+HERE = Path(__file__).parent
+TOOLCHAIN = Path(mccompile.toolchain.__file__).parent
+END, RESET, RESIZE, INPUT, TEXTS, RUN, OUTPUT, SHAPED, OUTPUT_TEXTS, SAVE, LOAD = range(11)
+MAGIC, GUARDS, WEIGHTS = 0x4D434346, 1001, 1002
+STATUS = {GUARDS: "it wrote outside its memory", WEIGHTS: "it changed its weights"}
+_CALLS = ("model_bytes", "init", "run", "spent", "input", "output", "resize")
+NAMES = (*_CALLS, "output_shape", "place", "state", "status_text")  # of host.c
+BUILD_SECONDS, RUN_SECONDS = 240, 60
+ROOM, ROOM_OF_BOARDS = 16 << 20, 3 << 20
+LARGE_STACK = 1 << 18  # of boards: code that is not optimised needs more than firmware would
+Arrays = Mapping[str, np.ndarray]
+
+NO_BUILD, SANITIZER, HANG, DIED, STATUS_CODE = "no-build", "sanitizer", "hang", "died", "status"
+
+
+class Failure(Exception):
+    """What became of a model instead of results."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind, self.detail = kind, detail
+
+
+@dataclass
+class Item:
+    """One compiled model in a folder of its own, and how it is to be run: sessions of runs, each after a reset."""
+
+    folder: Path
+    report: Report
+    sessions: Sequence[Sequence[Arrays]]
+    outcome: list[list[dict[str, np.ndarray]]] | Failure | None = None
+    script: bytes = b""
+
+
+@dataclass
+class Batch:
+    build: Build
+    folder: Path
+    items: list[Item] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Fills in the outcomes."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for item in self.items:
+            try:
+                item.script = _script(item, self.build.is_bare)
+                self._compile(item)
+            except Failure as failure:
+                item.outcome = failure
+        left = [item for item in self.items if item.outcome is None]
+        if not left:
+            return
+        try:
+            self._execute(left)
+        except Failure as failure:
+            if len(left) == 1:
+                left[0].outcome = failure
+                return
+            for item in left:  # who was it?
+                try:
+                    self._execute([item])
+                except Failure as own:
+                    item.outcome = own
+
+    def _compile(self, item: Item) -> None:
+        prefix, folder = item.report.prefix, item.folder
+        header = host_model_header(item.report)
+        if self.build.command:  # no threads there
+            header = re.sub(r"#define MCC_HOST_WORKERS .*\n", "", header)
+        (folder / "mcc_host_model.h").write_text(header, encoding="utf-8")
+        weights = f"{prefix}_weights.c"
+        sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c") if (folder / name).is_file()]
+        defines = "".join(f"#define mcc_host_{name} {prefix}_host_{name}\n" for name in NAMES)
+        if (folder / weights).is_file() and "incbin" not in (folder / weights).read_text(encoding="utf-8"):
+            sources.append(weights)
+        unit = defines + "".join(f'#include "{name}"\n' for name in [*sources, "host.c"])
+        (folder / "unit.c").write_text(unit, encoding="utf-8")
+        self._call(["-c", str(folder / "unit.c"), "-o", str(folder / "unit.o")], [folder, folder / "runtime"])
+
+    def _execute(self, items: Sequence[Item]) -> None:
+        folder = self.folder
+        program = folder / "program"
+        (folder / "programs.h").write_text(_table([item.report.prefix for item in items]), encoding="utf-8")
+        objects = [str(self._own(name)) for name in ("bare.c" if self.build.is_bare else "hosted.c", "driver.c")]
+        objects += [str(item.folder / "unit.o") for item in items]
+        self._call([*self._linking(), *objects, "-o", str(program), "-lm"], [])
+        script = struct.pack("<I", len(items)) + b"".join(
+            struct.pack("<I", number) + item.script for number, item in enumerate(items)
+        )
+        results = _run([*self.build.command, str(program)], folder, script)
+        reader = _Reader(results)
+        for number, item in enumerate(items):
+            if reader.word() != MAGIC + number:
+                raise Failure(DIED, "its results are not whole")
+            item.outcome = _results(item, reader)
+
+    def _own(self, name: str) -> Path:
+        """The object of a source that is the same in every batch of this build; only the driver reads programs.h."""
+        made = self.folder / f"{name}.o"
+        if name == "driver.c" or not made.is_file():
+            source = HERE / name if name == "driver.c" else TOOLCHAIN / "board" / name
+            includes = [self.folder, data_folder("runtime_c") / "include", TOOLCHAIN / "board"]
+            room = ROOM_OF_BOARDS if self.build.is_bare else ROOM
+            self._call(["-O0", f"-DFUZZ_ROOM={room}u", "-w", "-c", str(source), "-o", str(made)], includes)
+        return made
+
+    def _linking(self) -> list[str]:
+        if not self.build.command:
+            return ["-pthread"]
+        if not self.build.is_bare:
+            return ["-static", "-no-pie"]
+        command = self.build.command
+        board = BOARDS[command[command.index("-M") + 1]]
+        script = self.folder / "board.ld"
+        text = linker_script(board, "no_weights.o").replace(f". += {STACK_BYTES};", f". += {LARGE_STACK};")
+        script.write_text(text, encoding="utf-8")
+        return [*board.options, "-nostartfiles", "-Wl,--gc-sections", f"-T{script}"]
+
+    def _call(self, words: Sequence[str], includes: Sequence[Path]) -> None:
+        folders = [f"-I{path}" for path in (*includes, TOOLCHAIN)]
+        command = [self.build.compiler, *self.build.flags, *folders, *words]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=BUILD_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise Failure(HANG, f"the compiler took {BUILD_SECONDS} s: {shlex.join(command)}") from None
+        if done.returncode != 0:
+            raise Failure(NO_BUILD, f"{self.build.compiler} {' '.join(self.build.flags)}\n{done.stderr[:3000]}")
+
+
+def _run(command: Sequence[str], folder: Path, script: bytes) -> bytes:
+    (folder / "inputs.bin").write_bytes(script)
+    (folder / "results.bin").write_bytes(b"")
+    settings = "detect_leaks=0:detect_stack_use_after_return=0:handle_abort=1"
+    environment = {**os.environ, "ASAN_OPTIONS": settings, "UBSAN_OPTIONS": "print_stacktrace=1"}
+    try:
+        done = subprocess.run(
+            list(command), cwd=folder, capture_output=True, timeout=RUN_SECONDS, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        raise Failure(HANG, f"it ran for {RUN_SECONDS} s") from None
+    said = (done.stderr + done.stdout).decode(errors="replace")
+    if "runtime error:" in said or "AddressSanitizer" in said:
+        raise Failure(SANITIZER, said[:3000])
+    if done.returncode != 0:
+        raise Failure(DIED, f"exit code {done.returncode} {said[:500]}")
+    return (folder / "results.bin").read_bytes()
+
+
+def _table(prefixes: Sequence[str]) -> str:
+    rows = [", ".join(f"{prefix}_host_{name}" for name in NAMES) for prefix in prefixes]
+    return (
+        '#include "mcc.h"\n'
+        + "".join(map(_declared, prefixes))
+        + _STRUCT
+        + "".join(f"    {{{row}}},\n" for row in rows)
+        + "};\n"
+    )
+
+
+def _declared(prefix: str) -> str:
+    return _DECLARATIONS.replace("PREFIX", prefix)
+
+
+_SIGNATURES = {
+    "model_bytes": ("size_t", "(void)"),
+    "init": ("int", "(void *m, void *const *a, const size_t *n, const void *w, size_t s)"),
+    "run": ("int", "(void *m)"),
+    "spent": ("const double *", "(void)"),
+    "input": ("void *", "(void *m, int i)"),
+    "output": ("const void *", "(const void *m, int i)"),
+    "resize": ("int", "(void *m, const ptrdiff_t *sizes)"),
+    "output_shape": ("void", "(const void *m, int i, size_t *shape)"),
+    "place": ("int", "(void *m, int i, void *memory)"),
+    "state": ("int", "(void *m, void *to, const void *from)"),
+    "status_text": ("const char *", "(int status)"),
+}
+_DECLARATIONS = "".join(f"{_SIGNATURES[n][0]} PREFIX_host_{n}{_SIGNATURES[n][1]};\n" for n in NAMES)
+_MEMBERS = "".join(f"    {_SIGNATURES[name][0]} (*{name}){_SIGNATURES[name][1]};\n" for name in NAMES)
+_STRUCT = f"typedef struct program {{\n{_MEMBERS}}} program;\nstatic const program programs[] = {{\n"
+
+
+def _words(*values: int) -> bytes:
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+def _script(item: Item, bare: bool) -> bytes:
+    """What the driver is to do."""
+    report = item.report
+    weights = (item.folder / f"{report.prefix}.mcb").read_bytes()
+    outside = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.room]
+    parts = [_words(len(weights)), weights, _words(len(report.arenas))]
+    parts += [_words(arena.bytes, arena.align) for arena in report.arenas]
+    parts += [_words(len(outside)), *(_words(tensor.room, tensor.align) for tensor in outside)]
+    parts.append(_words(max(report.state_bytes, 1)))
+    texts = 0
+    for number, session in enumerate(item.sessions):
+        parts.append(_words(RESET, (0xA5, 0x5A)[number % 2]))
+        for place, inputs in enumerate(session):
+            if report.state_bytes and number and place == len(session) // 2:
+                parts.append(_words(SAVE, RESET, 0x33, LOAD))
+            if report.given:
+                sizes = given_sizes(report, inputs)
+                parts.append(_words(RESIZE, len(report.given), *(sizes[name] for name in report.given)))
+            for tensor in report.inputs:
+                where = _place(tensor, report.inputs, outside)
+                if tensor.dtype is string:
+                    given = encoded(inputs[tensor.name])
+                    texts += sum(len(text) + 17 for text in given)
+                    parts.append(_words(TEXTS, *where, len(given)))
+                    parts += [_words(len(text)) + text for text in given]
+                else:
+                    content = to_bytes(inputs[tensor.name], tensor.dtype)
+                    parts += [_words(INPUT, *where, len(content)), content]
+            parts.append(_words(RUN))
+            for index, tensor in enumerate(report.outputs):
+                where = _place(tensor, report.outputs, outside)
+                if tensor.dtype is string:
+                    if not tensor.is_static:
+                        raise Failure("skipped", "texts of free sizes")
+                    parts.append(_words(OUTPUT_TEXTS, *where, prod(tensor.static_shape)))
+                elif tensor.is_static:
+                    parts.append(_words(OUTPUT, *where, tensor.nbytes))
+                else:
+                    bits = tensor.dtype.bits
+                    parts.append(_words(SHAPED, *where, index, len(tensor.shape), bits))
+    parts.append(_words(END))
+    rooms = [len(weights) + 64 * 4, *(arena.bytes + arena.align * 4 for arena in report.arenas), report.state_bytes]
+    rooms += [tensor.room + 4 * tensor.align for tensor in outside]
+    room = sum(rooms) + texts + 256 * (len(rooms) + 4) + 65536
+    if room > (ROOM_OF_BOARDS if bare else ROOM):
+        raise Failure("skipped", "too large for the memory that it is run in")
+    return b"".join(parts)
+
+
+def _place(tensor: Tensor, among: Sequence[Tensor], outside: Sequence[Tensor]) -> tuple[int, int]:
+    if tensor.room:
+        return 1, next(number for number, other in enumerate(outside) if other is tensor)
+    return 0, [other for other in among if not other.room].index(tensor)
+
+
+@dataclass
+class _Reader:
+    content: bytes
+    at: int = 0
+
+    def take(self, count: int) -> bytes:
+        found = self.content[self.at : self.at + count]
+        if len(found) < count:
+            raise Failure(DIED, "its results are not whole")
+        self.at += count
+        return found
+
+    def word(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+
+def _results(item: Item, reader: _Reader) -> list[list[dict[str, np.ndarray]]] | Failure:
+    report, failed, found = item.report, 0, []
+    for number, session in enumerate(item.sessions):
+        failed = reader.word() or failed
+        runs: list[dict[str, np.ndarray]] = []
+        for place, _ in enumerate(session):
+            if report.state_bytes and number and place == len(session) // 2:
+                failed = reader.word() or failed
+            if report.given:
+                failed = reader.word() or failed
+            failed = reader.word() or failed
+            if not failed:
+                runs.append({tensor.name: _output(tensor, reader) for tensor in report.outputs})
+        found.append(runs)
+    last = reader.word()
+    if failed or last:
+        code = failed or last
+        return Failure(STATUS_CODE, STATUS.get(code, f"status {code}"))
+    return found
+
+
+def _output(tensor: Tensor, reader: _Reader) -> np.ndarray:
+    if tensor.dtype is string:
+        texts = np.empty(prod(tensor.static_shape), object)
+        for number in range(texts.size):
+            texts[number] = reader.take(reader.word()).decode(errors="surrogateescape")
+        return texts.reshape(tensor.static_shape)
+    shape = tensor.static_shape if tensor.is_static else tuple(reader.word() for _ in tensor.shape)
+    return from_bytes(reader.take(tensor.dtype.nbytes(prod(shape))), tensor.dtype, shape)

@@ -1,0 +1,172 @@
+"""A finished graph: a model, what its inputs may be given, and at which sizes it is run. The same seed and number give
+the same subject, whatever was drawn before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from onnx import GraphProto, ModelProto, helper, numpy_helper
+
+from tests.passes import qdq_graphs
+
+from . import official
+from .builder import Builder, Input, Value, initializers
+from .evaluate import IR_VERSION, captured, opsets
+from .operators.registry import drawn
+
+OPSETS = (18, 19, 20, 21, 21, 21, 22, 26)
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Subject:
+    model: ModelProto
+    inputs: tuple[Input, ...]
+    free: Mapping[str, Sequence[int]] = field(default_factory=dict)  # lowest, odd, highest
+    state: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    exact: frozenset[str] = frozenset()  # outputs without rounding on the way
+    source: str = "graph"
+
+    @property
+    def operators(self) -> frozenset[str]:
+        return frozenset(_titles(self.model.graph))
+
+    def runs(self, seed: Sequence[int]) -> list[Arrays]:
+        """What is given to one run after the other; states are zeros, of the first run."""
+        chance = np.random.default_rng([*seed, 1])
+        order = [0, 1, 2, 0] if self.free else [0] * (5 if self.state else 2)
+        found = []
+        for number in order:
+            sizes = {name: among[number] for name, among in self.free.items()}
+            found.append({made.name: made.draw(chance, sizes) for made in self.inputs})
+            for name in self.state.values():
+                found[-1][name] = np.zeros_like(found[-1][name])
+        return found
+
+
+def _titles(graph: GraphProto) -> set[str]:
+    found = set()
+    for node in graph.node:
+        found.add(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
+        for attribute in node.attribute:
+            found |= _titles(attribute.g)
+    return found
+
+
+def draw(seed: int, number: int) -> Subject:
+    chance = np.random.default_rng([seed, number])
+    share = chance.random()
+    if share < 0.06:
+        return _network(chance)
+    if share < 0.07:
+        found = _case(chance)
+        if found is not None:
+            return found
+    while True:
+        found = _grown(chance)
+        if found is not None:
+            return found
+
+
+def _network(chance: np.random.Generator) -> Subject:
+    """A quantized network with scales of any size; rational arithmetic says what it gives."""
+    bits = 16 if chance.random() < 0.15 else 8
+    among = qdq_graphs.SHORT_BLOCKS if bits == 16 else range(len(qdq_graphs.BLOCKS))
+    blocks = [int(n) for n in chance.choice(list(among), int(chance.integers(1, 5)))]
+    widest = 5 if bits == 16 else int(chance.choice([4, 9, 24]))
+    model = qdq_graphs.network(int(chance.integers(0, 1 << 30)), blocks, widest, bits)
+    inputs = []
+    for value in model.graph.input:
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        shape = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        info = np.iinfo(dtype)
+        inputs.append(Input(value.name, dtype, shape, "integer", int(info.min), int(info.max)))
+    return Subject(model, tuple(inputs), exact=frozenset(o.name for o in model.graph.output), source="qdq")
+
+
+def _case(chance: np.random.Generator) -> Subject | None:
+    among = official.cases()
+    title = str(chance.choice(official.OPERATORS))
+    if not among[title]:
+        return None
+    _, model, arrays = among[title][int(chance.integers(0, len(among[title])))]
+    inputs = [
+        Input(value.name, array.dtype, array.shape, "given", arrays=(array,))
+        for value, array in zip(model.graph.input, arrays, strict=False)
+    ]
+    return Subject(model, tuple(inputs), source="official")
+
+
+def _grown(chance: np.random.Generator) -> Subject | None:
+    free: dict[str, tuple[int, ...]] = {}
+    if chance.random() < 0.3:
+        for name in ("n", "t")[: int(chance.integers(1, 3))]:
+            low, odd = int(chance.choice([1, 1, 1, 2])), int(chance.choice([3, 5]))
+            free[name] = (low, odd, odd + int(chance.integers(1, 4)))
+    g = Builder(chance, int(chance.choice(OPSETS)), free)
+    wanted = int(chance.choice([1, 2, 3, 4, 5, 6, 8, 10]))
+    for _ in range(wanted * 3):
+        if len(g.nodes) >= wanted:
+            break
+        drawn(g).put(g)
+    return finished(g) if g.nodes else None
+
+
+def finished(g: Builder) -> Subject | None:
+    used = {name for node in g.nodes for name in (*node.input, *captured(node))}
+    inputs = {made.name for made in g.inputs}
+    made = [v for v in g.values if v.name not in inputs and v.name not in g.constants]
+    outputs = [v for v in made if v.name not in used]
+    inner = [v for v in made if v.name in used]
+    if not outputs:
+        return None
+    outputs = outputs[-5:]
+    if inner and g.maybe(0.35):
+        outputs += [inner[int(n)] for n in g.chance.permutation(len(inner))[: g.integer(1, 2)]]
+    if g.inputs and g.maybe(0.03):
+        outputs += [v for v in g.values if v.name == g.inputs[0].name]
+    outputs = [outputs[int(n)] for n in g.chance.permutation(len(outputs))]
+    state = _state(g, made, outputs, used)
+    nodes_used = {name for node in g.nodes for name in (*node.input, *captured(node))}
+    constants = {name: array for name, array in g.constants.items() if name in nodes_used}
+    named = {v.name for v in outputs}
+    kept = tuple(i for i in g.inputs if i.name in nodes_used or i.name in named)
+    graph = helper.make_graph(
+        g.nodes, "fuzzed", [made.info() for made in kept], [_info(g, v) for v in outputs], initializers(constants)
+    )
+    domains = {node.domain for node in g.nodes} | {""}
+    imports = [entry for entry in opsets(g.opset) if entry.domain in domains]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
+    exact = frozenset(v.name for v in outputs if v.exact)
+    free = {name: sizes for name, sizes in g.free.items() if any(name in made.dims for made in kept)}
+    return Subject(model, kept, free, state, g.bounds, exact)
+
+
+def _state(g: Builder, made: list[Value], outputs: list[Value], used: set[str]) -> dict[str, str]:
+    if g.free or not g.maybe(0.25):
+        return {}
+    by_name = {v.name: v for v in g.values}
+    for entry in g.inputs:
+        before = by_name[entry.name]
+        if entry.kind not in ("exact", "normal") or entry.name in {v.name for v in outputs}:
+            continue
+        fits = [v for v in made if v.dtype == before.dtype and v.shape == before.shape and not v.last]
+        if fits and entry.name in used:
+            after = g.pick(fits)
+            if after not in outputs:
+                outputs.append(after)
+            return {after.name: before.name}
+    return {}
+
+
+def _info(g: Builder, value: Value) -> object:
+    number = helper.np_dtype_to_tensor_dtype(value.arrays[0].dtype)
+    dims = [None if value.last else g.dim_of(value, axis) for axis in range(value.rank)]
+    return helper.make_tensor_value_info(value.name, number, dims)
+
+
+def weights(model: ModelProto) -> Arrays:
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}

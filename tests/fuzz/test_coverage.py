@@ -1,0 +1,42 @@
+"""Nothing that can be compiled or asked for is left out of the fuzzer by accident."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from mccompile.driver import Options
+from mccompile.frontend.supported import supported
+from tests.fuzz import official, options
+from tests.fuzz.builder import Builder
+from tests.fuzz.operators.registry import EXEMPT, INTERNAL, entries
+
+TRIES = 60
+
+
+def test_every_operator_is_in_some_choice() -> None:
+    known = {*entries(), *official.OPERATORS, *EXEMPT}
+    assert [title for title in supported() if title not in known and not title.startswith(INTERNAL)] == []
+
+
+def test_no_choice_is_of_an_operator_that_is_not_there() -> None:
+    assert [title for title in (*entries(), *official.OPERATORS, *EXEMPT) if title not in supported()] == []
+
+
+def test_every_option_is_drawn_or_has_a_reason() -> None:
+    named = [field.name for field in fields(Options)]
+    assert sorted((*options.CHOICES, *options.EXEMPT)) == sorted(named)
+
+
+@pytest.mark.parametrize("title", sorted(entries()))
+def test_an_operator_gets_into_graphs(title: str) -> None:
+    """Its choice makes valid nodes."""
+    entry = entries()[title]
+    for seed in range(TRIES):
+        g = Builder(np.random.default_rng(seed), max(21, entry.opset), {})
+        entry.put(g)
+        if any(node.op_type == entry.name for node in g.nodes):
+            return
+    pytest.fail(f"{title} was in none of {TRIES} graphs")

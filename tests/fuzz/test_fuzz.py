@@ -1,0 +1,125 @@
+"""The fuzzer itself: it repeats, it sees each kind of defect, and it makes failures small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from mccompile.base.errors import Problem, UnsupportedModel
+from mccompile.driver import Options
+from mccompile.emit.package import Package
+from tests.fuzz import machines, oracle, shrink, subject, trial
+from tests.fuzz.builder import Input
+from tests.fuzz.report import as_text, text
+from tests.fuzz.subject import Subject
+from tests.fuzz.trial import Trial
+
+MODEL = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    small (float[3,4] x) => (float[4,3] z, float[3,4] r)
+    <float[4] c = {1, 2, 3, 0.5}>
+    { y = Add(x, c)  z = Transpose<perm = [1, 0]>(y)  r = Relu(x) }
+"""
+GENERIC = machines.MACHINES[0]
+BUILD = machines.Build(GENERIC, "gcc", ("-std=c99", "-O0", *machines.WARNINGS))
+
+
+PLAIN = Options()
+
+
+def program(options: Options = PLAIN, build: machines.Build = BUILD) -> Trial:
+    made = Subject(
+        parser.parse_model(MODEL),
+        (Input("x", np.dtype(np.float32), (3, 4), "exact"),),
+        exact=frozenset({"z", "r"}),
+    )
+    runs = made.runs([1, 2])
+    return Trial(1, 2, 0, made, options, build, runs, oracle.wanted(made, runs))
+
+
+def verdict(made: Trial, folder: Path) -> str:
+    trial.run([made], folder / "batch")
+    assert made.verdict is not None
+    return made.verdict.kind
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> None:
+    """Generated kernels with a defect in them."""
+    compile_graph = trial.compile_graph
+
+    def broken(*arguments: Any) -> Package:
+        package = compile_graph(*arguments)
+        name = f"{package.plan.prefix}_kernels.c"
+        found = package.files[name].decode()
+        assert before in found
+        files = {**package.files, name: found.replace(before, after).encode()}
+        return Package(package.plan, files)
+
+    monkeypatch.setattr(trial, "compile_graph", broken)
+
+
+def test_a_right_program_is_ok(tmp_path: Path) -> None:
+    assert verdict(program(), tmp_path) == "ok"
+
+
+def test_a_wrong_sum_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changed(monkeypatch, " + ", " - ")
+    assert verdict(program(), tmp_path) == "wrong"
+
+
+def test_a_name_that_is_not_declared_does_not_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changed(monkeypatch, "for (", "undeclared++; for (")
+    assert verdict(program(), tmp_path) == "no-build"
+
+
+def test_a_write_outside_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changed(monkeypatch, "y[i0] = ", "y[i0 - 4096] = ")
+    assert verdict(program(), tmp_path) == "wrong"  # the program ends, or its guards are damaged
+
+
+def test_a_read_outside_is_what_sanitizers_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changed(monkeypatch, "mcc_max_f32(e0[i0]", "mcc_max_f32(e0[i0 + 4096]")
+    sanitized = machines.Build(GENERIC, "gcc", (*BUILD.flags, *machines.SANITIZERS))
+    assert verdict(program(build=sanitized), tmp_path) == "sanitizer"
+
+
+def test_a_traceback_is_a_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: Any) -> Package:
+        raise KeyError("v1")
+
+    monkeypatch.setattr(trial, "compile_graph", broken)
+    assert verdict(program(), tmp_path) == "crash"
+
+
+def test_an_error_with_a_reason_is_a_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refusing(*_: Any) -> Package:
+        raise UnsupportedModel(Problem("no"))
+
+    monkeypatch.setattr(trial, "compile_graph", refusing)
+    assert verdict(program(), tmp_path) == "refused"
+
+
+def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changed(monkeypatch, " + ", " - ")
+    failing = program(Options(slices=True, keep_inputs=True))
+    assert verdict(failing, tmp_path) == "wrong"
+    small = shrink.shrunk(failing, tmp_path / "small", 60.0)
+    assert [node.op_type for node in small.subject.model.graph.node] == ["Add"]
+    assert small.options == PLAIN
+    assert "Add (x, c)" in text(small)
+
+
+def test_a_seed_makes_the_same_graphs_again() -> None:
+    for number in range(4):
+        first, second = subject.draw(5, number), subject.draw(5, number)
+        assert first.model.SerializeToString() == second.model.SerializeToString()
+
+
+def test_text_is_read_back_with_its_weights() -> None:
+    made = program().subject.model
+    again = parser.parse_model(as_text(made))
+    assert subject.weights(again)["c"].tolist() == [1, 2, 3, 0.5]
