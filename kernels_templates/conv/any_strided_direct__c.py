@@ -310,7 +310,7 @@ class _Printer:
         for lane in x_lanes:
             for point in range(tile.points):
                 along = self.axes[self.last].x * self.axes[self.last].stride
-                step = lane * self.x.strides[1] + point * along
+                step = lane * self.group_in * self.x.strides[1] + point * along
                 name = f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}"
                 zero = "zero_x" if kind.x_zero else ""
                 loads.append((name, term_c(self.x.buffer.dtype, "x", _moved("x_in", step), total, zero)))

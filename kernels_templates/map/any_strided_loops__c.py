@@ -61,20 +61,24 @@ class StridedLoops(Kernel):
         reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
-        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        order = self.order(call)
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
         return Needs(symbols=True, alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
 
+    def order(self, call: Call) -> tuple[int, ...]:
+        """The axes as its loops go over them; rows, where it runs by them, are the outermost."""
+        order = memory_order(call.outs[0])
+        return order if call.rows is None else (call.rows, *(axis for axis in order if axis != call.rows))
+
     def context(self, call: Call) -> Mapping[str, Any]:
         expr = call.kind.expressions()[0]
         out = call.outs[0]
         indexed = any(isinstance(node, Index) for node in walk(expr))
-        order = memory_order(out)
-        inner = tuple(
-            axis for axis in order if axis != call.rows
-        )  # rows, where it runs by them, are the outermost loop
+        order = self.order(call)
+        inner = order if call.rows is None else order[1:]
         views = [view.permuted(inner) for view in (out, *call.ins)]
         loops = nest(views[0].shape, views, keep_axes=indexed)
         places = ["row" if axis == call.rows else loops.axes[inner.index(axis)] for axis in range(len(order))]

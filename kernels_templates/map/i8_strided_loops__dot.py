@@ -15,7 +15,7 @@ from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand
 from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.dot_tiles import dot_headers, dot_lanes, dot_refusal
-from mccompile.kernels.loops import Nest
+from mccompile.kernels.loops import Nest, memory_order
 from mccompile.kernels.tiles import Range
 from mccompile.kernels.vector_loops import Chunk, chunks, vector_nest
 from mccompile.kernels.work import Units
@@ -63,7 +63,8 @@ class ByteLoops(Kernel):
             side_by_side = (f32,) if floats is not None else (i8, u8, f32)
             if strides[-1] and view.buffer.dtype not in side_by_side:
                 return No(f"an operand of {view.buffer.dtype} changes from element to element")
-        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        order = memory_order(call.outs[0])
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
         return Needs(alias=alias, blocks=(dot_lanes(target),))
 
     def cost(self, call: Call, target: Target) -> Cost:

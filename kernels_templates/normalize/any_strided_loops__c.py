@@ -21,7 +21,7 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import Loop, index_c, size_name
+from mccompile.kernels.loops import Loop, Nest, index_c, size_name
 from mccompile.kernels.sums import grouped, levels
 from mccompile.kinds.normalize import Normalize
 
@@ -30,6 +30,13 @@ def group_size(call: Call) -> Dim:
     """How many elements are measured together."""
     assert isinstance(call.kind, Normalize)
     return product(call.ins[0].shape[axis] for axis in call.kind.axes)
+
+
+def _loops(call: Call) -> tuple[tuple[int, ...], Nest, Nest]:
+    """The axes in the order of the loops; the loops over groups, and those inside of one."""
+    assert isinstance(call.kind, Normalize)
+    indexed = any(isinstance(node, Index) for expr in call.kind.expressions() for node in walk(expr))
+    return grouped(call.kind.axes, (call.outs[0], *call.ins), call.ins[0], indexed)
 
 
 class StridedLoops(Kernel):
@@ -83,7 +90,9 @@ class StridedLoops(Kernel):
         reason = supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias={(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}, symbols=True)
+        order, _, _ = _loops(call)
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
+        return Needs(alias=alias, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * 10e-9, code=300)
@@ -96,8 +105,7 @@ class StridedLoops(Kernel):
         kind, out = call.kind, call.outs[0]
         outs, ins = self.parameter_names(call)
         views = (out, *call.ins)
-        indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
-        order, outer, inner = grouped(kind.axes, views, call.ins[0], indexed)
+        order, outer, inner = _loops(call)
         axes = dict(zip(order, [*outer.axes, *inner.axes], strict=True))
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         places = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(len(views))]

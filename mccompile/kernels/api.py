@@ -201,12 +201,15 @@ def supports_types(call: Call, dtypes: Sequence[DType] | None = None, strings: b
     return ""
 
 
-def elementwise_alias(call: Call, operand: int, result: int = 0) -> bool:
+def elementwise_alias(call: Call, operand: int, result: int = 0, order: Sequence[int] | None = None) -> bool:
     """May the result be written over an operand that is read, element by element, at the same position just before the
-    write? Yes where both lie the same way, or where writes stay behind reads because elements get no larger."""
+    write? Yes where both lie the same way. Elements that get smaller leave their position; their writes stay behind the
+    reads only of a kernel that visits all elements as they lie in memory: `order` names its axes, outermost first."""
     source, out = call.ins[operand], call.outs[result]
     if source.shape != out.shape or out.buffer.dtype.is_packed or source.buffer.dtype.is_packed:
         return False
     if source.buffer.dtype.bits == out.buffer.dtype.bits:
         return all(a == b or dim == 1 for dim, a, b in zip(out.shape, source.strides, out.strides, strict=True))
-    return source.is_dense and out.is_dense and out.buffer.dtype.bits < source.buffer.dtype.bits
+    if order is None or out.buffer.dtype.bits > source.buffer.dtype.bits:
+        return False
+    return source.permuted(order).is_dense and out.permuted(order).is_dense

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim, maximum, minimum, product
+from ..base.dims import Dim, ceil_div, maximum, minimum, product
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
@@ -66,8 +66,13 @@ class Conv(WithEpilogue):
             window(box[axis + 2], w[axis + 2], stride, dilation, self.pads[axis], x[axis + 2])
             for axis, (stride, dilation) in enumerate(zip(self.strides, self.dilations, strict=True))
         ]
-        zeros = [whole(shape) for shape in ins[2 : self.fixed]]
-        return ((box[0], (0, x[1]), *space), (box[1], *whole(w)[1:]), *zeros, *(box for _ in ins[self.fixed :]))
+        low, high = box[1]
+        channels: tuple[Dim, Dim] = 0, x[1]
+        if self.group > 1 and isinstance(w[0], int):  # those of the groups that the results are in
+            each, results = w[1], w[0] // self.group
+            channels = low // results * each, ceil_div(high, results) * each
+        zeros = [()] * self.x_zero + [(box[1],)] * self.w_zero
+        return ((box[0], channels, *space), (box[1], *whole(w)[1:]), *zeros, *(box for _ in ins[self.fixed :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return outs[0].count * product(ins[1].shape[1:])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim, maximum, minimum, product
+from ..base.dims import Dim, ceil_div, maximum, minimum, product
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
@@ -57,7 +57,12 @@ class ConvTranspose(WithEpilogue):
             last = (high - 1 + self.pads[axis]) // stride
             space.append((maximum((first + (stride - 1)) // stride, 0), minimum(last + 1, x[axis + 2])))
         zero = [()] * self.x_zero
-        return ((box[0], (0, x[1]), *space), whole(w), *zero, *(box for _ in ins[self.fixed :]))
+        low, high = box[1]
+        channels: tuple[Dim, Dim] = 0, x[1]
+        if self.group > 1 and isinstance(w[1], int):  # those of the groups that the results are in
+            each = x[1] // self.group
+            channels = low // w[1] * each, ceil_div(high, w[1]) * each
+        return ((box[0], channels, *space), whole(w), *zero, *(box for _ in ins[self.fixed :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return ins[0].count * product(ins[1].shape[1:])

@@ -110,9 +110,12 @@ class _Lower:
 
     def output(self, value: Value) -> View:
         """Outputs are dense: the API hands out a pointer to them. What is kept for the next run does not lie where
-        something else is kept, so that all can be brought to their places one after the other."""
-        view = self.view(value)
-        if view.is_dense and not (value.name in self.graph.states.values() and view.buffer.role == INPUT):
+        something else is kept, so that all can be brought to their places one after the other; nor does what is handed
+        out, which is read after that."""
+        view, states = self.view(value), self.graph.states
+        inputs = self.program.inputs
+        kept = {buffer for name, buffer in inputs if name in states or value.name in states.values()}
+        if view.is_dense and view.buffer not in kept:
             return view
         copy = Node(
             _COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ()

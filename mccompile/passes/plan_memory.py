@@ -66,6 +66,7 @@ from ..targets.api import Pool, Target
 from .function_sizes import instance, share_functions
 from .lives import blocks_of, lives_of, unshared
 from .pools import share_pools
+from .sharing import sharing_problems
 
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
@@ -97,6 +98,9 @@ def plan_memory(
         base = arena_base(pool.name)
         at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
     offsets = {buffer: (at[index][0], at[index][1] + shift) for buffer, (index, shift) in owners.items()}
+    broken = sharing_problems(program, offsets, registry, target, keep_inputs)
+    if broken:
+        raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
     most = peak(blocks)
     blob = _Blob()
     planner_ = _Planner(registry, prefix, offsets, blob)

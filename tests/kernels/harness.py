@@ -1,7 +1,7 @@
 """Runs the cases of one kernel as a program: all functions in one file, memory in through stdin, out through stdout.
 
 A case becomes several functions: operands and results apart, once for every way in which the kernel allows a result to
-lie over an operand, and once for every way in which workers can share the call.
+lie over an operand, all at once and row by row, and once for every way in which workers can share the call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 import struct
 import subprocess
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from math import prod
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from mccompile.base.constant import Constant, encoded
+from mccompile.base.dims import static
 from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import string, u8
 from mccompile.base.tensor import TensorType
@@ -93,14 +94,15 @@ def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[T
         if isinstance(needs, No):
             raise AssertionError(f"{kernel.id} refuses its own case {case.name}: {needs.reason}")
         call.blocks = needs.blocks
-        contents = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
+        contents = _contents(call)
         packed = kernel.pack(call, contents)
         found.append(_trial(kernel, case, call, values, packed, needs, None, 0))
         for (out, operand), reach in sorted(needs.alias.items()):
             if call.ins[operand].type.count and operand not in case.constant:
                 for distance in sorted({0, reach}):
                     found.append(_trial(kernel, case, call, values, packed, needs, (out, operand), distance))
-        for rows in (None, *sorted(needs.rows)):
+        by_rows = needs.rows
+        for rows in (None, *sorted(by_rows)):
             shared = replace(call, workers=WORKERS, rows=rows)
             needs = kernel.match(shared, target)
             assert isinstance(needs, Needs)
@@ -111,7 +113,27 @@ def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[T
                 packed = kernel.pack(shared, contents)
                 trial = _trial(kernel, case, shared, values, packed, needs, None, 0)
                 found.append(replace(trial, pieces=parts))
+        for rows in sorted(by_rows):
+            found += _row_by_row(kernel, case, replace(call, rows=rows), values, target)
     return found
+
+
+def _row_by_row(
+    kernel: Kernel, case: Case, call: Call, values: tuple[np.ndarray, ...], target: Target
+) -> Iterator[Trial]:
+    """Over each operand that it allows."""
+    needs = kernel.match(call, target)
+    assert isinstance(needs, Needs)
+    call.blocks, height = needs.blocks, static(call.outs[0].shape[call.rows or 0])
+    packed = kernel.pack(call, _contents(call))
+    for pair in sorted(needs.alias):
+        if call.ins[pair[1]].type.count and pair[1] not in case.constant:
+            trial = _trial(kernel, case, call, values, packed, needs, pair, 0)
+            yield replace(trial, pieces=tuple((row, row + 1) for row in range(height)))
+
+
+def _contents(call: Call) -> dict[int, Constant]:
+    return {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
 
 
 def call_of(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
@@ -207,8 +229,7 @@ def _trial(
     name = case.name
     if overlap is not None:
         name += f"_over_{in_names[overlap[1]]}" + (f"_{distance}" if distance else "")
-    if call.workers > 1:
-        name += "_shared" + ("" if call.rows is None else f"_by_rows_{call.rows}")
+    name += "_shared" * (call.workers > 1) + ("" if call.rows is None else f"_by_rows_{call.rows}")
     function = Function(f"k_{name}", kernel, call, aliased)
     overwritten = frozenset() if overlap is None else frozenset({overlap[1]})
     places = zip((*ins, *outs), (*call.ins, *call.outs), strict=True)

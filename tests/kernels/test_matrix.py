@@ -95,7 +95,7 @@ def test_every_kernel_has_cases() -> None:
 
 def complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[str]:
     """What is wrong with the results of one trial."""
-    expected = _expected(kernel, trial)
+    expected = expected_results(trial.case, trial.values)
     found = [f"{trial.name}: operand {index} was overwritten" for index in trial.damaged(blocks)]
     for number, (got, want) in enumerate(zip(trial.results(blocks), expected, strict=True)):
         type = trial.case.outs[number]
@@ -108,16 +108,17 @@ def complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes]) -> list[st
     return found
 
 
-def _expected(kernel: Kernel, trial: Trial) -> list[np.ndarray | None]:
-    kind = trial.case.kind
+def expected_results(case: Case, values: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+    """What the oracle of its kind says for these operands."""
+    kind = case.kind
     module = _oracle(kind.name)
     with np.errstate(all="ignore"):
         if kind.name in ("map", "random"):  # whose result's shape does not follow from their operands
-            result = module.oracle(kind, *trial.values, shape=trial.case.outs[0].static_shape)
+            result = module.oracle(kind, *values, shape=case.outs[0].static_shape)
         elif kind.name == "read_numbers":  # and the only one whose result's type does not
-            result = module.oracle(kind, *trial.values, dtype=trial.case.outs[0].dtype)
+            result = module.oracle(kind, *values, dtype=case.outs[0].dtype)
         else:
-            result = module.oracle(kind, *trial.values)
+            result = module.oracle(kind, *values)
     return list(result) if isinstance(result, tuple) else [result]
 
 

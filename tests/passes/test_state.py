@@ -66,6 +66,22 @@ COUNTER = model(
     "{ m = Add(n, one) f = Cast<to=1>(m) y = Mul(x, f) }",
     one=np.array([1]),
 )
+OLD = model(  # outputs that show the old state, the new one, and what was given
+    "(float[2,3] x, float[2,3] s) => (float[2,3] y, float[1,3] old, float[6] flat, float[2,3] same, float[3,2] turned,"
+    " float[2,3] given, float[1,3] new)"
+    "{ y = Add(s, x) old = Slice(s, nought, one, nought) flat = Reshape(s, six) same = Identity(s)"
+    "  turned = Transpose(s) given = Identity(x) new = Slice(y, one, two, nought) }",
+    nought=np.array([0]), one=np.array([1]), two=np.array([2]), six=np.array([6]),
+)  # fmt: skip
+PASSED = model(  # new states that are inputs, parts of them, constants, each other's views, or one value
+    "(float[2,3] x, float[2,3] a, float[1,3] b, float[3,2] c, float[6] d, float[2,3] e, float[2,3] f, float[2,3] g)"
+    " => (float[2,3] a2, float[1,3] b2, float[3,2] c2, float[6] d2, float[2,3] e2, float[2,3] f2, float[2,3] g2,"
+    "     float[6] y, float[2,3] z)"
+    "{ a2 = Identity(x) b2 = Slice(x, one, two, nought) c2 = Reshape(d, c_shape) d2 = Reshape(a, six)"
+    "  e2 = Add(w, w) f2 = Add(e, x) g2 = Identity(f2) y = Reshape(c, six) z = Add(f, g) }",
+    nought=np.array([0]), one=np.array([1]), two=np.array([2]), six=np.array([6]), c_shape=np.array([3, 2]),
+    w=floats(2, 3),
+)  # fmt: skip
 STATES: dict[str, tuple[ModelProto, dict[str, str]]] = {
     "lstm": (LSTM, {"h_next": "h", "c_next": "c"}),
     "grus": (TWO_GRUS, {"g": "h"}),
@@ -73,6 +89,8 @@ STATES: dict[str, tuple[ModelProto, dict[str, str]]] = {
     "cache": (CACHE, {"k2": "k", "v2": "v"}),
     "shifted": (SHIFTED, {f"{name}2": name for name in "abcde"}),
     "counter": (COUNTER, {"m": "n"}),
+    "old": (OLD, {"y": "s"}),
+    "passed": (PASSED, {f"{name}2": name for name in "abcdefg"}),
 }
 
 
@@ -122,6 +140,18 @@ def test_steps_are_those_of_a_model_whose_state_is_handed_through(name: str, opt
     rep, reference = built(compiled(made, states, optimize=optimize), tmp_path), Stepwise(made, states)
     assert [t.name for t in rep.report.inputs] == [e.name for e in made.graph.input if e.name not in states.values()]
     for seed in range(7):
+        inputs = inputs_of(made, states, seed)
+        same(rep.run(inputs), reference.step(inputs))
+
+
+@pytest.mark.parametrize("options", [{"keep_inputs": True}, {"external": ("*",)}], ids=["keep_inputs", "external"])
+@pytest.mark.parametrize("name", ["old", "passed", "shifted"])
+def test_steps_do_not_depend_on_where_inputs_and_outputs_lie(
+    name: str, options: dict[str, object], tmp_path: Path
+) -> None:
+    made, states = STATES[name]
+    rep, reference = built(compiled(made, states, **options), tmp_path), Stepwise(made, states)
+    for seed in range(3):
         inputs = inputs_of(made, states, seed)
         same(rep.run(inputs), reference.step(inputs))
 
