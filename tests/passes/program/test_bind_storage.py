@@ -11,7 +11,8 @@ MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__
 
 def overlaps(text: str, keep_inputs: bool = False) -> dict[str, str]:
     """Buffer -> "over x at 0"."""
-    found = re.findall(r"buffer %(\w+): \S+ ((?:over|part) %\w+ at \d+)", after("bind_storage", text, keep_inputs))
+    bound = after("bind_storage", text, keep_inputs)
+    found = re.findall(r"buffer %(\w+): \S+ (?:align \d+ slack \d+ )?((?:over|part) %\w+ at \d+)", bound)
     return {name: where.replace("%", "") for name, where in found}
 
 
@@ -158,6 +159,37 @@ def test_both_branches_keep_what_the_other_reads() -> None:
 """)
         == {}
     )
+
+
+def test_what_the_other_branch_has_written_is_not_moved() -> None:
+    """The result of both lies where it suits both: over the operand the first one would read what it has written."""
+    assert (
+        overlaps(f"""program "p" {{
+  input "x" %x: f32[4]
+  input "flag" %flag: bool[]
+  buffer %y: f32[4]
+  if %flag {{
+    call Map(expr=@abs(x0.f32)) (%x[4 by -1 at 3]) -> (%y) {MAP}
+  }} else {{
+    call Map(expr=@neg(x0.f32)) (%x) -> (%y) {MAP}
+  }}
+  output "y" %y
+}}
+""")
+        == {}
+    )
+
+
+def test_a_result_and_what_is_read_past_its_end_fit_into_what_it_lies_over() -> None:
+    text = f"""program "p" {{
+  input "x" %x: f32[8]
+  buffer %y: f32[4] align 1 slack 16
+  call Map(expr=@neg(x0.f32)) (%x[4 by 1 at AT]) -> (%y) {MAP}
+  output "y" %y
+}}
+"""
+    assert overlaps(text.replace("AT", "0")) == {"y": "over x at 0"}
+    assert overlaps(text.replace("AT", "4")) == {}
 
 
 def test_an_operand_of_a_concat_that_is_not_shown_whole_lies_elsewhere() -> None:
