@@ -1,7 +1,8 @@
 """mccompile: compiles trained ONNX networks, ahead of time, into plain C99.
 
-    package = mccompile.compile(Path("model.onnx"), mccompile.Options(target="cortex-m4"))
-    package.write(Path("out"))
+mccompile.compile("kws.onnx", target="cortex-m4").write("out")    # C files for a device
+kws = mccompile.load("kws.onnx")                                  # a function for this machine
+scores, = kws(features)
 """
 
 from __future__ import annotations
@@ -11,15 +12,35 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .driver import Options, compile
+    from .base.errors import MccError
+    from .driver import Options
+    from .python.compiled import Compiled, compile
+    from .python.network import Network, Outputs, load
 
-__all__ = ["Options", "__version__", "compile"]
+__all__ = ["Compiled", "MccError", "Network", "Options", "Outputs", "__version__", "compile", "load"]
+
+_HOMES = {
+    "Compiled": "python.compiled",
+    "MccError": "base.errors",
+    "Network": "python.network",
+    "Options": "driver",
+    "Outputs": "python.network",
+    "backend": "",
+    "compile": "python.compiled",
+    "load": "python.network",
+}
 
 
 def __getattr__(name: str) -> Any:
     """The compiler is imported when it is first asked for, so that `mccompile --help` is quick."""
-    if name in ("compile", "Options"):
-        from . import driver
+    from importlib import import_module
 
-        return getattr(driver, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not _HOMES[name]:
+        return import_module(f"{__name__}.{name}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

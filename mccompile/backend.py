@@ -1,6 +1,6 @@
 """mccompile as an `onnx.backend.base.Backend`: for ONNX's own tests, and for programs that know that interface.
 
-    rep = mccompile.backend.prepare(onnx.load("model.onnx"))
+    rep = mccompile.backend.prepare("model.onnx")         # or what onnx.load gives
     scores, = rep.run([picture])
 
 Invariant: inputs are inputs; what a caller passes to `run` is never treated as a constant.
@@ -23,7 +23,7 @@ from .base.errors import MccError
 from .base.structures import Interface
 from .driver import Options, compile_graph
 from .frontend.bounds import EVERYTHING
-from .frontend.load import is_open, load_proto
+from .frontend.load import is_open, load_proto, read_proto
 from .toolchain.build import DEFAULT_FLAGS
 from .toolchain.lists import packed, unpacked
 from .toolchain.run import Model
@@ -81,26 +81,28 @@ def _shape_of(value: Any) -> tuple[int | tuple[int, ...], ...]:
 
 class MccompileBackend(Backend):
     @classmethod
-    def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+    def is_compatible(cls, model: ModelProto | str | Path, device: str = "CPU", **kwargs: Any) -> bool:
         """Can the model be compiled?"""
         try:
-            _compile(model, _options(kwargs), None)
+            _compile(*_in_memory(model), _options(kwargs))
         except MccError:
             return False
         return True
 
     @classmethod
-    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Prepared:
-        """Compiles and builds. Keywords are those of `mccompile.Options`, besides `flags` for the C compiler, `cc` to
-        name it, and `folder` of external data. `bounds` are of sizes that follow from data; where nothing bounds one it
-        is 64. What cannot be compiled raises `mccompile.base.errors.MccError`."""
+    def prepare(cls, model: ModelProto | str | Path, device: str = "CPU", **kwargs: Any) -> Prepared:
+        """Compiles and builds a model, or the file of one. Keywords are those of `mccompile.Options`, besides `flags`
+        for the C compiler, `cc` to name it, and `folder` of external data. `bounds` are of sizes that follow from data;
+        where nothing bounds one it is 64. What cannot be compiled raises `mccompile.MccError`."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}; code runs on CPU")
-        flags, cc, folder = kwargs.pop("flags", DEFAULT_FLAGS), kwargs.pop("cc", None), kwargs.pop("folder", None)
+        flags, cc = kwargs.pop("flags", DEFAULT_FLAGS), kwargs.pop("cc", None)
+        model, beside = _in_memory(model)
+        folder = kwargs.pop("folder", beside)
         options = _options(kwargs)
 
         def build(shapes: Shapes) -> Model:
-            package = _compile(model, replace(options, shapes={**options.shapes, **shapes}), folder)
+            package = _compile(model, folder, replace(options, shapes={**options.shapes, **shapes}))
             with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
                 package.write(Path(scratch, "out"))
                 return Model.build(Path(scratch, "out"), cc, flags)
@@ -116,7 +118,9 @@ class MccompileBackend(Backend):
         return Prepared(build, plain, free)
 
     @classmethod
-    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[np.ndarray, ...]:
+    def run_model(
+        cls, model: ModelProto | str | Path, inputs: Any, device: str = "CPU", **kwargs: Any
+    ) -> tuple[np.ndarray, ...]:
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -158,7 +162,14 @@ def _options(keywords: Mapping[str, Any]) -> Options:
     return replace(options, bounds={EVERYTHING: (MOST,), **options.bounds})
 
 
-def _compile(model: ModelProto, options: Options, folder: Path | None) -> Any:
+def _in_memory(model: ModelProto | str | Path) -> tuple[ModelProto, Path | None]:
+    """A model, and the folder of its external data."""
+    if isinstance(model, ModelProto):
+        return model, None
+    return read_proto(Path(model)), Path(model).parent
+
+
+def _compile(model: ModelProto, folder: Path | None, options: Options) -> Any:
     graph = load_proto(model, folder, options.dims, options.shapes, bounds=options.bounds)
     return compile_graph(graph, options, options.name or model.graph.name or "model")
 

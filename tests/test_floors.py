@@ -18,6 +18,7 @@ KERNELS_TEMPLATES = 5
 FLOORS = {
     "cli": 12,
     "backend": 12,
+    "python": 12,
     "tune": 11,
     "measure": 10,
     "driver": 9,

@@ -39,18 +39,23 @@ def load(
 ) -> Graph:
     """The graph of a file. Raises MccError."""
     path = Path(path)
+    return load_proto(read_proto(path), path.parent, dims, shapes, path.name, bounds=bounds)
+
+
+def read_proto(path: Path) -> ModelProto:
+    """What a file holds, without data in other files."""
     try:
         data = path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, "name an ONNX file that exists")) from None
     try:
-        model = ModelProto.FromString(data)
+        model: ModelProto = ModelProto.FromString(data)
     except _DecodeError:
         raise _not_onnx(path, data) from None
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise _not_onnx(path, data)
-    return load_proto(model, path.parent, dims, shapes, path.name, bounds=bounds)
+    return model
 
 
 def load_proto(

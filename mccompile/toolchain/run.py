@@ -22,30 +22,15 @@ from mccompile.base.constant import encoded
 from mccompile.base.dtypes import string
 from mccompile.base.errors import CheckFailed, Problem, raise_all
 
-from .build import DEFAULT_FLAGS, Library, compile_shared, find_compiler, load
+from .build import DEFAULT_FLAGS, Library, find_compiler, load
 from .elements import Bytes, descriptors, from_bytes, read_strings, to_bytes
-from .host_model import host_model_header, with_ticks
-from .model_report import Report, Tensor, bad_folder, check_inputs, given_sizes, read_report
+from .host_library import HOST_CDEF, build_shared, read_weights
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 
 POISON = 0xA5  # a number as float; 0xFF would be NaN in every float type
 _GUARD_BYTES = 256
 _GUARD = 0xC3
 _WEIGHTS_ALIGN = 64  # the most that a blob may ask for
-
-_CDEF = """
-size_t mcc_host_model_bytes(void);
-int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes,
-                  const void *weights, size_t weights_bytes);
-int mcc_host_run(void *model);
-const double *mcc_host_spent(void);
-void *mcc_host_input(void *model, int index);
-const void *mcc_host_output(const void *model, int index);
-int mcc_host_resize(void *model, const ptrdiff_t *sizes);
-void mcc_host_output_shape(const void *model, int index, size_t *shape);
-int mcc_host_place(void *model, int index, void *memory);
-int mcc_host_state(void *model, void *to, const void *from);
-const char *mcc_host_status_text(int status);
-"""
 
 
 class Model:
@@ -70,34 +55,10 @@ class Model:
         """Compile the C files of an output folder of mccompile, load them, and initialise the model. `steps` are calls
         in the text of the model whose times are wanted."""
         report = read_report(folder)
-        # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
-        left_out = {"main.c", f"{report.prefix}_weights.c"}
-        sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
-        try:
-            weights = (folder / f"{report.prefix}.mcb").read_bytes()
-        except OSError as error:
-            raise bad_folder(folder, f"{report.prefix}.mcb: {error.strerror}") from error
-        compiler = find_compiler(cc)
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-            header = host_model_header(report)
-            if steps:
-                header += f"#define MCC_HOST_STEPS {len(steps)}\n"
-                model = folder / f"{report.prefix}.c"
-                timed = Path(scratch, model.name)
-                timed.write_text(with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
-                sources[sources.index(model)] = timed
-            Path(scratch, "mcc_host_model.h").write_text(header, encoding="utf-8")
-            library = load(
-                compile_shared(
-                    compiler,
-                    [*sources, Path(__file__).with_name("host.c")],
-                    [Path(scratch), folder, folder / "runtime"],
-                    Path(scratch, "model.so"),
-                    [*flags, "-pthread"] if report.threads > 1 else flags,
-                ),
-                _CDEF,
-            )
-        return cls(library, report, weights)
+            shared = build_shared(folder, report, Path(scratch, "model.so"), find_compiler(cc), flags, steps)
+            library = load(shared, HOST_CDEF)
+        return cls(library, report, read_weights(folder, report))
 
     def resize(self, sizes: Mapping[str, int]) -> None:
         """How large the inputs of the next runs are; `run` sees to it by itself."""

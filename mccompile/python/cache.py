@@ -1,0 +1,65 @@
+"""Built models on disk, so that loading one again takes no compiler.
+
+Invariant: an entry is complete or not there; its name is a hash of everything it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+
+from .. import __version__
+from ..driver import Options
+from ..targets.api import Target
+
+FOLDER = "MCCOMPILE_CACHE"  # the environment variable that names another folder
+
+
+def cache_folder() -> Path:
+    """$MCCOMPILE_CACHE, else mccompile in $XDG_CACHE_HOME or in ~/.cache."""
+    named = os.environ.get(FOLDER)
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "mccompile")
+
+
+def key(content: bytes, others: Iterable[Path], options: Options, target: Target, compiler: str) -> str:
+    """What names an entry: the model and the files it refers to, the options, the target and the C compiler."""
+    hash = hashlib.sha256(content)
+    parts = [__version__, repr(target), compiler, *(f"{f.name}={_plain(getattr(options, f.name))}" for f in _FIELDS)]
+    found = shutil.which(compiler.split()[0])
+    kernels = sorted(path for folder in options.kernels for path in folder.rglob("*") if path.is_file())
+    for path in [*([Path(found)] if found else []), *others, *kernels]:
+        about = path.stat()
+        parts.append(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}")
+    hash.update("\0".join(parts).encode(errors="surrogateescape"))
+    return hash.hexdigest()[:32]
+
+
+_FIELDS = fields(Options)
+
+
+def _plain(value: object) -> str:
+    """A text that is the same in every process."""
+    return repr(sorted(value)) if isinstance(value, frozenset) else repr(value)
+
+
+def entry(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of an entry; where it is not there yet, `make` fills one. Two processes may do so at once."""
+    folder = cache_folder() / name
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=folder.parent) as scratch:
+        made = Path(scratch, "entry")
+        made.mkdir()
+        make(made)
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was quicker
+                raise
+    return folder

@@ -1,0 +1,83 @@
+"""A compiled model as Python has it: its files, its report, and what can be asked of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import Problem, WrongUse
+from ..driver import Options
+from ..driver import compile as compile_file
+from ..emit.package import Package
+from ..measure.correctness import Verdict
+from ..measure.correctness import check as check_file
+from ..measure.cost import Cost, cost
+from ..measure.speed import Speed, speed
+from .options import options_of
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model that has been compiled. Nothing is on disk until `write`."""
+
+    path: Path  # of the model
+    options: Options
+    package: Package
+    _kept: Any = None  # the folder of a model that came from memory
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files by their path below the output folder."""
+        return self.package.files
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """What report.json says."""
+        found: dict[str, Any] = json.loads(self.files["report.json"])
+        return found
+
+    def write(self, folder: str | Path, force: bool = False) -> Path:
+        """Writes the files; gives the folder. Files there that mccompile did not write, or that were edited since, are
+        an error; `force` replaces edited ones."""
+        self.package.write(Path(folder), force)
+        return Path(folder)
+
+    def check(self, data: str | Path | None = None, **how: Any) -> Verdict:
+        """Builds the model, runs it (emulated where its target needs that), and compares with the reference. `.ok` says
+        whether all is right. `how`: seed, runs, cc, tolerance."""
+        return check_file(self.path, self.options, None if data is None else Path(data), **how)
+
+    def bench(self, cc: str | None = None, seed: int = 0) -> Cost | Speed:
+        """Exact instructions, flash and stack on an emulated target; times on this machine."""
+        measured = cost if self.options.resolved_target().run else speed
+        return measured(self.path, self.options, cc, seed)
+
+
+def compile(model: Any, options: Options | None = None, /, **keywords: Any) -> Compiled:
+    """Compiles an ONNX model: a path, the bytes of a file, or a ModelProto. Keywords are the fields of `Options`, in
+    plain Python: `compile("kws.onnx", target="cortex-m4", dims={"batch": 1}).write("out")`.
+
+    Raises `mccompile.MccError` where the model cannot be compiled; its text says why and what to do."""
+    path, kept = model_file(model)
+    given = options_of(options, keywords)
+    return Compiled(path, given, compile_file(path, given), kept)
+
+
+def model_file(model: Any) -> tuple[Path, Any]:
+    """Where the model lies; what comes from memory is written to a folder that lasts as long as the second result."""
+    if isinstance(model, str | Path):
+        return Path(model), None
+    if not isinstance(model, bytes | bytearray) and not hasattr(model, "SerializeToString"):
+        why, fix = f"it is a {type(model).__name__}", "give a path, the bytes of an ONNX file, or an onnx.ModelProto"
+        raise WrongUse(Problem("this is not a model", "", why, fix))
+    content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
+    name = getattr(getattr(model, "graph", None), "name", "") or "model"
+    folder = tempfile.TemporaryDirectory(prefix="mccompile-")
+    path = Path(folder.name, "".join(c if c.isalnum() else "_" for c in name) + ".onnx")
+    path.write_bytes(content)
+    return path, folder

@@ -1,0 +1,149 @@
+"""A model as a Python function: compiled and built for this machine at the first call ever, then taken from a cache.
+
+Invariant: a call gives what the compiled C gives; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import BadFile, Problem, WrongUse
+from ..base.structures import Interface
+from ..driver import Options
+from ..driver import compile as compile_file
+from ..frontend.open_inputs import open_inputs
+from ..toolchain.build import find_compiler
+from ..toolchain.host_library import build_shared
+from ..toolchain.lists import packed, unpacked
+from ..toolchain.model_report import Report, read_report
+from ..toolchain.session import Session
+from . import cache
+from .compiled import model_file
+from .options import options_of
+
+_SHARED = "model.so"
+
+
+class Outputs(tuple[Any, ...]):
+    """Results in the order of the model's outputs; also by name: `outputs["scores"]`."""
+
+    names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], values: Sequence[Any]) -> Outputs:
+        made = super().__new__(cls, values)
+        made.names = tuple(names)
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.names:
+                raise KeyError(f"there is no output {key!r}; there are {', '.join(self.names)}")
+            return super().__getitem__(self.names.index(key))
+        return super().__getitem__(key)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return zip(self.names, self, strict=True)
+
+
+class Network:
+    """A model that can be called. Inputs by position or by name; state lasts from call to call, until `reset`.
+
+    Sizes of inputs that the file leaves open, and that no option fixes, are those of the arrays of a call; the model is
+    built anew when others come."""
+
+    def __init__(self, path: Path, options: Options, cc: str | None, kept: Any = None) -> None:
+        self._path, self._options, self._cc, self._kept = path, options, cc, kept
+        self.input_names, self._free = open_inputs(path, options.dims, options.shapes, options.bounds, options.state)
+        self._shapes: Mapping[str, tuple[Any, ...]] = {}
+        self._session: Session | None = None if self._free else self._built({})
+
+    def __call__(self, *arrays: Any, **named: Any) -> Outputs:
+        names = self.input_names
+        if named or len(arrays) != len(names):
+            arrays = self._ordered(arrays, named)
+        if self._free:
+            shapes = {name: _shape_of(arrays[names.index(name)]) for name in names if name in self._free}
+            if self._session is None or shapes != self._shapes:
+                self._session, self._shapes = self._built(shapes), shapes
+        assert self._session is not None
+        report = self._session.report
+        if report.interface is not None:
+            return self._with_lists(report, report.interface, arrays)
+        return Outputs([tensor.name for tensor in report.outputs], self._session.run(arrays))
+
+    def reset(self) -> None:
+        """Forgets all state."""
+        if self._session is not None:
+            self._session.reset()
+
+    def _ordered(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        names = self.input_names
+        given = dict(zip(names, arrays, strict=False)) | dict(named)
+        if len(arrays) + len(named) != len(names) or set(given) != set(names):
+            why = f"it got {len(arrays)} by position" + (f" and {', '.join(named)}" if named else "")
+            fix = f"give {', '.join(names)}" if names else "give none"
+            raise WrongUse(Problem(f"the model takes {len(names)} inputs", self._path.name, why, fix))
+        return tuple(given[name] for name in names)
+
+    def _with_lists(self, report: Report, interface: Interface, arrays: Sequence[Any]) -> Outputs:
+        """A call where inputs or outputs are sequences or may be absent."""
+        assert self._session is not None
+        tensors = {tensor.name: tensor for tensor in report.inputs}
+
+        def zeros(name: str) -> np.ndarray:
+            return np.zeros(tensors[name].static_shape, tensors[name].dtype.numpy)
+
+        flat: dict[str, np.ndarray] = {}
+        for (name, form), value in zip(interface.inputs, arrays, strict=True):
+            flat |= packed(form, value, zeros, name)
+        results = self._session.run([flat[tensor.name] for tensor in report.inputs])
+        by_name = {tensor.name: result for tensor, result in zip(report.outputs, results, strict=True)}
+        outputs = interface.outputs
+        return Outputs([name for name, _ in outputs], [unpacked(form, by_name) for _, form in outputs])
+
+    def _built(self, shapes: Mapping[str, tuple[Any, ...]]) -> Session:
+        options = replace(self._options, shapes={**self._options.shapes, **shapes})
+        target = options.resolved_target()
+        if target.run:
+            fix = "leave out target, or use mccompile.compile(...).check()"
+            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", "", fix))
+        compiler = find_compiler(self._cc or target.compiler)
+        try:
+            content = self._path.read_bytes()
+        except OSError as error:
+            raise BadFile(Problem(f"cannot read {self._path}", "", error.strerror or str(error))) from None
+
+        def make(folder: Path) -> None:
+            compile_file(self._path, options).write(folder / "out")
+            build_shared(folder / "out", read_report(folder / "out"), folder / _SHARED, compiler, target.cflags)
+
+        name = cache.key(content, _referred(self._path, content), options, target, str(compiler))
+        folder = cache.entry(name, make)
+        return Session(folder / _SHARED, folder / "out")
+
+
+def load(model: Any, options: Options | None = None, /, *, cc: str | None = None, **keywords: Any) -> Network:
+    """A model as a function: `net = mccompile.load("kws.onnx"); scores, = net(features)`. It is compiled for this
+    machine and built with its C compiler once; the result is kept in ~/.cache/mccompile ($MCCOMPILE_CACHE). Keywords
+    are those of `mccompile.compile`."""
+    given = options_of(options, keywords)
+    if options is None and "target" not in keywords:
+        given = replace(given, target="native")
+    path, kept = model_file(model)
+    return Network(path, given, cc, kept)
+
+
+def _referred(path: Path, content: bytes) -> list[Path]:
+    """Files below the model's folder that it may refer to: their names stand in it."""
+    if b"location" not in content:
+        return []
+    return sorted(p for p in path.parent.rglob("*") if p.is_file() and p != path and p.name.encode() in content)
+
+
+def _shape_of(value: Any) -> tuple[Any, ...]:
+    return tuple(np.shape(element) for element in value) if isinstance(value, list | tuple) else np.shape(value)

@@ -1,0 +1,59 @@
+"""A compiled model as a shared object of this machine, with functions whose names do not depend on it (`host.c`)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from .build import Compiler, compile_shared
+from .host_model import host_model_header, with_ticks
+from .model_report import Report, bad_folder
+
+HOST_CDEF = """
+size_t mcc_host_model_bytes(void);
+int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes,
+                  const void *weights, size_t weights_bytes);
+int mcc_host_run(void *model);
+const double *mcc_host_spent(void);
+void *mcc_host_input(void *model, int index);
+const void *mcc_host_output(const void *model, int index);
+int mcc_host_resize(void *model, const ptrdiff_t *sizes);
+void mcc_host_output_shape(const void *model, int index, size_t *shape);
+int mcc_host_place(void *model, int index, void *memory);
+int mcc_host_state(void *model, void *to, const void *from);
+const char *mcc_host_status_text(int status);
+"""
+
+
+def build_shared(
+    folder: Path, report: Report, out: Path, compiler: Compiler, flags: Sequence[str], steps: Sequence[str] = ()
+) -> Path:
+    """Compiles the C files of an output folder of mccompile; gives `out`. `steps` are calls in the text of the model
+    whose times are wanted."""
+    # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
+    left_out = {"main.c", f"{report.prefix}_weights.c"}
+    sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        header = host_model_header(report)
+        if steps:
+            header += f"#define MCC_HOST_STEPS {len(steps)}\n"
+            model = folder / f"{report.prefix}.c"
+            timed = Path(scratch, model.name)
+            timed.write_text(with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
+            sources[sources.index(model)] = timed
+        Path(scratch, "mcc_host_model.h").write_text(header, encoding="utf-8")
+        return compile_shared(
+            compiler,
+            [*sources, Path(__file__).with_name("host.c")],
+            [Path(scratch), folder, folder / "runtime"],
+            out,
+            [*flags, "-pthread"] if report.threads > 1 else flags,
+        )
+
+
+def read_weights(folder: Path, report: Report) -> bytes:
+    try:
+        return (folder / f"{report.prefix}.mcb").read_bytes()
+    except OSError as error:
+        raise bad_folder(folder, f"{report.prefix}.mcb: {error.strerror}") from error

@@ -1,0 +1,176 @@
+"""Calls a compiled model on numpy arrays, again and again, with as little around each run as can be.
+
+Invariant: arrays are copied in and out, so a result stays as it is when the next run comes, and threads take turns.
+`run.Model` is the one that mistrusts the model; this one trusts it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import encoded
+from mccompile.base.dtypes import string
+from mccompile.base.errors import CheckFailed, Problem, WrongUse
+
+from .build import Library, load
+from .elements import Bytes, descriptors, from_bytes, read_strings, to_bytes
+from .host_library import HOST_CDEF, read_weights
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
+
+_ALIGN = 64  # of memory; the most that code asks for
+
+
+class Session:
+    """One instance of a model. State that it has lasts from run to run, until `reset`."""
+
+    def __init__(self, shared: Path, folder: Path) -> None:
+        self.report: Report = read_report(folder)
+        self._library: Library = load(shared, HOST_CDEF)
+        self._turn = threading.Lock()
+        self._weights = _memory_of(read_weights(folder, self.report))
+        self._arenas = [_memory(arena.bytes) for arena in self.report.arenas]
+        self._model = _memory(self._library.functions.mcc_host_model_bytes())
+        self._here = self._pointer(self._model)
+        outside = [tensor for tensor in (*self.report.inputs, *self.report.outputs) if tensor.room]
+        self._outside = {tensor.symbol: _memory(tensor.room) for tensor in outside}
+        self._sizes: dict[str, int] | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all state: as if the model were loaded again."""
+        c = self._library.functions
+        with self._turn:
+            arenas = [self._pointer(arena) for arena in self._arenas]
+            sizes = [arena.size for arena in self._arenas]
+            weights = self._pointer(self._weights), self._weights.size
+            self._check("init", c.mcc_host_init(self._here, arenas, sizes, *weights))
+            for place, memory in enumerate(self._outside.values()):
+                self._check("set", c.mcc_host_place(self._here, place, self._pointer(memory)))
+            self._sizes = None
+            self._views: tuple[list[np.ndarray], list[np.ndarray]] | None = None
+            if not self.report.given and all(_is_plain(t) for t in (*self.report.inputs, *self.report.outputs)):
+                self._views = self._placed(self.report.inputs), self._placed(self.report.outputs)
+
+    def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """The outputs for arrays in the order of the inputs."""
+        with self._turn:
+            if self._views is None:
+                return self._run_any(arrays)
+            ins, outs = self._views
+            for view, given, tensor in zip(ins, arrays, self.report.inputs, strict=True):
+                array = given if isinstance(given, np.ndarray) else np.asarray(given)
+                if array.shape != view.shape:
+                    raise _misfit(self.report, tensor, array)
+                if array.dtype == view.dtype:
+                    view[...] = array
+                else:
+                    view[...] = _converted(self.report, tensor, array)
+            status = self._library.functions.mcc_host_run(self._here)
+            if status != 0:
+                self._check("run", status)
+            return [view.copy() for view in outs]
+
+    def _run_any(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """The same where sizes are told at run time, or elements are no plain ones."""
+        ffi, c = self._library.ffi, self._library.functions
+        inputs = {
+            tensor.name: _converted(self.report, tensor, np.asarray(given))
+            for tensor, given in zip(self.report.inputs, arrays, strict=True)
+        }
+        check_inputs(self.report, inputs)
+        if self.report.given:
+            sizes = given_sizes(self.report, inputs)
+            if sizes != self._sizes:
+                values = ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given])
+                self._check("resize", c.mcc_host_resize(self._here, values))
+                self._sizes = sizes
+        texts = {t.name: encoded(inputs[t.name]) for t in self.report.inputs if t.dtype is string}
+        kept = _memory_of(b"".join(text for each in texts.values() for text in each) + b"\0")
+        place = int(kept.ctypes.data)
+        for tensor in self.report.inputs:
+            if tensor.dtype is string:
+                content, place = descriptors(texts[tensor.name], place)
+            else:
+                content = to_bytes(inputs[tensor.name], tensor.dtype)
+            ffi.memmove(self._place(tensor, self.report.inputs), content, len(content))
+        self._check("run", c.mcc_host_run(self._here))
+        results = []
+        for index, tensor in enumerate(self.report.outputs):
+            shape = self._shape(index, tensor)
+            count = tensor.dtype.nbytes(prod(shape))
+            content = bytes(ffi.buffer(self._place(tensor, self.report.outputs), count)) if count else b""
+            if tensor.dtype is string:
+                results.append(read_strings(content, self._library.text).reshape(shape))
+            else:
+                results.append(from_bytes(content, tensor.dtype, shape))
+        return results
+
+    def _shape(self, index: int, tensor: Tensor) -> tuple[int, ...]:
+        if tensor.is_static:
+            return tensor.static_shape
+        found = self._library.ffi.new("size_t[]", len(tensor.shape))
+        self._library.functions.mcc_host_output_shape(self._here, index, found)
+        return tuple(int(size) for size in found)
+
+    def _placed(self, tensors: Sequence[Tensor]) -> list[np.ndarray]:
+        """Arrays over the memory of tensors."""
+        views = []
+        for tensor in tensors:
+            if not tensor.nbytes:
+                views.append(np.empty(tensor.static_shape, tensor.dtype.numpy))
+                continue
+            memory = self._library.ffi.buffer(self._place(tensor, tensors), tensor.nbytes)
+            views.append(np.frombuffer(memory, tensor.dtype.numpy).reshape(tensor.static_shape))
+        return views
+
+    def _place(self, tensor: Tensor, among: Sequence[Tensor]) -> Any:
+        if tensor.room:
+            return self._pointer(self._outside[tensor.symbol])
+        is_input = tensor in self.report.inputs and among is self.report.inputs
+        accessor = self._library.functions.mcc_host_input if is_input else self._library.functions.mcc_host_output
+        return accessor(self._here, [t.symbol for t in among if not t.room].index(tensor.symbol))
+
+    def _pointer(self, memory: Bytes) -> Any:
+        return self._library.ffi.cast("void *", memory.ctypes.data)
+
+    def _check(self, function: str, status: int) -> None:
+        if status != 0:
+            text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
+            raise CheckFailed(Problem(f"{self.report.prefix}_{function} failed", "", f"{text} (status {status})"))
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.is_static and tensor.dtype is not string and not tensor.dtype.is_packed
+
+
+def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    """The array with the elements that the model takes, where that is no change of kind."""
+    if tensor.dtype is string or array.dtype == tensor.dtype.numpy:
+        return array
+    if not np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
+        raise _misfit(report, tensor, array)
+    return array.astype(tensor.dtype.numpy)
+
+
+def _misfit(report: Report, tensor: Tensor, array: np.ndarray) -> WrongUse:
+    shown = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+    return WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, shown, f"give {tensor}"))
+
+
+def _memory(count: int) -> Bytes:
+    """Zeros, aligned as well as code may ask."""
+    whole = np.zeros(count + _ALIGN, np.uint8)
+    start = -int(whole.ctypes.data) % _ALIGN
+    return whole[start : start + count]
+
+
+def _memory_of(content: bytes) -> Bytes:
+    memory = _memory(len(content))
+    memory[:] = np.frombuffer(content, np.uint8)
+    return memory

@@ -1,0 +1,87 @@
+"""mccompile.compile as Python users call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+import mccompile
+from mccompile import MccError
+from tests import small_models
+from tests.small_models import floats, model, node, save
+
+
+def free_batch() -> onnx.ModelProto:
+    nodes = [node("MatMul", "x w", "y")]
+    return model("dense", nodes, [("x", ("batch", 4))], [("y", ("batch", 3))], {"w": floats(0, 4, 3)})
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_paths_are_str_or_path_and_keywords_are_options(tmp_path: Path, as_text: bool) -> None:
+    path = save(small_models.conv(), tmp_path)
+    made = mccompile.compile(str(path) if as_text else path, target="cortex-m4", name="stem")
+    out = tmp_path / "out"
+    assert made.write(str(out) if as_text else out) == out
+    assert (out / "stem.h").is_file() and made.report["target"] == "cortex-m4"
+    assert made.report["arena_bytes"] == made.package.plan.arena_bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"), [(2, [2, 4]), ((1, 8), ["n_batch", 4]), ("1..8", ["n_batch", 4]), ("3", [3, 4])]
+)
+def test_sizes_are_ints_pairs_or_texts(tmp_path: Path, size: object, shape: list[object]) -> None:
+    made = mccompile.compile(save(free_batch(), tmp_path), dims={"batch": size})
+    assert made.report["inputs"][0]["bytes"] == 4 * 4 * (8 if isinstance(shape[0], str) else int(str(shape[0])))
+
+
+def test_options_may_be_given_ready_made_and_changed(tmp_path: Path) -> None:
+    options = mccompile.Options(target="cortex-m4", optimize=False)
+    made = mccompile.compile(save(small_models.conv(), tmp_path), options, prefer="time")
+    assert (made.options.target, made.options.optimize, made.options.prefer) == ("cortex-m4", False, "time")
+
+
+def test_a_model_in_memory_is_compiled_and_checked() -> None:
+    for given in (small_models.conv(), small_models.conv().SerializeToString()):
+        made = mccompile.compile(given)
+        assert made.check(runs=1).ok
+
+
+def test_bench_measures_this_machine_or_an_emulated_one(tmp_path: Path) -> None:
+    figures = mccompile.compile(save(small_models.mlp(), tmp_path), target="native").bench()
+    assert figures.as_dict()["median_us"] > 0
+
+
+def test_a_budget_is_a_number_or_a_text(tmp_path: Path) -> None:
+    path = save(small_models.conv(), tmp_path)
+    assert mccompile.compile(path, budget={"ram": "64K"}).report["arena_bytes"] <= 65536
+    with pytest.raises(MccError, match="over the budget"):
+        mccompile.compile(path, budget={"ram": 16})
+
+
+@pytest.mark.parametrize(
+    ("keywords", "complaint"),
+    [
+        ({"tagret": "native"}, r"no option 'tagret'\n.*did you mean target\?"),
+        ({"dims": {"batch": "many"}}, r"'dims' cannot be .*\n.*NAME=LOW"),
+        ({"dims": 3}, "'dims' cannot be 3"),
+        ({"mem": ["?"]}, "'mem' cannot be"),
+    ],
+)
+def test_wrong_keywords_are_named(keywords: dict[str, object], complaint: str) -> None:
+    with pytest.raises(MccError, match=complaint):
+        mccompile.compile(small_models.conv(), **keywords)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(MccError, match="a list"):
+        mccompile.compile([1, 2])
+    with pytest.raises(MccError, match="cannot read"):
+        mccompile.compile("nowhere.onnx")
+
+
+def test_the_package_says_what_it_has() -> None:
+    assert {"compile", "load", "backend", "Options"} <= set(dir(mccompile))
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = mccompile.nothing

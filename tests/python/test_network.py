@@ -1,0 +1,147 @@
+"""mccompile.load: a model as a function of this machine."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import mccompile
+from mccompile import MccError
+from mccompile.python import cache
+from tests import small_models
+from tests.python.test_compiled import free_batch
+from tests.small_models import model, node, random_inputs, reference, save
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
+
+
+def test_inputs_by_position_or_name_outputs_too() -> None:
+    made = small_models.branches()
+    inputs = random_inputs(made)
+    net = mccompile.load(made)
+    want = reference(made, inputs)
+    for outputs in (net(*inputs.values()), net(**inputs)):
+        assert outputs.names == tuple(want)
+        for position, (name, array) in enumerate(want.items()):
+            np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=1e-5)
+            assert outputs[name] is outputs[position]
+
+
+def test_a_result_stays_when_the_next_run_comes() -> None:
+    net = mccompile.load(small_models.conv())
+    x = np.ones((1, 2, 6, 6), np.float32)
+    first = net(x)["y"]
+    before = first.copy()
+    net(-x)
+    np.testing.assert_array_equal(first, before)
+
+
+def test_open_sizes_are_those_of_the_call() -> None:
+    made = free_batch()
+    net = mccompile.load(made)
+    for batch in (1, 3):
+        x = np.random.default_rng(0).standard_normal((batch, 4)).astype(np.float32)
+        np.testing.assert_allclose(net(x)[0], reference(made, {"x": x})["y"], rtol=1e-5)
+
+
+def test_free_sizes_run_in_one_build(tmp_path: Path) -> None:
+    made = free_batch()
+    net = mccompile.load(made, dims={"batch": (1, 5)})
+    for batch in (1, 5, 2):
+        x = np.random.default_rng(0).standard_normal((batch, 4)).astype(np.float32)
+        np.testing.assert_allclose(net(x)[0], reference(made, {"x": x})["y"], rtol=1e-5)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_the_second_load_takes_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(small_models.conv(), tmp_path)
+    x = np.ones((1, 2, 6, 6), np.float32)
+    first = mccompile.load(path)(x)[0]
+    monkeypatch.setattr("mccompile.python.network.build_shared", None)
+    monkeypatch.setattr("mccompile.python.network.compile_file", None)
+    np.testing.assert_array_equal(mccompile.load(path)(x)[0], first)
+
+
+def test_a_changed_model_or_option_is_built_anew(tmp_path: Path) -> None:
+    x = np.ones((1, 2, 6, 6), np.float32)
+    first = mccompile.load(save(small_models.conv(0), tmp_path))(x)[0]
+    other = mccompile.load(save(small_models.conv(5), tmp_path))(x)[0]
+    assert not np.array_equal(first, other)
+    mccompile.load(tmp_path / "conv.onnx", optimize=False)
+    assert len(list((tmp_path / "cache").iterdir())) == 3
+
+
+def test_state_lasts_until_reset() -> None:
+    nodes = [node("Add", "x s", "t"), node("Neg", "t", "y")]
+    made = model("sums", nodes, [("x", (2,)), ("s", (2,))], [("y", (2,)), ("t", (2,))])
+    net = mccompile.load(made, state={"t": "s"})
+    assert net.input_names == ("x",)
+    x = np.array([1, 2], np.float32)
+    for step in (1, 2, 3):
+        np.testing.assert_array_equal(net(x)["y"], -step * x)
+    net.reset()
+    np.testing.assert_array_equal(net(x)["y"], -x)
+
+
+def test_threads_take_turns() -> None:
+    made = small_models.conv()
+    net = mccompile.load(made)
+    inputs = [np.full((1, 2, 6, 6), value, np.float32) for value in range(8)]
+    want = [net(x)[0] for x in inputs]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        wrong.extend(number for _ in range(200) if not np.array_equal(net(inputs[number])[0], want[number]))
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_elements_that_are_no_plain_ones_go_in_and_out() -> None:
+    graph = helper.make_graph(
+        [node("Cast", "x", "wide", to=TensorProto.INT8), node("Cast", "wide", "y", to=TensorProto.INT4)],
+        "narrow",
+        [helper.make_tensor_value_info("x", TensorProto.INT4, (3,))],
+        [helper.make_tensor_value_info("y", TensorProto.INT4, (3,))],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    import ml_dtypes
+
+    x = np.array([-8, 0, 7], ml_dtypes.int4)
+    np.testing.assert_array_equal(mccompile.load(made)(x)[0].astype(np.int8), [-8, 0, 7])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "complaint"),
+    [
+        ((np.zeros((1, 2, 6, 5), np.float32),), r"float32\[1,2,6,5\]\n.*give f32\[1,2,6,6\]"),
+        ((np.zeros((1, 2, 6, 6), np.complex64),), "complex64"),
+        ((), "takes 1 inputs"),
+        ((1, 2), "takes 1 inputs"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(arrays: tuple[object, ...], complaint: str) -> None:
+    with pytest.raises(MccError, match=complaint):
+        mccompile.load(small_models.conv())(*arrays)
+
+
+def test_doubles_become_floats() -> None:
+    net = mccompile.load(small_models.conv())
+    x = np.ones((1, 2, 6, 6))
+    np.testing.assert_array_equal(net(x)[0], net(x.astype(np.float32))[0])
+
+
+def test_a_target_of_another_machine_is_refused() -> None:
+    with pytest.raises(MccError, match="cortex-m4 does not run on this machine"):
+        mccompile.load(small_models.conv(), target="cortex-m4")
