@@ -193,7 +193,7 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
         made, files = compile_jobs([(model, replace(options, target=target)) for model, options in jobs], name)
         resolved = target_api.load(target)
         packages += made
-        variants.append(Variant(resolved.name, resolved.guard, files))
+        variants.append(Variant(resolved.guard, resolved.build, files))
     return packages, guarded(variants)
 
 

@@ -74,6 +74,8 @@ def compile(
             click.echo(hint)
         if explain:
             click.echo("\n" + explanation(package.explanations))
+    if len({package.plan.target for package in packages}) > 1 and "," in jobs[0][1].target:
+        click.echo("choice   of the target is made when the C is compiled, by the compiler's flags; not at run time")
 
 
 def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:

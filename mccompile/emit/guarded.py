@@ -8,18 +8,25 @@ the same and each has its own blob. The first condition that holds counts; where
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..base.errors import Problem, WrongUse
+from ..targets.api import Build
+from .building import FIRST_TOOL, LAST_TOOL, cmake_tools, make_tools
 from .folder import LIST, MARK, SEAL, with_report
 
 
 @dataclass(frozen=True)
 class Variant:
-    target: str
     guard: str
+    build: Build
     files: Mapping[str, bytes]
+
+    @property
+    def target(self) -> str:
+        return self.build.target
 
 
 def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
@@ -28,10 +35,14 @@ def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
     files: dict[str, bytes] = {}
     for path in dict.fromkeys(path for variant in variants for path in variant.files if path != MARK):
         having = [variant for variant in variants if path in variant.files]
-        if all(variant.files[path] == having[0].files[path] for variant in having):
+        if path in _BUILD_FILES:
+            files[path] = _with_tools(path, having)
+        elif all(variant.files[path] == having[0].files[path] for variant in having) and (
+            len(having) == len(variants) or not path.endswith(".c")
+        ):
             files[path] = having[0].files[path]
         elif path.endswith((".c", ".h")):
-            files[path] = _behind_conditions(path, having)
+            files[path] = _behind_conditions(path, having, len(having) == len(variants))
         else:
             stem, dot, end = path.rpartition(".")
             files |= {f"{stem}-{variant.target}{dot}{end}": variant.files[path] for variant in having}
@@ -41,13 +52,29 @@ def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
     return with_report(files, reports[0] | {"targets": reports})
 
 
-def _behind_conditions(path: str, variants: Sequence[Variant]) -> bytes:
-    parts = []
+_BUILD_FILES = ("Makefile", "CMakeLists.txt")
+_TOOLS = re.compile(f"{FIRST_TOOL}\n.*?{LAST_TOOL}\n", re.DOTALL)
+
+
+def _with_tools(path: str, variants: Sequence[Variant]) -> bytes:
+    """A build file that is told for which target; the longest, as files that only some targets have are empty for the
+    others."""
+    text = max((variant.files[path].decode() for variant in variants), key=len)
+    builds = [variant.build for variant in variants]
+    name = re.search(r"MCC_(\w+)_HOSTED", text)
+    tools = cmake_tools(builds, name[1]) if name else make_tools(builds)
+    return _TOOLS.sub(lambda found: tools, text, count=1).encode()
+
+
+def _behind_conditions(path: str, variants: Sequence[Variant], of_all: bool) -> bytes:
+    names = ", ".join(variant.target for variant in variants)
+    parts = [f"/* {path} for {names}: the flags of the compiler choose one, when this is compiled. */"]
     for number, variant in enumerate(variants):
         word = "elif" if number else "if"
         parts.append(f"#{word} {variant.guard} /* {variant.target} */\n{variant.files[path].decode()}")
-    names = ", ".join(variant.target for variant in variants)
-    parts.append(f'#else\n#error "{path} is made for {names}, and this compiler makes code for none of them"\n#endif\n')
+    error = f'#error "{path} is made for {names}, and this compiler makes code for none of them"'
+    nothing = f"typedef int {re.sub(r'[^a-zA-Z0-9]', '_', path)}_is_for_others; /* ISO C wants something in a file */"
+    parts.append(f"#else\n{error if of_all else nothing}\n#endif\n")
     return "\n".join(parts).encode()
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from ..base.dtypes import DType
 from ..base.provenance import show
 from ..plan.ir import Function, Step
+from ..targets.api import Build
+from .building import missing_flags
 from .render import TEMPLATES, comment, indent_c, render, render_c
 from .tidy import tidied
 
@@ -56,7 +58,12 @@ def _size_constants(function: Function, body: str) -> list[str]:
 
 
 def kernel_files(
-    prefix: str, functions: Sequence[Function], steps: Iterable[Step], also: str = "", users: str = ""
+    prefix: str,
+    build: Build,
+    functions: Sequence[Function],
+    steps: Iterable[Step],
+    also: str = "",
+    users: str = "",
 ) -> dict[str, str]:
     """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `also` is a header with further ones,
     `users` are the files that call them."""
@@ -84,6 +91,7 @@ def kernel_files(
     context = {
         "prefix": prefix,
         "guard": prefix.upper(),
+        "missing_flags": missing_flags(build, prefix),
         "also": also,
         "users": users or f"{prefix}.c",
         "functions": printed,

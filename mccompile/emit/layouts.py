@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..targets.api import Build
+from .building import build_name, cmake_tools, flags_text, from_report, make_tools
 from .folder import MARK, with_report
 from .render import render
 
@@ -29,6 +31,14 @@ class Layout:
     sources: str
     headers: str
     main: str = ""
+    architectures: Mapping[str, list[str]] = field(default_factory=dict)  # by target: what the ecosystem calls it
+
+    def runs_on(self, builds: Sequence[Build]) -> list[str]:
+        """Where all of the code does what it is made for, in the ecosystem's words; none: everywhere. A target that has
+        none there is named as it is."""
+        names = [self.architectures.get(build.target, [build.target]) for build in builds]
+        anywhere = any(not build.needs for build in builds)
+        return [] if anywhere else list(dict.fromkeys(name for each in names for name in each))
 
     @property
     def templates(self) -> list[Path]:
@@ -47,6 +57,9 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     report = json.loads(files[MARK])
     models = report.get("models", [report])
     prefixes = [model["prefix"] for model in models]
+    builds = _builds(report)
+    own_flags = "targets" not in report and len(builds) > 1  # of each model
+    tools = [replace(builds[0], flags=(), needs="")] if own_flags else builds
     made: dict[str, bytes] = {}
     places: dict[str, str] = {}
     for path, contents in files.items():
@@ -61,6 +74,18 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     context: dict[str, Any] = {
         "name": name,
         "version": version,
+        "library": build_name(name),
+        "make_tools": make_tools(tools),
+        "cmake_tools": cmake_tools(tools, name),
+        "targets": ", ".join(build.target for build in builds),
+        "flags": "; or ".join(flags_text(build) for build in builds if build.flags),
+        "own_flags": list(builds[0].flags) if len(builds) == 1 and builds[0].hosted else [],
+        "file_flags": [
+            {"files": [places[f"{m['prefix']}{part}.c"] for part in ("", "_kernels")], "flags": m["flags"]}
+            for m in models
+            if own_flags
+        ],
+        "runs_on": layout.runs_on(builds),
         "arena": max(model["arena_bytes"] for model in models),
         "prefixes": prefixes,
         "carried": not external,
@@ -82,6 +107,12 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)
         made[path] = render(template, context).encode()
     return with_report(made, report)
+
+
+def _builds(report: Mapping[str, Any]) -> list[Build]:
+    """Of all that is in a folder, each once."""
+    parts = report.get("targets") or report.get("models")
+    return list(dict.fromkeys(build for part in parts for build in _builds(part))) if parts else [from_report(report)]
 
 
 def _is_program(path: str) -> bool:

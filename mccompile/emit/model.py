@@ -17,6 +17,7 @@ from ..plan.ir import (
     max_bytes,
     swaps,
 )
+from .building import build_name, cmake_tools, flags_text, make_tools
 from .items import IN_STRUCT, body, in_struct, pieces, pointer, slices, suffix_of
 from .render import TEMPLATES, comment, render, render_c
 
@@ -48,8 +49,10 @@ def model_files(
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "model.c.j2", context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
-        "Makefile": render(TEMPLATES / "Makefile.j2", context),
-        "CMakeLists.txt": render(TEMPLATES / "CMakeLists.txt.j2", context),
+        "Makefile": render(TEMPLATES / "Makefile.j2", context | {"tools": make_tools([plan.build])}),
+        "CMakeLists.txt": render(
+            TEMPLATES / "CMakeLists.txt.j2", context | {"tools": cmake_tools([plan.build], plan.prefix)}
+        ),
     }
 
 
@@ -60,6 +63,11 @@ def _context(
     return {
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
+        "N": plan.prefix.upper(),
+        "library": build_name(plan.prefix),
+        "program": build_name(plan.prefix),
+        "target": plan.target,
+        "flags": flags_text(plan.build),
         "title": comment(plan.name).replace('"', "'"),
         "inputs": [_tensor(plan.prefix, t, preserved(plan, t), "input") for t in plan.inputs],
         "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],

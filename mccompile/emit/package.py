@@ -54,7 +54,7 @@ def package(
     include = data_folder("runtime_c") / "include"
     needed = runtime_version((include / "mcc.h").read_text(encoding="utf-8"))
     alignment = max(16, plan.arena_align)
-    kernels = kernel_files(plan.prefix, plan.functions, plan.steps())
+    kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
     weights_bytes = len(blob_format.blob(plan, nothing, alignment))
     about = interface.lines() if interface else []

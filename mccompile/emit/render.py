@@ -24,7 +24,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         variable_start_string="${",
         variable_end_string="}",
         block_start_string="<%",
@@ -39,6 +39,8 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: factor_c(value) if isinstance(value, Symbolic) else value,
         loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
     )
+    environment.filters["suffixed"] = lambda text, end: f"{text}{end}"
+    return environment
 
 
 @cache

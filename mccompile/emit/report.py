@@ -9,6 +9,7 @@ from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.moves_left import Move
 from ..plan.ir import Arena, Plan, Step, Tensor, max_bytes
+from .building import in_report
 from .row_costs import costs_of_rows
 
 
@@ -26,7 +27,7 @@ def report(
         "mccompile": version,
         "model": plan.name,
         "prefix": plan.prefix,
-        "target": plan.target,
+        **in_report(plan.build),
         "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,

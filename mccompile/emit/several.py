@@ -15,6 +15,7 @@ from dataclasses import replace
 from ..base.errors import Problem, WrongUse
 from ..base.names import Names
 from ..plan.ir import Arena, Function
+from .building import build_name, cmake_tools, make_tools
 from .folder import LIST, MARK, SEAL, with_report
 from .items import suffix_of
 from .kernels import function_text, kernel_files
@@ -28,7 +29,9 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     for prefix in {prefix for prefix in [*prefixes, name] if [*prefixes, name].count(prefix) > 1}:
         fix = "rename a file: names in C come from it"
         raise WrongUse(Problem(f"two things would be called {prefix!r}", ", ".join(prefixes), "", fix))
-    shared = _shared(packages, name)
+    builds = list(dict.fromkeys(package.plan.build for package in packages))
+    shared = _shared(packages, name) if len(builds) == 1 else {}
+    tools = builds[0] if len(builds) == 1 else replace(builds[0], flags=(), needs="")
     header = f"{name}_kernels.h"
     files: dict[str, bytes] = {}
     steps = []
@@ -36,7 +39,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
         plan = package.plan
         own = [function for function in plan.functions if function.name not in shared]
         plain_steps = [step for step in plan.steps() if step.function.name not in shared]
-        texts = kernel_files(plan.prefix, own, plain_steps, header if shared else "")
+        texts = kernel_files(plan.prefix, plan.build, own, plain_steps, header if shared else "")
         left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
         model = {path: package.files[path].decode() for path in (f"{plan.prefix}.h", f"{plan.prefix}.c", "main.c")}
         twin = next(other for other in packages if _same_weights(other, package))
@@ -45,24 +48,46 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
             left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
         texts |= {f"{plan.prefix}.c": _renamed(model[f"{plan.prefix}.c"], shared)}
         texts |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
-        files |= {path: contents for path, contents in package.files.items() if path not in left_out}
-        files |= {path: text.encode() for path, text in texts.items()}
+        own_files = {path: contents for path, contents in package.files.items() if path not in left_out}
+        own_files |= {path: text.encode() for path, text in texts.items()}
+        _refuse_doubles(files, own_files, plan.prefix)
+        files |= own_files
         steps += [
             replace(step, function=shared[step.function.name]) for step in plan.steps() if step.function.name in shared
         ]
     functions = list({function.name: function for function in shared.values()}.values())
-    texts = kernel_files(name, functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
+    texts = (
+        kernel_files(name, builds[0], functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
+    )
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
     context["arenas"] = _arenas(packages)
+    context |= {"library": build_name(name), "programs": {prefix: build_name(prefix) for prefix in prefixes}}
+    context["file_flags"] = [
+        {"files": [f"{p.plan.prefix}{part}.c" for part in ("", "_kernels", "_main")], "flags": p.plan.build.flags}
+        for p in packages
+        if len(builds) > 1
+    ]
     context["carriers"] = [prefix for prefix in prefixes if f"{prefix}_weights.c" in files]
     texts |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", context)}
-    texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", context)}
-    texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", context)}
-    files |= {path: text.encode() for path, text in texts.items()}
+    makefile = context | {"tools": make_tools([tools])}
+    texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", makefile)}
+    cmake = context | {"tools": cmake_tools([tools], name)}
+    texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", cmake)}
+    own_files = {path: text.encode() for path, text in texts.items()}
+    _refuse_doubles(files, own_files, name)
+    files |= own_files
     reports = [json.loads(package.files[MARK]) for package in packages]
     for report in reports:
         del report[LIST], report[SEAL]
     return with_report(files, {"models": reports, "shared_functions": len(functions)})
+
+
+def _refuse_doubles(files: Mapping[str, bytes], more: Mapping[str, bytes], prefix: str) -> None:
+    """Such as of models kws and kws_kernels. What the runtime has is the same for all."""
+    for path in sorted(files.keys() & more.keys()):
+        if files[path] != more[path]:
+            why = f"another one's is called so too, and {prefix} would write it over"
+            raise WrongUse(Problem(f"two files would be called {path!r}", prefix, why, "rename a model: --name"))
 
 
 def _same_weights(one: Package, other: Package) -> bool:

@@ -21,6 +21,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
     reached = "the lower bound" if over == 0 else f"{over} above the lower bound"
     return "\n".join(
         [
+            *([f"flags    {' '.join(plan.build.flags)}"] if plan.build.flags else []),
             f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
             *_pools(plan),
             *_outside(plan),

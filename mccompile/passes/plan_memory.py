@@ -128,7 +128,7 @@ def plan_memory(
     plan = Plan(
         name=program.name,
         prefix=prefix,
-        target=target.name,
+        build=target.build,
         inputs=inputs,
         outputs=outputs,
         items=items,

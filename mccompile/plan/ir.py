@@ -16,6 +16,7 @@ from ..base.provenance import Provenance
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
 from ..program.ir import Call, Pull
+from ..targets.api import Build
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
@@ -256,7 +257,7 @@ class Arena:
 class Plan:
     name: str
     prefix: str
-    target: str
+    build: Build  # for which target, and how that is compiled
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     items: tuple[Item, ...]
@@ -275,6 +276,10 @@ class Plan:
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
     sliced: bool = False  # a run can be made a few items at a time
+
+    @property
+    def target(self) -> str:
+        return self.build.target
 
     @property
     def arena_bytes(self) -> int:

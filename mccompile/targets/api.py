@@ -46,6 +46,22 @@ def fastest_first(pools: Iterable[Pool]) -> tuple[Pool, ...]:
 
 
 @dataclass(frozen=True)
+class Build:
+    """How C for a target is compiled: all that build files, headers and reports say of it."""
+
+    target: str = "generic"
+    compiler: str = "cc"
+    flags: tuple[str, ...] = ()  # of the compiler and for linking; not those that only say how much to optimize
+    link_flags: tuple[str, ...] = ()  # further ones
+    needs: str = ""  # condition of the preprocessor without which the code does not compile, or not to what it is
+    hosted: bool = True
+
+
+# What build files say themselves, or leave to the program that the code goes into.
+_NOT_NEEDED = re.compile(r"-std=.*|-O.*|-f(function|data)-sections")
+
+
+@dataclass(frozen=True)
 class Target:
     """What code is written for. Each field is explained where it stands."""
 
@@ -62,6 +78,8 @@ class Target:
     run: str  # command that a program's path is appended to; empty: run it as it is
     prefer: str  # "ram", "time" or "flash": what to save first
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
+    needs: str = ""  # condition that holds where flags are as the kernels need them; empty: any compiler will do
+    hosted: bool = True  # programs run under an operating system; else firmware brings what they are linked with
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
 
     @property
@@ -73,6 +91,13 @@ class Target:
     def separate_pools(self) -> tuple[Pool, ...]:
         """The pools that tensors are shared out among; none where there is one memory without a limit."""
         return self.pools if len(self.pools) > 1 or self.pools[0].bytes is not None else ()
+
+    @property
+    def build(self) -> Build:
+        flags = [flag for flag in self.cflags if not _NOT_NEEDED.fullmatch(flag)]
+        linking = tuple(flag for flag in flags if flag.startswith("-fuse-ld"))
+        others = tuple(flag for flag in flags if flag not in linking)
+        return Build(self.name, self.compiler, others, linking, self.needs, self.hosted)
 
     def option(self, name: str, default: int) -> int:
         return dict(self.options).get(name, default)
@@ -88,7 +113,7 @@ def load(name_or_path: str) -> Target:
     path = _find(name_or_path, Path())
     table = _read_with_inherited(path, ())
     table.setdefault("address_bits", min(48, 8 * table.get("pointer_bytes", 8)))
-    problems = [f"{key} is missing" for key in _READERS if key not in table and key not in ("options", "guard")]
+    problems = [f"{key} is missing" for key in _READERS if key not in table and key not in _OPTIONAL]
     problems = problems or _contradictions(table)
     if problems:
         raise _bad(path, problems)
@@ -227,6 +252,13 @@ def _rules(value: object) -> list[_Rule]:
     return rules
 
 
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+_OPTIONAL = ("options", "guard", "needs", "hosted")
 _READERS: dict[str, Callable[[object], Any]] = {
     "description": _text,
     "isas": _texts,
@@ -240,6 +272,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "run": _text,
     "prefer": _text,
     "guard": _text,
+    "needs": _text,
+    "hosted": _truth,
     "options": _options,
 }
 

@@ -144,9 +144,7 @@ def test_no_report_reaches_out_of_its_folder(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("calls", range(5))
-def test_a_write_that_fails_leaves_what_was_there(
-    calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_what_was_there(calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = written(tmp_path)
     before, names = contents(tmp_path), sorted(tmp_path.rglob("*"))
     replace, left = os.replace, [calls]

@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0xFDF7D99Cu
+#define READY 0x47DBC94Cu
 
 mcc_status branches_init(branches_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xFD, 0xF7, 0xD9, 0x9C, 0x89, 0xCE, 0xD2, 0xF5, 0x7D, 0x11, 0x8B, 0x38, 0xD4, 0x57, 0xA6, 0x16
+        0x47, 0xDB, 0xC9, 0x4C, 0xE7, 0x3B, 0x50, 0xFA, 0x56, 0xB9, 0x23, 0x74, 0xBF, 0xF7, 0xF9, 0xA5
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -1,5 +1,7 @@
 /* branches.h: the network "branches" in C.
  *
+ * Target: generic; its C files are compiled by any C99 compiler.
+ *
  * Memory: one struct and one arena of BRANCHES_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
  * BRANCHES_WEIGHTS_BYTES bytes, read in place.
  *

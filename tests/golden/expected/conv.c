@@ -8,13 +8,13 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x4803D7E5u
+#define READY 0x0EAA841Bu
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x48, 0x03, 0xD7, 0xE5, 0x1C, 0x63, 0x25, 0x93, 0xA0, 0x30, 0x15, 0x80, 0xB9, 0xC4, 0x79, 0x8C
+        0x0E, 0xAA, 0x84, 0x1B, 0x8C, 0x4E, 0xB6, 0x28, 0x4F, 0xA9, 0x39, 0x5E, 0x64, 0x18, 0xB1, 0xEB
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -1,5 +1,7 @@
 /* conv.h: the network "conv" in C.
  *
+ * Target: generic; its C files are compiled by any C99 compiler.
+ *
  * Memory: one struct and one arena of CONV_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
  * CONV_WEIGHTS_BYTES bytes, read in place.
  *

@@ -1,5 +1,7 @@
 /* mlp.h: the network "mlp" in C.
  *
+ * Target: generic; its C files are compiled by any C99 compiler.
+ *
  * Memory: one struct and one arena of MLP_ARENA_BYTES bytes per instance, both yours, no heap. Weights:
  * MLP_WEIGHTS_BYTES bytes, read in place.
  *
