@@ -16,7 +16,7 @@ from ..base.dtypes import DType, i64, string
 from ..base.names import Names
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, broadcast, dense_strides
-from ..expr.ir import Expr, apply, cast, literal, operand, size
+from ..expr.ir import Expr, apply, cast, literal, operand, operands_used, size, substitute
 from ..graph.ir import Fact, Invalid, Node, Site, Value
 from ..kinds.api import Kind
 from ..kinds.map import Map
@@ -136,8 +136,13 @@ class Lowering:
         return outs
 
     def map(self, expr: Expr, ins: Sequence[View], shape: Shape | None = None) -> View:
-        """An elementwise computation; operands broadcast to `shape` (or to each other)."""
+        """An elementwise computation; operands broadcast to `shape` (or to each other). Those that the expression does
+        not read give the shape only."""
         full = broadcast(*(view.shape for view in ins), assume=True) if shape is None else shape
+        read = sorted(operands_used(expr))
+        if len(read) < len(ins):
+            expr = substitute(expr, {old: operand(new, ins[old].buffer.dtype) for new, old in enumerate(read)})
+            ins = [ins[old] for old in read]
         return self.call(Map(expr), [self.aligned(view, full) for view in ins], TensorType(expr.dtype, full))[0]
 
     def aligned(self, view: View, shape: Shape) -> View:

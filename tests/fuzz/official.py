@@ -3,6 +3,7 @@ options. What the case says of results is only compared with, as onnx's referenc
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 
@@ -39,6 +40,8 @@ def cases() -> dict[str, list[tuple[str, ModelProto, list[np.ndarray]]]]:
         title = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
         if title not in found or not all(isinstance(array, np.ndarray) for array in inputs):
             continue
+        if title == "ImageDecoder" and not re.search("_(bmp|pnm)_", case.name):
+            continue  # others end a run with a status
         if sum(array.nbytes for array in inputs) <= MOST_BYTES and _is_plain(model):
             found[title].append((case.name, model, [np.asarray(array) for array in inputs]))
     return found

@@ -56,6 +56,7 @@ class Item:
     folder: Path
     report: Report
     sessions: Sequence[Sequence[Arrays]]
+    blob: bytes
     outcome: list[list[dict[str, np.ndarray]]] | Failure | None = None
     script: bytes = b""
 
@@ -65,6 +66,7 @@ class Batch:
     build: Build
     folder: Path
     items: list[Item] = field(default_factory=list)
+    shared: Path | None = None  # a source of what the models have in common
 
     def run(self) -> None:
         """Fills in the outcomes."""
@@ -75,6 +77,12 @@ class Batch:
                 self._compile(item)
             except Failure as failure:
                 item.outcome = failure
+        if self.shared is not None:
+            try:
+                self._call(["-c", str(self.shared), "-o", f"{self.shared}.o"], [self.shared.parent / "runtime"])
+            except Failure as failure:
+                for item in self.items:
+                    item.outcome = failure
         left = [item for item in self.items if item.outcome is None]
         if not left:
             return
@@ -95,22 +103,26 @@ class Batch:
         header = host_model_header(item.report)
         if self.build.command:  # no threads there
             header = re.sub(r"#define MCC_HOST_WORKERS .*\n", "", header)
-        (folder / "mcc_host_model.h").write_text(header, encoding="utf-8")
         weights = f"{prefix}_weights.c"
         sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c") if (folder / name).is_file()]
         defines = "".join(f"#define mcc_host_{name} {prefix}_host_{name}\n" for name in NAMES)
         if (folder / weights).is_file() and "incbin" not in (folder / weights).read_text(encoding="utf-8"):
             sources.append(weights)
         unit = defines + "".join(f'#include "{name}"\n' for name in [*sources, "host.c"])
-        (folder / "unit.c").write_text(unit, encoding="utf-8")
-        self._call(["-c", str(folder / "unit.c"), "-o", str(folder / "unit.o")], [folder, folder / "runtime"])
+        (folder / f"{prefix}_unit.c").write_text(unit, encoding="utf-8")
+        aside = folder / f"{prefix}_host"
+        aside.mkdir(exist_ok=True)
+        (aside / "mcc_host_model.h").write_text(header, encoding="utf-8")
+        files = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
+        self._call(files, [aside, folder, folder / "runtime"])
 
     def _execute(self, items: Sequence[Item]) -> None:
         folder = self.folder
         program = folder / "program"
         (folder / "programs.h").write_text(_table([item.report.prefix for item in items]), encoding="utf-8")
         objects = [str(self._own(name)) for name in ("bare.c" if self.build.is_bare else "hosted.c", "driver.c")]
-        objects += [str(item.folder / "unit.o") for item in items]
+        objects += [str(item.folder / f"{item.report.prefix}_unit.o") for item in items]
+        objects += [f"{self.shared}.o"] if self.shared is not None else []
         self._call([*self._linking(), *objects, "-o", str(program), "-lm"], [])
         script = struct.pack("<I", len(items)) + b"".join(
             struct.pack("<I", number) + item.script for number, item in enumerate(items)
@@ -216,7 +228,7 @@ def _words(*values: int) -> bytes:
 def _script(item: Item, bare: bool) -> bytes:
     """What the driver is to do."""
     report = item.report
-    weights = (item.folder / f"{report.prefix}.mcb").read_bytes()
+    weights = item.blob
     outside = [tensor for tensor in (*report.inputs, *report.outputs) if tensor.room]
     parts = [_words(len(weights)), weights, _words(len(report.arenas))]
     parts += [_words(arena.bytes, arena.align) for arena in report.arenas]

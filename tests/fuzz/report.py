@@ -101,6 +101,8 @@ def text(trial: Trial) -> str:
         f"build: {trial.build.compiler} {' '.join(trial.build.flags)}",
         f"options: {shown(trial.options)}",
     ]
+    if trial.together:
+        lines.append("compiled into one folder with the others of its batch")
     if subject.free:
         lines.append(f"sizes: {dict(subject.free)}")
     return "\n".join([*lines, as_text(subject.model)])

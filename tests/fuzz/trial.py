@@ -5,6 +5,7 @@ crash (not one of our errors); no-build; sanitizer; hang."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import traceback
@@ -18,7 +19,8 @@ import numpy as np
 
 from mccompile.base.errors import MccError
 from mccompile.driver import Options, channels_last, compile_graph
-from mccompile.emit.package import Package
+from mccompile.emit.package import Package, write_folder
+from mccompile.emit.several import several
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.model_report import read_report
 
@@ -30,6 +32,7 @@ OK, NEAR, REFUSED, WRONG, CRASH, SKIPPED = "ok", "near", "refused", "wrong", "cr
 VERDICTS = (OK, NEAR, REFUSED, SKIPPED, WRONG, CRASH, NO_BUILD, SANITIZER, HANG)
 BAD = (WRONG, CRASH, NO_BUILD, SANITIZER, HANG)
 COMPILE_SECONDS = 60
+TOGETHER = 0.2  # of the batches, whose models become one output of `mccompile a.onnx b.onnx`
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Trial:
     verdict: Verdict | None = None
     orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     winograd: bool = False
+    package: Package | None = None
+    together: bool = False  # in one folder with the others of its batch
 
     def compile(self, folder: Path, prefix: str) -> None:
         """Writes the C of the program, or says why there is none."""
@@ -75,7 +80,8 @@ class Trial:
         given = {tensor.name for tensor in report.inputs}
         runs = [{n: self._turned(n, a) for n, a in feeds.items() if n in given} for feeds in self.runs]
         sessions = [runs, runs if self.options.state else runs[:1]]
-        self.item = Item(folder, report, sessions)
+        self.item = Item(folder, report, sessions, package.files[f"{prefix}.mcb"])
+        self.package = package
 
     def _package(self, prefix: str) -> Package:
         options = self.options
@@ -160,7 +166,33 @@ def run(trials: Sequence[Trial], folder: Path) -> None:
         trial.compile(folder / f"m{number}", f"m{number}")
         if trial.item is not None:
             batch.items.append(trial.item)
+    if len(batch.items) > 1 and np.random.default_rng([trials[0].seed, trials[0].number, 4]).random() < TOGETHER:
+        batch.shared = _join(trials, folder / "together")
+        batch.items = [trial.item for trial in trials if trial.item is not None]
     batch.run()
     for trial in trials:
         trial.judge()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _join(trials: Sequence[Trial], folder: Path) -> Path | None:
+    """Puts the models that can be into one folder, where they share kernels; the source of what they share."""
+    alone = [t for t in trials if t.item and (t.options.single_file or t.options.blob == "incbin")]
+    joined = [t for t in trials if t.item and t.package and t not in alone]
+    if len(joined) < 2:
+        return None
+    try:
+        files = several([t.package for t in joined if t.package], "shared")
+    except Exception:  # what a user would see as a traceback
+        for each in joined:
+            each.verdict, each.item = Verdict(CRASH, _trace()), None
+        return None
+    write_folder(folder, files)
+    for each in joined:
+        assert each.item is not None
+        header = files[f"{each.item.report.prefix}.h"].decode()
+        owner = re.search(r"extern const \w+ (\w+)_weights\[", header)
+        name = f"{owner[1] if owner else each.item.report.prefix}.mcb"
+        each.item.folder, each.item.blob, each.together = folder, files.get(name, each.item.blob), True
+    source = folder / "shared_kernels.c"
+    return source if source.is_file() else None

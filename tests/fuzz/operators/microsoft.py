@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from ..builder import Builder, Value
-from .quantized import scheme
+from .quantized import SCALES, scheme
 from .registry import makes
 
 MS = "com.microsoft"
+
+
+def result(g: Builder, dtype: str) -> list[Value]:
+    """Scale and zero point of a result. It is even: which way halves are rounded is left to judgement otherwise."""
+    return [g.constant(g.pick(SCALES), "float32"), g.constant(g.pick([0, 2, 8, 116]), dtype)]
 
 
 def table(g: Builder, width: int = 0) -> Value:
@@ -70,20 +75,20 @@ def dq(g: Builder, op: str) -> Value | None:
 def q_pair(g: Builder, op: str) -> Value | None:
     dtype, dims = g.pick(["uint8", "int8"]), g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8))
     ins = [v for _ in range(2) for v in (g.leaf(dtype, dims), *scheme(g, dtype))]
-    return g.node(op, [*ins, *scheme(g, dtype)], domain=MS)
+    return g.node(op, [*ins, *result(g, dtype)], domain=MS)
 
 
 @makes("com.microsoft::QLinearGlobalAveragePool")
 def q_pool(g: Builder, op: str) -> Value | None:
     x = g.leaf("uint8", (1, g.integer(1, 5), g.integer(1, 5), g.integer(1, 5)))
-    return g.node(op, [x, *scheme(g, "uint8"), *scheme(g, "uint8")], domain=MS, channels_last=0)
+    return g.node(op, [x, *scheme(g, "uint8"), *result(g, "uint8")], domain=MS, channels_last=0)
 
 
 @makes("com.microsoft::QLinearConcat")
 def q_concat(g: Builder, op: str) -> Value | None:
     dtype = g.pick(["uint8", "int8"])
     parts = [v for _ in range(2) for v in (g.leaf(dtype, (2, g.integer(1, 3))), *scheme(g, dtype))]
-    return g.node(op, [*scheme(g, dtype), *parts], domain=MS, axis=1)
+    return g.node(op, [*result(g, dtype), *parts], domain=MS, axis=1)
 
 
 @makes("com.microsoft::QGemm")
@@ -91,7 +96,7 @@ def q_gemm(g: Builder, op: str) -> Value | None:
     a, b, c = g.integer(1, 6), g.integer(1, 9), g.integer(1, 6)
     x, w = g.leaf("uint8", (a, b)), g.drawn("int8", (b, c))
     bias = g.drawn("int32", (c,), "integer", -500, 500)
-    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), bias, *scheme(g, "uint8")], domain=MS)
+    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), bias, *result(g, "uint8")], domain=MS)
 
 
 @makes("com.microsoft::DynamicQuantizeMatMul", "com.microsoft::MatMulIntegerToFloat")
@@ -125,7 +130,7 @@ def q_curve(g: Builder, op: str) -> Value | None:
     dtype = g.pick(["uint8", "int8"])
     x = g.leaf(dtype, g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8)))
     more = {"alpha": 0.25} if "Leaky" in op else {}
-    return g.node(op, [x, *scheme(g, dtype), *scheme(g, dtype)], domain=MS, **more)
+    return g.node(op, [x, *scheme(g, dtype), *result(g, dtype)], domain=MS, **more)
 
 
 @makes("com.microsoft::QLinearSoftmax")
@@ -141,14 +146,14 @@ def _final(g: Builder) -> list[Value]:
 @makes("com.microsoft::QLinearAveragePool")
 def q_average(g: Builder, op: str) -> Value | None:
     x = g.leaf("uint8", (1, g.integer(1, 4), g.integer(2, 5), g.integer(2, 5)))
-    return g.node(op, [x, *scheme(g, "uint8"), *scheme(g, "uint8")], domain=MS, kernel_shape=[2, 2])
+    return g.node(op, [x, *scheme(g, "uint8"), *result(g, "uint8")], domain=MS, kernel_shape=[2, 2])
 
 
 @makes("com.microsoft::QLinearWhere")
 def q_where(g: Builder, op: str) -> Value | None:
     dims = g.dims(g.integer(1, 3), 60, (1, 2, 3, 5, 8))
     pair = [v for _ in range(2) for v in (g.leaf("uint8", dims), *scheme(g, "uint8"))]
-    return g.node(op, [g.leaf("bool", dims), *pair, *scheme(g, "uint8")], domain=MS)
+    return g.node(op, [g.leaf("bool", dims), *pair, *result(g, "uint8")], domain=MS)
 
 
 @makes("com.microsoft::QLinearConv")
@@ -156,7 +161,7 @@ def q_conv(g: Builder, op: str) -> Value | None:
     c, out = g.integer(1, 5), g.integer(1, 9)
     x = g.leaf("uint8", (1, c, g.integer(3, 6), g.integer(3, 6)))
     w = g.drawn("int8", (out, c, g.integer(1, 3), g.integer(1, 3)))
-    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), *scheme(g, "uint8")], domain=MS)
+    return g.node(op, [x, *scheme(g, "uint8"), w, *scheme(g, "int8"), *result(g, "uint8")], domain=MS)
 
 
 @makes("com.microsoft::Attention")
