@@ -78,7 +78,8 @@ def _fold(line: str) -> int:
     least = len(line) - len(line.lstrip()) + _LEAST
     places = {found.start(): 1 for found in _OPERATOR.finditer(masked)}
     places |= {found.start(): 0 for found in _SEPARATOR.finditer(masked)}
-    fitting = [place for place in places if least <= place <= WIDTH]
+    places = {place: rank for place, rank in places.items() if place >= least}  # others make no line shorter
+    fitting = [place for place in places if place <= WIDTH]
     if not fitting:
         opening = [found.end() for found in _CALL.finditer(masked) if least <= found.end() <= WIDTH]
         return max(opening, default=min((place for place in places if place > WIDTH), default=0))

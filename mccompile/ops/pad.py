@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, static
+from ..base.dims import Dim, Symbolic, bounds, maximum, minimum, static
 from ..base.dtypes import bool_
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, index, operand
@@ -25,7 +25,6 @@ from .at_run_time import (
     must_equal,
     number,
     static_count,
-    static_shape,
 )
 from .shapes import FIX_DIMENSIONS, sizes
 
@@ -46,16 +45,22 @@ class Pad(Operator):
         return make(cls, node)
 
     def pads(self, site: Site) -> tuple[list[int], list[int]]:
+        """The same where all are numbers."""
+        site.known_ints(1, "the pads")
+        before, after = self.spans(site)
+        return [static(low) for low in before], [static(high) for high in after]
+
+    def spans(self, site: Site) -> tuple[list[Dim], list[Dim]]:
         """Per axis, how much goes before and after it."""
         rank = site.type(0).rank
-        pads = site.known_ints(1, "the pads")
+        pads = site.known(1, "the pads")
         axes = site.known_ints(3, "the axes") if site.has(3) else list(range(rank))
         if len(pads) != 2 * len(axes):
             raise Invalid(f"{len(pads)} pads for {len(axes)} axes")
         normal = [normal_axis(axis, rank) for axis in axes]
         if len(set(normal)) != len(normal):
             raise Invalid(f"an axis is named twice in {axes}")
-        before, after = [0] * rank, [0] * rank
+        before, after = list[Dim]([0] * rank), list[Dim]([0] * rank)
         for place, axis in enumerate(normal):
             before[axis], after[axis] = pads[place], pads[place + len(axes)]
         return before, after
@@ -67,20 +72,20 @@ class Pad(Operator):
         if site.has(2) and (site.type(2).dtype is not x.dtype or site.type(2).shape not in ((), (1,))):
             raise Invalid(f"the constant value is {site.type(2)}, not a scalar {x.dtype}")
         if not site.is_known(1, 3):
-            declared = site.declared(0, "a pad")
-            if len(declared) != len(static_shape(x)):
+            declared = site.open_shape(0, "a pad", [None] * x.rank)
+            if len(declared) != x.rank:
                 raise Invalid(f"{x} is not padded to {declared}, which the model declares")
             nothing = 0 in x.shape and 0 not in declared
             if self.mode != "constant" and nothing:
                 raise Invalid(f"{x} has no elements to be padded with")
             return [Fact(TensorType(x.dtype, declared))]
-        before, after = self.pads(site)
+        before, after = self.spans(site)
         shape: list[Dim] = []
         for axis, dim in enumerate(x.shape):
-            kept = dim + min(before[axis], 0) + min(after[axis], 0)
+            kept = dim + minimum(before[axis], 0) + minimum(after[axis], 0)
             if bounds(kept)[1] < 0:
                 raise Invalid(f"pads {before[axis]} and {after[axis]} take more than axis {axis} of {x} has")
-            if self.mode != "constant" and kept == 0 and max(before[axis], after[axis]) > 0:
+            if self.mode != "constant" and kept == 0 and bounds(maximum(before[axis], after[axis]))[0] > 0:
                 raise Invalid(f"axis {axis} of {x} has no elements to be padded with")
             shape.append(dim + before[axis] + after[axis])
         return [Fact(TensorType(x.dtype, tuple(shape)))]
@@ -94,7 +99,8 @@ class Pad(Operator):
         return {1: np.array(pads, np.int64), 2: None, 3: np.arange(len(order)) if site.has(3) else None}
 
     def lower(self, to: Lowering) -> None:
-        if not to.site.is_known(1, 3):
+        given = to.site.value(1)
+        if not to.site.is_known(1, 3) or given is None or any(isinstance(pad, Symbolic) for pad in given.reshape(-1)):
             to.set(0, self.computed(to, to.input(0)))
             return
         before, after = self.pads(to.site)
@@ -106,7 +112,7 @@ class Pad(Operator):
 
 
     def computed(self, to: Lowering, x: View) -> View:
-        """Where pads or axes are computed at run time: every element from where it comes, if it comes from x."""
+        """Where pads or axes are known only at run time: every element from where it comes, if it comes from x."""
         formula, rank, dtype = Formula(to), len(x.shape), x.buffer.dtype
         pads = formula.elements(1)
         named = [from_front(axis, rank) for axis in formula.elements(3)] if to.has(3) else [*map(number, range(rank))]
@@ -115,33 +121,47 @@ class Pad(Operator):
         for n, name in enumerate(named):
             formula.require(both([apply("less", name, number(rank)), apply("greater_equal", name, number(0))]))
             formula.require(both([apply("not", apply("equal", name, other)) for other in named[:n]]))
-        shape = to.type().static_shape
-        places: dict[int, View] = {}
-        inside: list[View] = []
-        for axis, (size, out) in enumerate(zip(x.type.static_shape, shape, strict=True)):
+        shape = to.type().shape
+        changed: list[tuple[int, Expr, Expr]] = []  # axis, the place inside of what is kept, and how much that is
+        sources: dict[int, Expr] = {}
+        for axis, (size, out) in enumerate(zip(x.shape, shape, strict=True)):
+            if self.keeps(to.site, axis):
+                continue
             before, after = number(0), number(0)
             for n, name in enumerate(named):
                 before = apply("select", equals(name, axis), pads[n], before)
                 after = apply("select", equals(name, axis), pads[n + len(named)], after)
-            formula.require(equals(apply("add", apply("add", before, after), number(size)), out))
+            if not to.site.is_known(1, 3):
+                formula.settle(out, apply("add", apply("add", before, after), number(size)))
             cut = apply("max", apply("neg", before), number(0))
             kept = apply("sub", apply("add", number(size), apply("min", after, number(0))), cut)
             formula.require(apply("greater_equal", kept, number(0)))
             place = apply("sub", index(0), apply("max", before, number(0)))
-            is_inside = both([apply("greater_equal", place, number(0)), apply("less", place, kept)])
-            inside.append(formula.along(is_inside, axis, shape))
-            source = apply("add", cut, _source(place, self.mode, kept))
-            places[axis] = formula.along(clamped(source, 0, max(size - 1, 0)), axis, shape)
+            changed.append((axis, place, kept))
+            sources[axis] = clamped(apply("add", cut, _source(place, self.mode, kept)), 0, maximum(size - 1, 0))
         formula.check()
+        places = {axis: formula.along(source, axis, shape) for axis, source in sources.items()}
+        inside = [
+            formula.along(both([apply("greater_equal", place, number(0)), apply("less", place, kept)]), axis, shape)
+            for axis, place, kept in changed
+        ]
         value = to.reshape(to.input(2), ()) if to.has(2) else to.constant(np.zeros((), dtype.numpy))
         if x.type.count == 0 or 0 in shape:
             return to.map(operand(0, dtype), [value], shape)
         found = gathered(to, x, places, shape)
-        if self.mode != "constant":
+        if self.mode != "constant" or not inside:
             return found
         ins = [found, value, *inside]
-        all_inside = both([operand(n + 2, bool_) for n in range(rank)])
+        all_inside = both([operand(n + 2, bool_) for n in range(len(inside))])
         return to.map(apply("select", all_inside, operand(0, dtype), operand(1, dtype)), ins, shape)
+
+
+    def keeps(self, site: Site, axis: int) -> bool:
+        """Is it certain that an axis stays as it is?"""
+        if not site.is_known(1, 3):
+            return False
+        before, after = self.spans(site)
+        return before[axis] == after[axis] == 0
 
 
 def _source(place: Expr, mode: str, size: Expr) -> Expr:

@@ -47,3 +47,10 @@ def test_files_have_no_long_lines() -> None:
             if path.endswith((".c", ".h")):
                 long = [line for line in contents.decode().splitlines() if len(line) > WIDTH]
                 assert not long, (path, long)
+
+
+def test_lines_that_begin_beyond_the_width_are_folded_too() -> None:
+    """Loops in loops lie that deep; a fold that left the line as long as it was would never end."""
+    deep = " " * (WIDTH + 8) + "for (mcc_index i = 0; i < " + " + ".join(f"size_{n}" for n in range(40)) + "; ++i) {\n"
+    lines = folded(deep).splitlines()
+    assert "".join(lines).split() == deep.split() and len(lines) < 60
