@@ -12,6 +12,7 @@ from ..base.budgets import budgets
 from ..base.errors import BadFile, Problem, UnsupportedModel
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Refused, Undeclared, Unsupported, Value
+from ..ops.control_flow import RanksDiffer
 
 _NODES_SHOWN = 8
 _PROBLEMS_SHOWN = 20
@@ -26,6 +27,8 @@ class Findings:
         self.sized = sized  # does the user say sizes?
         self.only_misfits = True
         self.undeclared = False  # would a declared shape help?
+        self.only_ranks = True
+        self.ranks: dict[str, int | None] = {}  # Ifs whose branches differ in rank, and the branch that is declared
         self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
         self._invalid = False
 
@@ -35,6 +38,7 @@ class Findings:
         self._invalid |= invalid
         self.only_misfits &= isinstance(refused, Misfit)
         self.undeclared |= isinstance(refused, Undeclared)
+        self.only_ranks &= isinstance(refused, RanksDiffer)
         default = "correct the model, or export it again" if invalid else "change the model to do without it"
         if invalid and self.sized:
             default = f"give other sizes with --dim or --shape, or {default}"
@@ -66,6 +70,8 @@ class Findings:
         self._invalid |= other._invalid
         self.only_misfits &= other.only_misfits
         self.undeclared |= other.undeclared
+        self.only_ranks &= other.only_ranks
+        self.ranks |= other.ranks
 
     def stop_if_any(self) -> None:
         if self._places:

@@ -18,6 +18,7 @@ from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
 from . import sequences
 from .adding import NodeAdder
 from .bounds import Limits
+from .contradictions import said_types
 from .declarations import declared_shapes
 from .findings import Findings
 from .ordering import Circle
@@ -129,7 +130,7 @@ class GraphReader(NodeAdder, ABC):
         inner = Scope(
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )
-        inner.shapes = declared_shapes(graph, {})
+        inner.shapes, inner.said = declared_shapes(graph, {}), said_types(graph)
         self.limits.declare((*graph.value_info, *graph.output))
         self.constants(graph, inner)
         for number, entry in enumerate(graph.input):

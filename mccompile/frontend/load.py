@@ -6,7 +6,7 @@ whose free dimensions the caller has bound. Everything that is wrong is found be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 from ..base.structures import Interface, leaves, named
 from ..graph.ir import Graph, Invalid, Value
 from .bounds import Bounds, Limits
+from .contradictions import said_types
 from .declarations import declared_shapes
 from .findings import Findings
 from .graphs import names_made, normal_domain
@@ -30,6 +31,7 @@ from .slots import received
 from .tensors import declared
 
 OLDEST_OPSET = 1
+_MOST_RANKS = 32  # Ifs with branches of different rank
 # protobuf comes with onnx; it has no types of its own to import
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
 
@@ -77,13 +79,18 @@ def load_proto(
     model = _without_repeats(model)
     findings = Findings(bool(dims or shapes))
 
+    def read_as(found: Findings, assumed: Assumption | None = None, chosen: Mapping[str, int] | None = None) -> Graph:
+        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed, chosen or {})
+
     def read(assumed: Assumption | None = None) -> Graph:
-        found = Findings(findings.sized) if assumed else findings
-        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed)
+        return read_as(Findings(findings.sized) if assumed else findings, assumed)
 
     try:
         return read()
     except UnsupportedModel:
+        used = _by_use(lambda chosen, found: read_as(found, None, chosen), findings)
+        if used is not None:
+            return used
         known = declared_shapes(model.graph, dims or {})
         for assumption in assumptions(model.graph, known) if findings.undeclared else ():
             try:
@@ -104,14 +111,16 @@ def _read(
     bounds: Bounds,
     findings: Findings,
     assumed: Assumption | None,
+    chosen: Mapping[str, int],
 ) -> Graph:
     opsets = _opsets(model, name)
     graph = Graph(model.graph.name or Path(name).stem)
-    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims))
+    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
     limits = Limits(bounds)
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
+    reader.chosen = chosen
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
     given = inputs.values()
@@ -133,11 +142,37 @@ def _read(
     graph.facts_used |= reader.facts_used
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
+    reader.results_made.judge(model, graph.inputs, findings)
+    findings.stop_if_any()
     limits.check()
     for value in graph.inputs:
         if assumed and value.name == assumed.input:
             assumed.check(graph, value)
     return graph
+
+
+def _by_use(read: Callable[[Mapping[str, int], Findings], Graph], findings: Findings) -> Graph | None:
+    """The graph where Ifs with branches of different rank are those whose rank can be used; where both can, the one
+    that the file declares. None where that does not tell."""
+    chosen: dict[str, int] = {}
+    while findings.ranks and findings.only_ranks and len(chosen) < _MOST_RANKS:
+        origin, declared_branch = next(iter(findings.ranks.items()))
+        outcomes: dict[int, tuple[Graph | None, Findings]] = {}
+        for branch in (0, 1):
+            found = Findings(findings.sized)
+            try:
+                outcomes[branch] = read({**chosen, origin: branch}, found), found
+            except MccError:
+                if found.only_ranks and origin not in found.ranks:
+                    outcomes[branch] = None, found
+        if len(outcomes) == 2 and declared_branch is not None:
+            outcomes = {declared_branch: outcomes[declared_branch]}
+        if len(outcomes) != 1:
+            return None
+        ((chosen[origin], (graph, findings)),) = outcomes.items()
+        if graph is not None:
+            return graph
+    return None
 
 
 def is_open(entry: ValueInfoProto, dims: DimRanges, bounds: Bounds) -> bool:

@@ -17,9 +17,10 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, registry, resolve
 from ..ops.constant import constant_value
-from ..ops.control_flow import Impossible
+from ..ops.control_flow import Impossible, RanksDiffer
 from . import composed, sequences
 from .bounds import Limits
+from .contradictions import Results, said_types
 from .declarations import backwards, declared_ranks, declared_shapes
 from .evaluate import constant_of
 from .extent import over_budget
@@ -47,6 +48,9 @@ class NodeReader(GraphReader):
         self.functions: dict[FunctionKey, FunctionProto] = {
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
+        self.results_made = Results()
+        self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
+        self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
 
     # -- nodes
@@ -70,12 +74,16 @@ class NodeReader(GraphReader):
         for name, value in zip(node.output, results, strict=False):
             if name:
                 scope.values[name] = value
+                if isinstance(value, Value) and not scope.functions:
+                    self.results_made.add(name, value, scope.said.get(name), lambda: self._where(node, scope))
 
     def _refuse(self, node: NodeProto, refused: Refused, scope: Scope) -> None:
         domain = normal_domain(node.domain)
         label = f"{domain}.{node.op_type}" if domain else node.op_type
         what = f"{'wrong' if isinstance(refused, Invalid) else 'unsupported'} operator {label}"
         self.findings.add(what, self._where(node, scope), refused)
+        if isinstance(refused, RanksDiffer):
+            self.findings.ranks[scope.origin(node)] = self.declared_branches.get(scope.origin(node))
 
     def _check_new(self, node: NodeProto, scope: Scope) -> None:
         for name in filter(None, node.output):
@@ -187,7 +195,8 @@ class NodeReader(GraphReader):
         wanted = "then_branch" if chosen else "else_branch"
         graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
         shapes = declared_shapes(graph, {})
-        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/", shapes=shapes)
+        said = said_types(graph)
+        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/", shapes=shapes, said=said)
         self.constants(graph, inner)
         self.nodes(graph.node, inner)
         if len(graph.output) < len(node.output):
@@ -258,17 +267,39 @@ class NodeReader(GraphReader):
         for number, findings in enumerate(apart):
             other = branches[1 - number]
             if branches[number] is None and other is not None and findings.first_reason and findings.only_misfits:
-                graph = Graph("impossible")
-                types = [value.type for value in other.outputs]
-                op = Impossible(findings.first_reason, tuple(t.dtype for t in types), tuple(t.shape for t in types))
-                results = [
-                    Value(self.unique(f"{value.name}/impossible", scope, True), Fact(value.type))
-                    for value in other.outputs
-                ]
-                graph.add(Node(op, [], results, (scope.origin(node),)))
-                graph.outputs += results
-                branches[number] = graph
+                branches[number] = self._impossible(node, other, findings.first_reason, scope)
                 apart[number] = Findings(self.findings.sized)
+        then, otherwise = branches
+        if then is None or otherwise is None:
+            return
+        origin = scope.origin(node)
+        if origin in self.chosen:
+            taken, other = (then, otherwise) if self.chosen[origin] == 0 else (otherwise, then)
+            for inner in reversed(list(other.nodes)):
+                other.remove(inner)
+            why = f"the results of {origin} are used with the ranks that its other branch gives"
+            branches[1 - self.chosen[origin]] = self._impossible(node, taken, why, scope)
+            return
+        ranks = [
+            (None if said is None or said.shape is None else len(said.shape), a.type.rank, b.type.rank)
+            for said, a, b in zip(map(scope.said.get, node.output), then.outputs, otherwise.outputs, strict=False)
+            if a.type.rank != b.type.rank
+        ]
+        fitting = [branch for branch in (0, 1) if all(rank[0] == rank[1 + branch] for rank in ranks)]
+        if ranks and fitting:
+            self.declared_branches[origin] = fitting[0]
+
+    def _impossible(self, node: NodeProto, other: Graph, why: str, scope: Scope) -> Graph:
+        """What stands for a branch that cannot run; its results are like those of the other."""
+        graph = Graph("impossible")
+        types = [value.type for value in other.outputs]
+        op = Impossible(why, tuple(t.dtype for t in types), tuple(t.shape for t in types))
+        results = [
+            Value(self.unique(f"{value.name}/impossible", scope, True), Fact(value.type)) for value in other.outputs
+        ]
+        graph.add(Node(op, [], results, (scope.origin(node),)))
+        graph.outputs += results
+        return graph
 
     # -- sequences and optional values
 

@@ -119,7 +119,7 @@ class _Loop:
         collected: list[list[Value]] = []
         for trip in range(trips):
             prefix, shapes = f"{self.origin}/{trip}/", declared_shapes(self.graph, {})
-            inner = replace(self.scope, outer=self.scope, values={}, prefix=prefix, shapes=shapes)
+            inner = replace(self.scope, outer=self.scope, values={}, prefix=prefix, shapes=shapes, said={})
             self.reader.constants(self.graph, inner)
             given: list[Found] = [self.one(0, self.writer.number(trip)), self.one(1, self.writer.flag(True)), *states]
             inner.values |= dict(zip((entry.name for entry in self.graph.input), given, strict=True))

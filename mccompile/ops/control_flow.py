@@ -19,6 +19,10 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .at_run_time import measured
 
 
+class RanksDiffer(Unsupported):
+    """The branches give results of different rank; what reads them may tell which it has to be."""
+
+
 @dataclass(frozen=True)
 class If(Operator):
     name = "If"
@@ -40,7 +44,7 @@ class If(Operator):
             if a.type.dtype is not b.type.dtype:
                 raise Invalid(f"result {number} is {a.type} in one branch and {b.type} in the other")
             if a.type.rank != b.type.rank:
-                raise Unsupported(
+                raise RanksDiffer(
                     f"result {number} is {a.type} in one branch and {b.type} in the other, and its rank must be known",
                     "make both branches give the same rank, or make the condition a constant",
                 )

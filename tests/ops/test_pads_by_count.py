@@ -9,7 +9,7 @@ from onnx import parser
 from mccompile import backend
 
 TEXT = """
-<ir_version: 8, opset_import: ["": 17]> ssd (float[1,30,4] boxes, float[1,2,30] scores) 
+<ir_version: 8, opset_import: ["": 17]> ssd (float[1,30,4] boxes, float[1,2,30] scores)
 => (few, front, rows, best, less)
 <int64[1] most = {20}, float[1] iou = {0.5}, float[1] least = {0.3}, int64[1] zero = {0}, int64[1] one = {1},
  int64[1] two = {2}, int64[1] three = {3}, int64[1] ten = {10}, float minus = {-1}>

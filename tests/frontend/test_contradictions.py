@@ -1,0 +1,69 @@
+"""What a file declares of its values, where that is not what its nodes make, and where it is us who are wrong."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import ModelProto, parser
+
+from mccompile.base.errors import BadFile, InternalError
+from mccompile.base.tensor import TensorType
+from mccompile.frontend import contradictions
+from mccompile.frontend.load import load_proto
+from mccompile.graph.ir import Fact, Site
+from mccompile.ops.api import resolve
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]> g '
+PLACES = {
+    "an output": "(float[3] x) => ({0} y) {{ y = Abs(x) }}",
+    "an inner value": "(float[3] x) => (z) <{0} y> {{ y = Abs(x) z = Neg(y) }}",
+    "an output of a branch": "(float[3] x, bool c) => (z)"
+    "{{ z = If(c) <then_branch = t () => ({0} y) {{ y = Abs(x) }}, else_branch = e () => (w) {{ w = Abs(x) }}> }}",
+    "an inner value of a loop": "(float[3] x) => (z, seen) <int64 n = {{4}}, bool c = {{1}}>"
+    "{{ z, seen = Loop(n, c, x) <body = b (int64 i, bool c_in, float[3] v) => (c_out, w, s) <{0} y>"
+    " {{ c_out = Identity(c_in) y = Abs(v) s = Neg(y) w = Neg(v) }}> }}",
+    "what a scan collects": "(float[5,3] x) => (z)"
+    "{{ z = Scan<num_scan_inputs = 1, body = b (float[3] v) => ({0} y) {{ y = Abs(v) }}>(x) }}",
+}
+
+
+def model(place: str, declared: str) -> ModelProto:
+    return parser.parse_model(HEAD + PLACES[place].format(declared))
+
+
+@pytest.fixture
+def wrong_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Abs adds an axis."""
+
+    def infer(self: object, site: Site) -> list[Fact]:
+        type = site.type(0)
+        return [Fact(TensorType(type.dtype, (*type.shape, 1)))]
+
+    monkeypatch.setattr(resolve("", "Abs"), "infer", infer)
+    monkeypatch.setattr(contradictions, "ALWAYS", False)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_element_type_is_refused_with_the_name(place: str) -> None:
+    with pytest.raises(BadFile, match=r"(?s)'y'.* is declared as f16(\[3\])?, but its node makes f32\[3\]"):
+        load_proto(model(place, "float16[3]"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("declared", ["float[3]", "float[]", "float[4]", "float[n]", "float[2,2]"])
+def test_wrong_sizes_are_but_a_comment(place: str, declared: str) -> None:
+    load_proto(model(place, declared))
+
+
+@pytest.mark.usefixtures("wrong_rule")
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_type_rule_is_found(place: str) -> None:
+    with pytest.raises(InternalError, match=r"'y' .* is f32\[3,1\], ONNX says f32\[3\]"):
+        load_proto(model(place, "float[3]"))
+
+
+@pytest.mark.usefixtures("wrong_rule")
+@pytest.mark.parametrize("place", PLACES)
+def test_tests_find_a_wrong_type_rule_without_a_declaration(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradictions, "ALWAYS", True)
+    with pytest.raises(InternalError, match=r"ONNX says f32\[3\]"):
+        load_proto(model(place, ""))
