@@ -33,6 +33,10 @@ _IN_DOUBLE = frozenset({
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum",
     "ReduceSumSquare", "Selu", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus", "Sum", "Swish", "Tan", "Tanh",
 })  # fmt: skip
+# finite for finite operands; the evaluator of some versions overflows on the way
+_FINITE = frozenset({
+    "Gelu", "LogSoftmax", "Mish", "ReduceLogSumExp", "Sigmoid", "Softmax", "Softplus", "Swish",
+})  # fmt: skip
 _SMALL = 1 << 16  # bytes of what is computed while loading
 
 
@@ -124,7 +128,7 @@ def _run(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | N
         return None
 
 
-def _run_in_double(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+def _run_in_double(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None] | None:
     wide = [_widened(value) for value in node.inputs]
     doubles = Node(node.op, wide, [_widened(value) for value in node.outputs], ())
     results = run_node(
@@ -134,10 +138,16 @@ def _run_in_double(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.n
             for array, value in zip(arrays, node.inputs, strict=True)
         ],
     )
+    if node.op.name in _FINITE and _is_finite(arrays) and not _is_finite(results):
+        return None
     return [
         array if array is None or value is None else array.astype(value.type.dtype.numpy)
         for array, value in zip(results, node.outputs, strict=True)
     ]
+
+
+def _is_finite(arrays: Sequence[np.ndarray | None]) -> bool:
+    return all(bool(np.isfinite(array.astype(np.float64)).all()) for array in arrays if array is not None)
 
 
 def _widened(value: Value | None) -> Value | None:

@@ -21,7 +21,10 @@ from ..graph.ir import Invalid, Refused, Unsupported
 STANDARD_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 
 _Option = defs.OpSchema.FormalParameterOption
-_BY_TYPE_NAME = {f"tensor({TensorProto.DataType.Name(d.onnx).lower()})": d for d in DTYPES.values()}
+_TYPE_NUMBERS = dict(TensorProto.DataType.items())  # an onnx of some age does not know all of ours
+_BY_TYPE_NAME = {
+    f"tensor({name.lower()})": d for name, number in _TYPE_NUMBERS.items() for d in DTYPES.values() if d.onnx == number
+}
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,12 @@ def signature(domain: str, name: str, opset: int) -> Signature:
             f"ONNX took {name} out in opset {schema.since_version}",
             "export the model with an older opset, or convert it with onnx.version_converter",
         )
+    # not `formal.types`, which onnx 1.20 cannot hand over
+    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     formals = []
     for formal in schema.inputs:
-        allowed = tuple(d for name, d in sorted(_BY_TYPE_NAME.items()) if name in formal.types)
+        names = constraints.get(formal.type_str, (formal.type_str,))
+        allowed = tuple(d for name, d in sorted(_BY_TYPE_NAME.items()) if name in names)
         variadic = formal.option == _Option.Variadic
         required = formal.option == _Option.Single
         formals.append(
