@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import parser
 
 from embedded.models import NAMES, path_of
 from mccompile.base.errors import CheckFailed
@@ -78,6 +79,28 @@ def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
 def test_pictures_grow_where_time_comes_first(target: str, tmp_path: Path) -> None:
     """Transposed convolutions phase by phase, and a resize."""
     assert check(save(upscaler(), tmp_path), Options(target=target, prefer="time"), runs=1).ok
+
+
+@pytest.mark.parametrize("target", ("cortex-m4", "rv32imc", "aarch64", "wasm32"))
+def test_free_sizes_and_states_run_under_emulation(target: str, tmp_path: Path) -> None:
+    """Sizes go in and come out; the state is set back between the two runs of a step, and carried to the next."""
+    text = """g (float[n,3] x, float[n,3] s, int8[m] q) => (float[n,3] y, float[n,3] t, int8[m] p) {
+        a = Add(x, s)
+        t = Tanh(a)
+        y = Neg(t)
+        p = Neg(q)
+    }"""
+    path = save(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), tmp_path)
+    options = Options(target=target, state={"t": "s"}, dims={"n": (1, 5), "m": (2, 9)})
+    verdict = check(path, options)
+    assert verdict.ok and len(verdict.runs) == 6 and not any(run.skipped for run in verdict.runs)
+
+
+@pytest.mark.parametrize("target", ("cortex-m4", "riscv64"))
+def test_sizes_that_follow_from_data_run_under_emulation(target: str, tmp_path: Path) -> None:
+    text = "g (float[20] x) => (int64[1,n] y) { z = Relu(x) y = NonZero(z) }"
+    path = save(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), tmp_path)
+    assert check(path, Options(target=target)).ok
 
 
 @pytest.mark.skipif(not ZOO, reason="no folder given with ZOO=")

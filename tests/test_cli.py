@@ -285,6 +285,33 @@ def test_check_without_its_data(conv: Path, tmp_path: Path, capsys: pytest.Captu
     assert "no test data" in fails(capsys, 4, "check", conv, "--data", tmp_path / "nowhere")
 
 
+def test_check_of_several_targets(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = succeeds(capsys, "check", conv, "--target", "generic,native")
+    assert said.count("conv.onnx for ") == 2 and said.count("ok ") == 6
+    found = json.loads(succeeds(capsys, "check", conv, "--target", "generic,native", "--json"))
+    assert found["ok"] and [each["target"] for each in found["checks"]] == ["generic", "native"]
+
+
+def test_check_of_a_project(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = tmp_path / "all.toml"
+    project.write_text(f'[[model]]\nfile = "{conv}"\nname = "one"\n[[model]]\nfile = "{conv}"\nname = "two"\n')
+    found = json.loads(succeeds(capsys, "check", project, "--json"))
+    assert [each["model"] for each in found["checks"]] == ["one", "two"]
+    assert "a project file stands alone" in fails(capsys, 2, "check", project, "--rows", "off")
+
+
+def test_check_goes_on_after_a_target_that_is_wrong(
+    conv: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mccompile.emit import kernels
+
+    text = kernels.function_text
+    monkeypatch.setattr(kernels, "function_text", lambda function: text(function).replace("0.0f", "0.25f"))
+    assert cli.run(["check", str(conv), "--target", "generic,generic", "--runs", "1"]) == 1
+    said = capsys.readouterr()
+    assert said.out.count("WRONG  random") == 2 and said.err.count("gives wrong results") == 2
+
+
 # -- the other commands
 
 

@@ -93,4 +93,4 @@ def test_options_beside_a_project_are_refused(tmp_path: Path, capsys: pytest.Cap
     save(small_models.conv(), tmp_path)
     path = project(tmp_path, '[[model]]\nfile = "conv.onnx"\n')
     assert compile(path, "--prefer", "flash", "-o", tmp_path / "out") == 2
-    assert "a project file is compiled alone" in capsys.readouterr().err
+    assert "a project file stands alone" in capsys.readouterr().err

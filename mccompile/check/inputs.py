@@ -1,8 +1,8 @@
 """Inputs to check a model with: random ones from a seed, or those of ONNX `test_data_set_*` folders.
 
-Random elements suit their types: floats are standard normal, integers small; what is used as an index or a number of a
-class stays in the range that the graph shows: 0 or 1 where indices are made from it by arithmetic. Integers that no
-output depends on are 1.
+Random elements suit their types: floats are standard normal, integers small; and what the graph shows of them
+(contracts.py): indices stay in range, masks are 0 and 1. Integers that no output depends on are 1. Free dimensions have
+the sizes of sizes.py, in turns.
 """
 
 from __future__ import annotations
@@ -19,25 +19,15 @@ from ..base.dims import upper
 from ..base.errors import BadFile, Problem
 from ..base.structures import Items, Maybe, Slots, Structure
 from ..frontend.original import read_values
-from ..graph.ir import Graph, Node, Value
+from ..graph.ir import Graph, Value
 from ..graph.pattern import graphs
 from ..toolchain.lists import packed
+from . import contracts
+from .sizes import Sizes, trials
 
-_LOOKS_THROUGH = {
-    "Cast",
-    "Identity",
-    "Reshape",
-    "Flatten",
-    "Squeeze",
-    "Unsqueeze",
-    "Transpose",
-    "Slice",
-    "Expand",
-    "Clip",
-}
-# Between an input and an index: numbers of rows with negative ones from the end, or places counted along a mask.
-_COUNTS_WITH = {"Add", "CumSum", "Max", "Min", "Mul", "ReduceSum", "Sub", "Where"}
+EMPTY: Sizes = {}
 _SMALL = 100
+_COMPARED = 0.25  # of elements that are compared with a number are that number
 
 
 @dataclass(frozen=True)
@@ -47,19 +37,25 @@ class DataSet:
     outputs: list[Any] | None = None  # where the folder has them, in order
 
 
-def random_sets(graph: Graph, seed: int, runs: int) -> Iterator[DataSet]:
-    """The same sets for the same graph and seed, on every machine."""
+def random_sets(graph: Graph, seed: int, runs: int, steps: int = 1) -> Iterator[DataSet]:
+    """The same sets for the same graph and seed, on every machine; at least one of each size. `steps` of the same sizes
+    follow each other."""
     ends = {value for part in graphs(graph) for value in part.outputs}
     unread = [v for v in graph.inputs if v.type.dtype.is_integer and not _is_read(v, ends)]
-    for run in range(runs):
+    sizes = trials(graph)
+    if len(sizes) == 1:
+        steps = 1
+    for run in range(max(runs, len(sizes) * steps)):
+        now = sizes[run // steps % len(sizes)]
         chance = np.random.default_rng([seed, run])
-        arrays = {value.name: random_input(value, chance) for value in graph.inputs}
+        arrays = {value.name: random_input(value, chance, now) for value in graph.inputs}
         arrays |= {value.name: np.ones_like(arrays[value.name]) for value in unread}
         for name, form in graph.interface.inputs if graph.interface else ():
             if not isinstance(form, str):
                 value = random_structure(form, arrays, chance)
                 arrays |= packed(form, value, arrays.__getitem__, name)
-        yield DataSet(f"random {seed}.{run}", arrays)
+        shown = ", ".join(f"{name.removeprefix('n_')}={size}" for name, size in now.items())
+        yield DataSet(f"random {seed}.{run}" + (f" ({shown})" if shown else ""), arrays)
 
 
 def _is_read(value: Value, ends: Set[Value]) -> bool:
@@ -77,25 +73,55 @@ def _is_read(value: Value, ends: Set[Value]) -> bool:
     return False
 
 
-def random_input(value: Value, chance: np.random.Generator) -> np.ndarray:
-    """One tensor of the value's type, of its largest size."""
-    dtype, shape = value.type.dtype, tuple(upper(dim) for dim in value.type.shape)
-    rows = _rows(value, set())
-    if rows is not None and dtype.kind in ("int", "uint", "float"):
-        return chance.integers(0, max(min(rows, int(min(dtype.high, 2**31))), 1), shape).astype(dtype.numpy)
+def random_input(value: Value, chance: np.random.Generator, sizes: Sizes = EMPTY) -> np.ndarray:
+    """One tensor of the value's type, at these sizes of free dimensions, or the largest."""
+    dtype, shape = value.type.dtype, contracts.shape_at(value, sizes)
+    if dtype.kind in ("int", "uint", "float"):
+        array = _by_contract(value, chance, sizes, shape)
+        if array is not None:
+            return array.astype(dtype.numpy)
     if dtype.kind == "bool":
         return chance.integers(0, 2, shape).astype(bool)
     if dtype.is_integer:
         low, high = max(int(dtype.low), -_SMALL), min(int(dtype.high), _SMALL)
         if dtype.bits == 8:  # most likely quantised: every value is as good as any other
             low, high = int(dtype.low), int(dtype.high)
-        return chance.integers(low, high + 1, shape).astype(dtype.numpy)
+        return _with_compared(value, chance, chance.integers(low, high + 1, shape)).astype(dtype.numpy)
     if dtype.kind == "complex":
         return (chance.standard_normal(shape) + 1j * chance.standard_normal(shape)).astype(dtype.numpy)
     if dtype.kind == "string":
         words = np.array(["", "a", "mcc", "hello", "World", "1.5"], dtype=object)
         return words[chance.integers(0, len(words), shape)]
     return chance.standard_normal(shape).astype(dtype.numpy)
+
+
+def _by_contract(value: Value, chance: np.random.Generator, sizes: Sizes, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Elements that the graph asks for; None where it asks for nothing."""
+    dtype = value.type.dtype
+    rows = contracts.index_range(value, sizes)
+    if rows is not None:
+        most = int(min(dtype.high, 2**31))
+        low, high = max(rows.low, int(max(dtype.low, -most))), min(rows.high, most)
+        chosen: np.ndarray = chance.integers(low, max(high, low + 1), shape)
+        return _with_compared(value, chance, chosen, low, high)
+    if not contracts.is_mask(value):
+        return None
+    mask: np.ndarray = chance.integers(0, 2, shape)
+    if shape:
+        mask[..., :1] = 1  # what hides everything leaves nothing to compare
+    return mask
+
+
+def _with_compared(
+    value: Value, chance: np.random.Generator, array: np.ndarray, low: int | None = None, high: int | None = None
+) -> np.ndarray:
+    """Some elements are what the graph compares them with; a single one is, for it chooses a branch."""
+    known = [n for n in contracts.compared_with(value) if (low is None or low <= n) and (high is None or n < high)]
+    if not known:
+        return array
+    chosen = chance.choice(np.array(known), array.shape)
+    share = 1.0 if array.size == 1 else _COMPARED
+    return np.where(chance.random(array.shape) < share, chosen, array)
 
 
 def random_structure(form: Structure[str], arrays: Mapping[str, np.ndarray], chance: np.random.Generator) -> Any:
@@ -112,45 +138,6 @@ def random_structure(form: Structure[str], arrays: Mapping[str, np.ndarray], cha
     rows = arrays[form.data][: chance.integers(min(room.count, 1), room.count + 1)]
     shapes = [[chance.integers(0, size + 1) for size in room.shape] if room.ragged else room.shape for _ in rows]
     return [row[: math.prod(shape)].reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
-
-
-def _rows(value: Value, seen: set[Value]) -> int | None:
-    """How many rows a value chooses among, where it is an index; None where it is not."""
-    found = []
-    seen.add(value)
-    for node, position in value.uses:
-        number = _indexed(node, position)
-        if number is None and node.op.name in _LOOKS_THROUGH and position == 0 and node.output not in seen:
-            number = _rows(node.output, seen)
-        elif node.op.name in _COUNTS_WITH and node.output.type.dtype.is_integer and node.output not in seen:
-            number = None if _rows(node.output, seen) is None else 2
-        if number is not None:
-            found.append(number)
-    return min(found, default=None)
-
-
-def _indexed(node: Node, position: int) -> int | None:
-    table = node.inputs[0]
-    if (
-        node.op.name in ("Gather", "GatherElements", "ScatterElements")
-        and position == 1
-        and table is not None
-        and table.type.rank
-    ):
-        return upper(table.type.shape[getattr(node.op, "axis", 0)])
-    if node.op.name in ("GatherND", "ScatterND") and position == 1 and table is not None:
-        return min((upper(dim) for dim in table.type.shape), default=None)
-    if node.op.name == "TensorScatter" and position == 2 and table is not None:
-        return upper(table.type.shape[getattr(node.op, "axis", 0)])
-    if node.op.name == "SlotPosition" and position == 0:
-        return 1  # the first element is there in every sequence that is not empty
-    if node.op.name == "Loop" and position == 0:
-        trip = node.regions[0].inputs[0].fact.value
-        return None if trip is None else upper(trip.item()) + 2
-    if node.op.name == "OneHot" and position == 0:
-        depth = node.site().value(1)
-        return int(depth.reshape(-1)[0]) if depth is not None and isinstance(depth.reshape(-1)[0], int) else None
-    return None
 
 
 def stored_sets(folder: Path, names: Sequence[str], graph: Graph | None = None) -> list[DataSet]:

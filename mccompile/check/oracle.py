@@ -6,7 +6,7 @@ Both run the file itself. The only module that imports onnxruntime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original, nudged
 
 NUDGED = 6  # models with other weights, each of them as good as the file's
+FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two that come out equal
 
 
 class Oracle:
@@ -29,10 +30,14 @@ class Oracle:
         self._session = (
             _session(self.original, self.original.serialized(self.also)) if find_spec("onnxruntime") else None
         )
+        self._has_run = False
+        self._fell_back = False  # for the last inputs
+        self._wide: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
 
     @property
     def name(self) -> str:
-        return "onnxruntime" if self._session is not None else "onnx reference evaluator"
+        """Of what made the last results."""
+        return "onnxruntime" if self._session is not None and not self._fell_back else "onnx reference evaluator"
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name: arrays, lists of them, None."""
@@ -41,10 +46,22 @@ class Oracle:
             try:
                 results = self._session.run(names, dict(inputs))
             except session_errors() as error:
-                self._session = None  # an element type or operator that it does not have, or inputs that do not suit
-                return self._evaluated(inputs, str(error))
+                evaluated = self._evaluated(inputs, str(error))
+                self._fell_back = True
+                if not self._has_run:
+                    self._session = None  # an element type or operator that it does not have
+                return evaluated
+            self._has_run, self._fell_back = True, False
             return self.original.named(names, results)
         return self.original.evaluate(inputs, self.also)
+
+    def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Slow: the reference
+        evaluator does it where onnxruntime has not all operators."""
+        if self._wide is None and find_spec("onnxruntime"):
+            self._wide = partial(self._tried, _session(self.original, self.original.widened(self.also)), _widened)
+        found = self._wide(inputs) if self._wide is not None else None
+        return self.original.in_doubles(inputs, self.also) if found is None else found
 
     def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
         """The same model as it is, then computed otherwise: by onnxruntime's optimiser, in doubles, and with weights
@@ -53,19 +70,25 @@ class Oracle:
             return
         original = self.original
         for optimised in (False, True):
-            session = _session(original, original.serialized(), optimised)
+            session = _session(original, original.serialized(self.also), optimised)
             yield partial(self._tried, session, _as_given)
-        yield partial(self._tried, _session(original, original.widened()), _widened)
-        for number in range(NUDGED):
+        yield partial(self._tried, _session(original, original.widened(self.also)), _widened)
+        yield from self.nudged(range(NUDGED))
+
+    def nudged(self, numbers: Iterable[int]) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
+        """The same with weights and inputs nudged, in so many ways."""
+        original = self.original
+        for number in numbers if self._session is not None else ():
             chance = np.random.default_rng(number)
-            yield partial(self._tried, _session(original, original.nudged(chance)), partial(_nudged, chance))
+            yield partial(self._tried, _session(original, original.nudged(chance, self.also)), partial(_nudged, chance))
 
     def _tried(self, session: Any, change: Callable[[Any], Any], inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         if session is None:  # onnxruntime does not take the model in this form
             return None
         given = {name: change(value) if _is_float(value) else value for name, value in inputs.items()}
+        names = [*self.original.outputs, *self.also]
         try:
-            return self.original.named(self.original.outputs, session.run(self.original.outputs, given))
+            return self.original.named(names, session.run(names, given))
         except session_errors():
             return None
 

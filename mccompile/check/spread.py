@@ -3,7 +3,8 @@ moved by a unit in the last place, results move too. Where they are rounded to i
 out, that is far more than a comparison allows, and no implementation can be held to it.
 
 Invariant: what is further from the reference than twice what the reference is from itself, over all sets of inputs
-together, is wrong: in the number of elements that are out of tolerance, or in how far the worst of them is.
+together, is wrong: in the number of elements that are out of tolerance, or in how far the worst of them is. A label is
+wrong where none of the reference's runs with the same inputs gives it.
 """
 
 from __future__ import annotations
@@ -36,18 +37,21 @@ class Spread:
     sets: int
     found: Distance
     own: Distance  # the most of the reference's others
+    unexplained: int = 0  # labels that the reference gives in no way
 
     @property
     def covers(self) -> bool:
         most = SLACK * max(self.own.mismatches, 1), SLACK * self.own.excess
-        return self.found.mismatches <= most[0] and self.found.excess <= most[1]
+        return not self.unexplained and self.found.mismatches <= most[0] and self.found.excess <= most[1]
 
 
-def spread(output: str, found: Sequence[Comparison], others: Sequence[Sequence[Comparison]]) -> Spread | None:
+def spread(
+    output: str, found: Sequence[Comparison], others: Sequence[Sequence[Comparison]], unexplained: int = 0
+) -> Spread | None:
     """None where types or shapes differ, or there is nothing to go by; `others` are the reference's own, each over
     the same sets."""
     comparable = [Distance.of(other) for other in others if other and not any(c.why for c in other)]
     if not comparable or any(c.why for c in found):
         return None
     own = Distance(max(o.mismatches for o in comparable), max(o.excess for o in comparable))
-    return Spread(output, len(found), Distance.of(found), own)
+    return Spread(output, len(found), Distance.of(found), own, unexplained)

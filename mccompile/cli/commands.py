@@ -84,9 +84,9 @@ def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Pat
     from ..project import read
 
     if len(models) > 1 or options != Options():
-        fix = "leave out all but -o and --package, or name models"
+        fix = "leave out all options of models, or name models"
         why = "models and their options stand in the file"
-        raise WrongUse(Problem("a project file is compiled alone", str(models[0]), why, fix))
+        raise WrongUse(Problem("a project file stands alone", str(models[0]), why, fix))
     one = click.command()(model_options(lambda options: options))
     flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
     project = read(models[0], flags)
@@ -137,76 +137,40 @@ def check(
     cc: str | None,
     options: Options,
 ) -> int:
-    """Build a model, run it (emulated where its target needs that), and compare with the reference."""
+    """Build a model, run it (emulated where its target needs that), and compare with the reference.
+
+    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
+    several models with their options.
+    """
     from ..measure import correctness
+    from . import verdicts
 
-    verdict = correctness.check(model, options, data, seed, runs, correctness.Tolerance(rtol, atol), cc)
-    first = verdict.first
+    is_project = model.suffix in (".toml", ".json")
+    jobs = _project((model,), options)[0] if is_project else [(model, options)]
+    jobs = [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
+    found, failures = [], []
+    for file, own in jobs:
+        if len(jobs) > 1 and not as_json:
+            click.echo(f"{file} for {own.target}")
+        try:
+            verdict = correctness.check(file, own, data, seed, runs, correctness.Tolerance(rtol, atol), cc)
+        except CheckFailed as failed:
+            if len(jobs) == 1:
+                raise
+            failures.append(failed)
+            found.append({"ok": False, "model": str(file), "target": own.target, "error": str(failed)})
+            continue
+        found.append(verdicts.as_dict(verdict))
+        if not as_json:
+            click.echo("\n".join(verdicts.lines(verdict, own.weights_dtype)))
+        if not verdict.ok:
+            failures.append(verdicts.failure(file, verdict))
     if as_json:
-        found: dict[str, Any] = {
-            "ok": verdict.ok,
-            "model": verdict.package.plan.name,
-            "outputs": [
-                {
-                    "name": c.name,
-                    "max_abs": _number(c.max_abs),
-                    "max_rel": _number(c.max_rel),
-                    "mismatches": c.mismatches,
-                    "verdict": "ok" if c.ok else "near" if verdict.covers(c.name) else "wrong",
-                }
-                for c in verdict.worst()
-            ],
-            "spreads": [
-                {
-                    "output": spread.output,
-                    "sets": spread.sets,
-                    **{
-                        name: {"mismatches": distance.mismatches, "excess": _number(distance.excess)}
-                        for name, distance in (("found", spread.found), ("reference", spread.own))
-                    },
-                }
-                for spread in verdict.spreads
-            ],
-            "effects": [{"output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects],
-            "runs": [{"name": run.name, "reference": run.reference, "ok": run.ok} for run in verdict.runs],
-            "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
-        }
-        click.echo(json.dumps(found, indent=1))
-        return 0 if verdict.ok else CheckFailed.exit_code
-    for run in verdict.runs:
-        for output in run.outputs:
-            figures = (
-                output.why
-                or f"max abs {output.max_abs:.3g}, max rel {output.max_rel:.3g}, {output.mismatches} mismatches"
-            )
-            word = "ok   " if output.ok else "near " if verdict.covers(output.name) else "WRONG"
-            click.echo(f"{word}  {run.name}: {output.name}: {figures} ({run.reference})")
-    for apart in verdict.spreads:
-        ours, own = (
-            f"{each.mismatches} mismatches, the worst {each.excess:.3g} times what is allowed"
-            for each in (apart.found, apart.own)
-        )
-        click.echo(
-            f"{'near ' if apart.covers else 'WRONG'}  {apart.output}: {ours}, over {apart.sets} sets of inputs; "
-            f"the reference differs from itself in {own}"
-        )
-    for effect in verdict.effects:
-        words = f"weights in {options.weights_dtype} move it by {effect.share:.2%} of its largest element"
-        click.echo(f"{'ok   ' if effect.ok else 'WRONG'}  {effect.output}: {words}")
-    if not verdict.ok:
-        wrong = [c for c in verdict.worst() if not c.ok and not verdict.covers(c.name)]
-        where = ", ".join(f"output {c.name!r}" for c in wrong)
-        why = "the first tensor that differs could not be found"
-        if first:
-            nodes = ", ".join(f'node "{name}"' for name in first.nodes)
-            why = f"the first tensor that differs is {first.tensor!r}, made by {nodes or 'an unnamed node'}"
-        raise CheckFailed(Problem(f"{model} gives wrong results", where, why, "please report it; -O0 may be right"))
+        click.echo(json.dumps(found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found}, indent=1))
+        return CheckFailed.exit_code if failures else 0
+    if failures:
+        raise CheckFailed(*(problem for failed in failures for problem in failed.problems))
     return 0
-
-
-def _number(value: float) -> float | str:
-    """JSON has no infinity."""
-    return value if value < float("inf") else "inf"
 
 
 @commands.command()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from onnx import (
+    AttributeProto,
     GraphProto,
     ModelProto,
     NodeProto,
@@ -51,30 +52,45 @@ class Original:
 
     def serialized(self, also: Sequence[str] = ()) -> bytes:
         """The file's model with more outputs."""
-        if not also:
-            return bytes(self._model.SerializeToString())
-        copy = self._copy()
-        copy.graph.output.extend(ValueInfoProto(name=name) for name in also)
-        return bytes(copy.SerializeToString())
+        return bytes((self._copy(also) if also else self._model).SerializeToString())
 
-    def nudged(self, chance: np.random.Generator) -> bytes:
+    def nudged(self, chance: np.random.Generator, also: Sequence[str] = ()) -> bytes:
         """The file's model with nudged weights; those in other files, and of regions, stay as they are."""
-        copy = self._copy()
+        copy = self._copy(also)
         for tensor in _tensors(copy.graph):
             if tensor.data_type in _FLOATS and tensor.data_location != TensorProto.EXTERNAL:
                 tensor.CopyFrom(numpy_helper.from_array(nudged(numpy_helper.to_array(tensor), chance), tensor.name))
         return bytes(copy.SerializeToString())
 
-    def widened(self) -> bytes:
+    def widened(self, also: Sequence[str] = ()) -> bytes:
         """The file's model with doubles where it has floats; it may then have operators that no runtime has."""
-        copy = self._copy()
+        copy = self._copy(also)
         _widen(copy.graph)
         return bytes(copy.SerializeToString())
 
-    def _copy(self) -> ModelProto:
+    def _copy(self, also: Sequence[str] = ()) -> ModelProto:
         copy = ModelProto()
         copy.CopyFrom(self._model)
+        copy.graph.output.extend(ValueInfoProto(name=name) for name in also)
         return copy
+
+    def in_doubles(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any] | None:
+        """Outputs by name, with doubles in the place of floats from the inputs on, through onnx's reference evaluator;
+        None where that cannot compute them."""
+        from onnx.reference import ReferenceEvaluator
+
+        wanted = [*self.outputs, *also]
+        try:
+            whole = load_model(str(self.path))  # with external data
+            whole.graph.output.extend(ValueInfoProto(name=name) for name in also)
+            _ask_for_full_accuracy(whole.graph)
+            _widen(whole.graph)
+            with np.errstate(all="ignore"):
+                given = {name: _wide(value) for name, value in inputs.items()}
+                results: list[Any] = list(ReferenceEvaluator(whole).run(wanted, given))
+        except _EVALUATOR_ERRORS:
+            return None
+        return self.named(wanted, results)
 
     def evaluate(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
         """Outputs by name, through onnx's reference evaluator."""
@@ -143,6 +159,22 @@ def _widen(graph: GraphProto) -> None:
             _widen_tensor(attribute.t)
         if attribute.HasField("g"):
             _widen(attribute.g)
+    for node in graph.node:
+        if node.op_type == "Constant":
+            _widen_numbers(node)
+
+
+def _widen_numbers(node: NodeProto) -> None:
+    """A Constant that has its floats in the node."""
+    for attribute in node.attribute:
+        if attribute.name in ("value_float", "value_floats"):
+            numbers = attribute.f if attribute.name == "value_float" else list(attribute.floats)
+            wide = numpy_helper.from_array(np.asarray(numbers, np.float64))
+            attribute.CopyFrom(AttributeProto(name="value", type=AttributeProto.TENSOR, t=wide))
+
+
+def _wide(value: Any) -> Any:
+    return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
 
 
 def _widen_tensor(tensor: TensorProto) -> None:

@@ -30,7 +30,7 @@ from mccompile.targets.api import Target
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
-from .model_report import Report, Tensor, check_inputs, read_report
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 from .stack import FLAG, CallGraph
 from .wasm import MAGIC as WASM
 from .wasm import with_counters
@@ -38,6 +38,7 @@ from .wasm import with_counters
 _FOLDER = Path(__file__).with_name("board")
 _MAGIC = 0x4D434352
 _HEAD = struct.Struct("<8I")
+_WORD = struct.Struct("<I")
 _UNKNOWN = 0xFFFFFFFF
 _STAGES = {
     1: "reading inputs failed",
@@ -45,6 +46,7 @@ _STAGES = {
     3: "run failed",
     4: "a run wrote outside of the arena",
     5: "a run changed the weights",
+    6: "resize failed",
 }
 _SECONDS = 600  # an emulated core is some 50 times slower than the host
 # Debian's packages.
@@ -97,6 +99,14 @@ class Count:
     struct_bytes: int
 
 
+@dataclass(frozen=True)
+class Results:
+    """What a run has given."""
+
+    outputs: dict[str, np.ndarray]
+    state: bytes  # that it left for the next run
+
+
 class Emulated:
     """A compiled model as a program for its target; its files last as long as it does."""
 
@@ -120,7 +130,6 @@ class Emulated:
     def build(cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = ()) -> Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
         report = read_report(folder)
-        _refuse_free_sizes(report)
         command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
         require([compiler[0], command[0]], target.name)
@@ -151,11 +160,12 @@ class Emulated:
 
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. The program always poisons its memory with a byte of its own."""
-        return self.run_twice(inputs)[0]
+        return self.run_twice(inputs)[0].outputs
 
-    def run_twice(self, inputs: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Outputs of a run on poisoned memory, and of a second one on what the first one left."""
-        first, second, _ = self._execute(inputs, [*self._command, str(self.program)])
+    def run_twice(self, inputs: Mapping[str, np.ndarray], state: bytes | None = None) -> tuple[Results, Results]:
+        """What a run on poisoned memory gives, and a second one on what the first one left. Both begin with `state`, or
+        with the one after init."""
+        first, second, _ = self._execute(inputs, [*self._command, str(self.program)], state)
         return first, second
 
     def count(self, inputs: Mapping[str, np.ndarray], host_cc: str = "gcc") -> Count:
@@ -180,10 +190,10 @@ class Emulated:
         return Count(init, run, used[0], used[1], head[5])
 
     def _execute(
-        self, inputs: Mapping[str, np.ndarray], command: Sequence[str]
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], tuple[int, ...]]:
+        self, inputs: Mapping[str, np.ndarray], command: Sequence[str], state: bytes | None = None
+    ) -> tuple[Results, Results, tuple[int, ...]]:
         check_inputs(self.report, inputs)
-        contents = b"".join(_on_the_wire(inputs[tensor.name], tensor.dtype) for tensor in self.report.inputs)
+        contents = self._written(inputs, state)
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
             Path(scratch, "inputs.bin").write_bytes(contents)
             try:
@@ -202,20 +212,39 @@ class Emulated:
             raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
         if any(STACK_BYTES <= used < _UNKNOWN for used in head[3:5]):
             raise self._failed(f"it needs more than {STACK_BYTES} bytes of stack", command)
-        first, rest = self._outputs(written)
-        return first, self._outputs(rest)[0], head
+        first, rest = self._results(written)
+        return first, self._results(rest)[0], head
 
-    def _outputs(self, contents: bytes) -> tuple[dict[str, np.ndarray], bytes]:
-        """The outputs of a run, and what follows them."""
-        results = {}
+    def _written(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> bytes:
+        """As board/run_model.c reads it."""
+        sizes = given_sizes(self.report, inputs) if self.report.given else {}
+        parts = [_WORD.pack(sizes[name]) for name in self.report.given]
+        if self.report.state_bytes:
+            parts += [_WORD.pack(state is not None), state or b""]
+        for tensor in self.report.inputs:
+            array = inputs[tensor.name]
+            parts += [] if tensor.is_static else [_WORD.pack(array.size)]
+            parts.append(_on_the_wire(array, tensor.dtype))
+        return b"".join(parts)
+
+    def _results(self, contents: bytes) -> tuple[Results, bytes]:
+        """What a run has given, and what follows in the file."""
+        outputs, at = {}, 0
         for tensor in self.report.outputs:
-            if tensor.dtype is string:
-                texts, contents = _texts(contents, prod(tensor.static_shape))
-                results[tensor.name] = texts.reshape(tensor.static_shape)
+            shape: tuple[int, ...]
+            if tensor.is_static:
+                shape = tensor.static_shape
             else:
-                own, contents = contents[: tensor.nbytes], contents[tensor.nbytes :]
-                results[tensor.name] = from_bytes(own, tensor.dtype, tensor.static_shape)
-        return results, contents
+                shape = struct.unpack_from(f"<{len(tensor.shape)}I", contents, at)
+                at += _WORD.size * len(shape)
+            if tensor.dtype is string:
+                texts, at = _texts(contents, prod(shape), at)
+                outputs[tensor.name] = texts.reshape(shape)
+            else:
+                begin, at = at, at + tensor.dtype.nbytes(prod(shape))
+                outputs[tensor.name] = from_bytes(contents[begin:at], tensor.dtype, shape)
+        end = at + self.report.state_bytes
+        return Results(outputs, contents[at:end]), contents[end:]
 
     def _failed(self, why: str, command: Sequence[str]) -> CheckFailed:
         return CheckFailed(Problem(f"{self.report.prefix} failed under emulation", shlex.join(command), why))
@@ -293,26 +322,36 @@ def _on_the_wire(array: np.ndarray, dtype: DType) -> bytes:
     return Constant.of(array).raw_bytes() if dtype is string else to_bytes(array, dtype)
 
 
-def _texts(contents: bytes, count: int) -> tuple[np.ndarray, bytes]:
+def _texts(contents: bytes, count: int, at: int) -> tuple[np.ndarray, int]:
     texts = np.empty(count, object)
     for number in range(count):
-        end = 4 + int.from_bytes(contents[:4], "little")
-        texts[number] = contents[4:end].decode(errors="surrogateescape")
-        contents = contents[end:]
-    return texts, contents
+        begin, end = at + 4, at + 4 + int.from_bytes(contents[at : at + 4], "little")
+        texts[number] = contents[begin:end].decode(errors="surrogateescape")
+        at = end
+    return texts, at
 
 
-def _refuse_free_sizes(report: Report) -> None:
-    if not all(tensor.is_static for tensor in (*report.inputs, *report.outputs)):
-        why = "it has sizes that are known only at run time"
-        fix = "fix them for this: --dim NAME=SIZE; or check with --target generic"
-        raise WrongUse(Problem("the model cannot be run under emulation", report.prefix, why, fix))
-
-
-def _entry(tensor: Tensor) -> str:
+def _entry(tensor: Tensor, count: str) -> str:
+    """`count`: in C, of elements, where the shape is not fixed."""
+    if tensor.is_static:
+        count = f"{prod(tensor.static_shape)}u"
     if tensor.dtype is string:
-        return f"MCC_HOST_STRINGS({tensor.symbol}, {prod(tensor.static_shape)}u)"
-    return f"MCC_HOST_EACH({tensor.symbol}, {tensor.nbytes}u)"
+        return f"MCC_HOST_STRINGS({tensor.symbol}, {count})"
+    bytes = f"{tensor.nbytes}u" if tensor.is_static else f"((size_t){count} * {tensor.dtype.bits}u + 7u) / 8u"
+    return f"MCC_HOST_EACH({tensor.symbol}, {bytes})"
+
+
+def _not_fixed(report: Report) -> list[str]:
+    """Sizes that come with the inputs, shapes that are known after a run, and the state."""
+    lines = []
+    if not all(tensor.is_static for tensor in (*report.inputs, *report.outputs)):
+        shapes = " ".join(f"SHAPE({t.symbol}, {len(t.shape)})" for t in report.outputs if not t.is_static)
+        lines.append(f"#define MCC_HOST_SHAPES(SHAPE) {shapes}")
+    if report.given:
+        sizes = ", ".join(f"(mcc_index)(n)[{number}]" for number in range(len(report.given)))
+        lines.append(f"#define MCC_HOST_GIVEN {len(report.given)}")
+        lines.append(f"#define MCC_HOST_RESIZE(m, n) {report.prefix}_resize(m, {sizes})")
+    return lines + ([f"#define MCC_HOST_STATE_BYTES {report.state_bytes}u"] if report.state_bytes else [])
 
 
 def _placed(report: Report) -> list[str]:
@@ -347,9 +386,10 @@ def _model_header(report: Report) -> str:
     """What board/run_model.c knows of the model."""
     lists = []
     for word, tensors in (("INPUTS", report.inputs), ("OUTPUTS", report.outputs)):
-        each = " ".join(_entry(tensor) for tensor in tensors)
+        count = "count_of_next(file)" if word == "INPUTS" else "count_{}(file, m)"
+        each = " ".join(_entry(tensor, count.format(tensor.symbol)) for tensor in tensors)
         lists.append(f"#define MCC_HOST_{word}(MCC_HOST_EACH, MCC_HOST_STRINGS) {each}")
-    strings = [prod(tensor.static_shape) for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
+    strings = [tensor.nbytes // 16 for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
     if strings:
         lists.append(f"#define MCC_HOST_TEXT_BYTES {256 + 16 * sum(strings)}u")
     return "\n".join(
@@ -359,6 +399,7 @@ def _model_header(report: Report) -> str:
             *_arenas(report),
             *lists,
             *_placed(report),
+            *_not_fixed(report),
             "",
         ]
     )

@@ -59,8 +59,17 @@ class Report:
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
     interface: Interface | None = None  # where inputs or outputs are not only tensors
     sliced: bool = False  # it can be run step by step
-    state_bytes: int = 0  # of what a run leaves for the next one
+    states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(state.nbytes for state in self.states)
+
+    @property
+    def state_moves(self) -> bool:
+        """Do sizes other than before reset it?"""
+        return not all(state.is_static for state in self.states)
 
 
 def read_report(folder: Path) -> Report:
@@ -72,7 +81,7 @@ def read_report(folder: Path) -> Report:
             arenas=_arenas(content),
             inputs=tuple(_tensor(entry) for entry in content["inputs"]),
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
-            state_bytes=sum(_tensor(entry).nbytes for entry in content.get("states", [])),
+            states=tuple(_tensor(entry) for entry in content.get("states", [])),
             sliced="slices" in content,
             given={
                 str(size["name"]): (int(size["low"]), int(size["high"]))

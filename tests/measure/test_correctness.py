@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,18 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import CheckFailed, Problem
+from mccompile.check import oracle
 from mccompile.check.oracle import Oracle
 from mccompile.driver import Options
 from mccompile.emit import kernels
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
 from mccompile.measure.correctness import Tolerance, check
+from mccompile.measure.runs import Runs
 from mccompile.plan.ir import Function
 from mccompile.targets import api as targets
+from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import save
 
@@ -138,3 +142,113 @@ def test_a_changed_weight_is_wrong_where_sums_nearly_cancel_out(
     monkeypatch.setattr(correctness, "Oracle", lambda _, also=(): Oracle(path, also))
     verdict = check(model_of(text, tmp_path / "changed.onnx", wrong, other), Options())
     assert not verdict.ok and verdict.spreads
+
+
+STATE = "g (float[2,3] x, float[2,3] s) => (float[2,3] y, float[2,3] t) { a = Add(x, s) t = Tanh(a) y = Neg(t) }"
+
+
+def test_a_state_is_set_back_for_the_second_run_and_compared(tmp_path: Path) -> None:
+    verdict = check(model_of(STATE, tmp_path / "m.onnx"), Options(state={"t": "s"}), runs=3)
+    assert verdict.ok and len(verdict.runs) == 3
+    assert [output.name for output in verdict.runs[0].outputs] == ["y", "t"]
+
+
+def test_a_wrong_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right outputs, but what the next run begins with is not."""
+    monkeypatch.setattr(Model, "save_state", lambda self: b"\1" * self.report.state_bytes)
+    monkeypatch.setattr(Model, "load_state", lambda self, state: None)
+    verdict = check(model_of("g (float[3] x, float[3] s) => (float[3] y, float[3] t) { y = Neg(x) t = Add(x, s) }",
+                             tmp_path / "m.onnx"), Options(state={"t": "s"}), runs=1)  # fmt: skip
+    assert [(output.name, output.ok) for output in verdict.runs[0].outputs] == [("y", True), ("t", False)]
+
+
+def test_a_state_of_free_size_is_carried_at_each_size(tmp_path: Path) -> None:
+    path = model_of(STATE.replace("2,3", "n,3"), tmp_path / "m.onnx")
+    verdict = check(path, Options(state={"t": "s"}, dims={"n": (1, 5)}), runs=1)
+    assert verdict.ok and [run.name.split("=")[1] for run in verdict.runs] == ["5)", "5)", "1)", "1)", "3)", "3)"]
+
+
+def test_what_is_observed_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damage(monkeypatch, "expf(", "1.01f * expf(")  # the Sigmoid
+    verdict = check(save(small_models.branches(), tmp_path), Options(observe=("right",)), runs=1)
+    assert {output.name: output.ok for output in verdict.runs[0].outputs}["right"] is False
+
+
+def test_sizes_that_the_reference_does_not_run_are_left_out_and_said(tmp_path: Path) -> None:
+    text = "g (float[a,3] x, float[b,3] z) => (float[c,3] y) { y = Add(x, z) }"
+
+    def refusing(self: Oracle, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if len(inputs["x"]) == 1:
+            raise CheckFailed(Problem("no", "", "too small"))
+        return {"y": inputs["x"] + inputs["z"]}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Oracle, "run", refusing)
+        verdict = check(model_of(text, tmp_path / "m.onnx"), Options(dims={"a": (1, 4), "b": (1, 4)}))
+    assert verdict.ok and [run.skipped for run in verdict.runs] == ["", "too small", ""]
+
+
+def test_a_sum_that_is_more_accurate_than_the_reference_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    run = Oracle.run
+
+    def inaccurate(self: Oracle, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: value * np.float32(1.002) for name, value in run(self, inputs).items()}
+
+    monkeypatch.setattr(Oracle, "run", inaccurate)
+    verdict = check(model_of("g (float[5,64] x) => (float[5,8] y) { y = MatMul(x, w0) }", tmp_path / "m.onnx", WEIGHTS),
+                    Options(), runs=1)  # fmt: skip
+    assert verdict.ok and not verdict.spreads
+    assert verdict.runs[0].decided_by("y") == "onnxruntime is further from float64"
+
+
+@pytest.mark.parametrize("runtime", [True, False], ids=["onnxruntime", "evaluator"])
+def test_doubles_of_either_reference(runtime: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if runtime:
+        pytest.importorskip("onnxruntime")
+    else:
+        monkeypatch.setattr(oracle, "find_spec", lambda name: None)
+    text = "g (float[5,64] x) => (float[5,8] y) { c = Constant<value_float = 0.1>() p = MatMul(x, w0) y = Mul(p, c) }"
+    x = CHANCE.standard_normal((5, 64)).astype(np.float32)
+    found = Oracle(model_of(text, tmp_path / "m.onnx", WEIGHTS)).doubles({"x": x})
+    assert found is not None and found["y"].dtype == np.float64
+    right = x.astype(np.float64) @ WEIGHTS.astype(np.float64) * np.float64(np.float32(0.1))
+    np.testing.assert_allclose(found["y"], right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_label_that_the_reference_never_gives_is_wrong(
+    shift: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two columns are equal but for the last bits: the reference moves many labels by itself, never to 2."""
+    pytest.importorskip("onnxruntime")
+    columns = np.repeat(WEIGHTS[:, :1], 3, 1) * np.array([1, 1 + 1e-7, 0.1], np.float32)
+    text = """g (float[400,64] x) => (int64[400] y)
+        { p = MatMul(x, w0) a = Abs(p) y = ArgMax<axis = 1, keepdims = 0>(a) }"""
+    path = model_of(text, tmp_path / "m.onnx", columns)
+    run = Runs.__call__
+
+    def moved(self: Runs, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        found = run(self, inputs)["y"]
+        return {"y": np.where(np.arange(400) == 7, 2, found) if shift else found}
+
+    monkeypatch.setattr(Runs, "__call__", moved)
+    verdict = check(path, Options())
+    assert verdict.ok == (shift == 0) and verdict.spreads[0].own.mismatches > 20
+
+
+def test_stored_outputs_of_another_model_are_not_reported_as_a_defect(tmp_path: Path) -> None:
+    path = model_of("g (float[3] x) => (float[3] y) { y = Neg(x) }", tmp_path / "m.onnx")
+    x = np.ones(3, np.float32)
+    (tmp_path / "input_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+    (tmp_path / "output_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+    verdict = check(path, Options(), tmp_path)
+    assert not verdict.ok and verdict.fix.startswith("store the outputs again")
+
+
+def test_constant_outputs_are_said_to_prove_little(tmp_path: Path) -> None:
+    text = "g (float[3] x) => (float[3] y, float[3] z) { d = Sub(x, x) y = Mul(d, x) z = Neg(x) }"
+    verdict = check(model_of(text, tmp_path / "m.onnx"), Options())
+    assert verdict.ok and list(verdict.remarks) == ["y"]

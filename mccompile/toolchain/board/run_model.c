@@ -1,7 +1,8 @@
-/* run_model.c - the program that checks a model on its target. Reads "inputs.bin" (all inputs, one after the other; strings as
- * length and text), runs twice
- * on the same arena, and writes "results.bin": the outputs of both runs, and 8 words of 32 bits that say how it went. Arena and struct lie
- * between guards, and hold rubbish before the model is initialised; at the end the weights must still have their checksums. */
+/* run_model.c - the program that checks a model on its target. It reads "inputs.bin": the free sizes, the state to begin
+ * with, and all inputs (strings as length and text; the count of elements before an input of a free size). It runs twice on
+ * the same arena, with the state set back between, and writes "results.bin": the outputs of both runs (sizes before those
+ * that are not fixed), the state after each, and 8 words of 32 bits that say how it went. Arena and struct lie between
+ * guards, and are poisoned before the model is initialised; at the end the weights must still have their checksums. */
 #include <string.h>
 
 #include "board.h"
@@ -17,7 +18,7 @@ extern const size_t NAME(_weights_bytes);
 #define GUARD_BYTES 64u
 #define POISON 0xA5
 
-enum { MAGIC = 0x4D434352, STAGE_DONE = 0, STAGE_READ, STAGE_INIT, STAGE_RUN, STAGE_GUARD, STAGE_WEIGHTS };
+enum { MAGIC = 0x4D434352, STAGE_DONE = 0, STAGE_READ, STAGE_INIT, STAGE_RUN, STAGE_GUARD, STAGE_WEIGHTS, STAGE_RESIZE };
 
 /* Aligned as promised, and no better: an odd multiple. */
 static MCC_ALIGNED(2 * MCC_HOST_ARENA_ALIGN) uint8_t
@@ -68,10 +69,69 @@ static int put_strings(int file, const mcc_string *from, size_t count)
 }
 #endif
 
-static int read_inputs(NAME(_model) *m)
+#ifdef MCC_HOST_SHAPES
+static uint32_t count_of_next(int file) /* elements of the input that follows */
 {
-    const int file = board_open("inputs.bin", 0);
-    if (file < 0) return 0;
+    uint32_t count;
+    return get(file, &count, sizeof count) ? count : 0xFFFFFFFFu;
+}
+
+static size_t put_shape(int file, const size_t *shape, size_t rank)
+{
+    size_t i, count = 1u;
+    for (i = 0; i < rank; i++) {
+        const uint32_t size = (uint32_t)shape[i];
+        if (!put(file, &size, sizeof size)) return 0u;
+        count *= shape[i];
+    }
+    return count;
+}
+
+#define SHAPE(symbol, rank)                                                                                            \
+    static size_t count_##symbol(int file, const NAME(_model) *m)                                                      \
+    {                                                                                                                  \
+        size_t shape[rank];                                                                                            \
+        NAME(JOIN(_output_, symbol##_shape))(m, shape);                                                                \
+        return put_shape(file, shape, rank);                                                                           \
+    }
+MCC_HOST_SHAPES(SHAPE)
+#endif
+
+#ifdef MCC_HOST_STATE_BYTES
+static uint8_t state[MCC_HOST_STATE_BYTES];
+
+/* The state that the file has; without one what it is after init. */
+static mcc_status set_state(int file, NAME(_model) *m, int run)
+{
+    uint32_t given;
+    if (!get(file, &given, sizeof given)) return MCC_ERR_NULL;
+    if (!given) return run ? NAME(_reset)(m) : MCC_OK;
+    return get(file, state, sizeof state) ? NAME(_load_state)(m, state) : MCC_ERR_NULL;
+}
+
+static int put_state(int file, const NAME(_model) *m)
+{
+    return NAME(_save_state)(m, state) == MCC_OK && put(file, state, sizeof state);
+}
+#else
+#define set_state(file, m, run) ((void)(file), (void)(run), MCC_OK)
+#define put_state(file, m) 1
+#endif
+
+static mcc_status resize(int file, NAME(_model) *m)
+{
+#ifdef MCC_HOST_RESIZE
+    uint32_t n[MCC_HOST_GIVEN];
+    return get(file, n, sizeof n) ? MCC_HOST_RESIZE(m, n) : MCC_ERR_NULL;
+#else
+    (void)file;
+    (void)m;
+    return MCC_OK;
+#endif
+}
+
+static int read_inputs(int file, NAME(_model) *m)
+{
 #define READ(symbol, bytes) \
     if (!get(file, NAME(_input_##symbol)(m), bytes)) return 0;
 #define READ_STRINGS(symbol, count) \
@@ -80,6 +140,7 @@ static int read_inputs(NAME(_model) *m)
     texts_used = 0u;
 #endif
     MCC_HOST_INPUTS(READ, READ_STRINGS)
+    (void)file;
     (void)m;
     return 1;
 }
@@ -124,7 +185,12 @@ int main(void)
     if (status == MCC_OK) status = (mcc_status)(MCC_HOST_PLACE(&model));
     if (status != MCC_OK) return ended(results, STAGE_INIT, (uint32_t)status);
     for (run = 0; run < 2; run++) {
-        if (!read_inputs(&model)) return ended(results, STAGE_READ, 0u);
+        const int inputs = board_open("inputs.bin", 0);
+        if (inputs < 0) return ended(results, STAGE_READ, 0u);
+        status = resize(inputs, &model);
+        if (status != MCC_OK) return ended(results, STAGE_RESIZE, (uint32_t)status);
+        if (set_state(inputs, &model, run) != MCC_OK) return ended(results, STAGE_READ, 0u);
+        if (!read_inputs(inputs, &model)) return ended(results, STAGE_READ, 0u);
         board_paint_stack();
         board_count_begin();
         status = NAME(_run)(&model);
@@ -133,7 +199,7 @@ int main(void)
         if (status != MCC_OK) return ended(results, STAGE_RUN, (uint32_t)status);
         if (!is_whole(arena - GUARD_BYTES) || !is_whole(arena + MCC_HOST_ARENA_BYTES))
             return ended(results, STAGE_GUARD, 0u);
-        if (!write_outputs(results, &model)) return 97;
+        if (!write_outputs(results, &model) || !put_state(results, &model)) return 97;
     }
     status = MCC_HOST_INIT(&model, arena, NAME(_weights), NAME(_weights_bytes));
     return ended(results, status == MCC_OK ? STAGE_DONE : STAGE_WEIGHTS, (uint32_t)status);

@@ -1,0 +1,32 @@
+"""A package as it runs on its target, and what to run it with."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ..check.inputs import DataSet, random_sets, stored_sets
+from ..emit.package import Package
+from ..graph.ir import Graph
+from ..targets.api import Target
+from ..toolchain.build import DEFAULT_FLAGS
+from ..toolchain.emulate import Emulated
+from ..toolchain.run import Model
+
+
+def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
+    """What to run a model with. Before the graph is compiled, which changes it."""
+    if data is not None:
+        return stored_sets(data, [value.name for value in graph.inputs], graph)
+    return list(random_sets(graph, seed, runs))
+
+
+def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
+    """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        folder = Path(scratch, "out")
+        package.write(folder)
+        if target.run:
+            return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == "flash" else ())
+        portable = all(function.kernel.isa == "c" for function in package.plan.functions)
+        return Model.build(folder, cc, DEFAULT_FLAGS if portable else target.cflags)

@@ -1,0 +1,34 @@
+"""Data sets in the form that a program hands over, and results in that of the model.
+
+Invariant: names stay; only element types, numbers and the order of axes change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..check.inputs import DataSet
+from ..passes.graph.io_forms import Handover
+
+
+def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[str, np.ndarray]]:
+    """What a program hands over, and the inputs that the model then has. Those of the data set may lie between the
+    numbers that the type of the former has; what is stored of outputs is not that of the model's inputs then."""
+    given = {name: forms.given(name, array) for name, array in data_set.inputs.items() if name in forms.inputs}
+    if not given:
+        return data_set, data_set.inputs
+    seen = {name: forms.seen(name, array) for name, array in given.items()}
+    return DataSet(data_set.name, data_set.inputs | seen), data_set.inputs | given
+
+
+def turned(
+    arrays: Mapping[str, np.ndarray], orders: Mapping[str, tuple[int, ...]], back: bool = False
+) -> dict[str, np.ndarray]:
+    """Arrays in the order of axes that a compiled model has, or back in that of ONNX."""
+    found = dict(arrays)
+    for name in arrays.keys() & orders.keys():
+        order = np.argsort(orders[name]).tolist() if back else orders[name]
+        found[name] = np.ascontiguousarray(arrays[name].transpose(order))
+    return found

@@ -1,0 +1,114 @@
+"""What a check has found.
+
+Invariant: an output is wrong that is out of tolerance and not explained by what the reference differs from itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..check import rounding
+from ..check.arbiter import arbitrate
+from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
+from ..check.spread import Spread
+from ..emit.package import Package
+from ..graph.ir import Graph
+from ..targets.api import Target
+from .narrow_weights import Effect
+
+REPORT = "please report it; -O0 may be right"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    rtol: float = RTOL
+    atol: float = ATOL
+    of_largest: float = OF_LARGEST
+
+    def compare(self, name: str, got: Any, want: Any) -> Comparison:
+        return compare_values(name, got, want, self.rtol, self.atol, self.of_largest)
+
+    def arbitrate(self, name: str, got: Any, want: Any, doubles: Any) -> Comparison:
+        return arbitrate(name, got, want, doubles, self.rtol, self.atol, self.of_largest)
+
+    def suiting(self, graph: Graph, target: Target) -> Tolerance:
+        """Narrow floats are rounded after every operation here, and wherever it suits it by the reference."""
+        most = rounding.of_numbers(graph, bool(target.option("half_lanes", 0)))
+        return replace(self, of_largest=max(self.of_largest, most))
+
+
+DEFAULT = Tolerance()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One set of inputs."""
+
+    name: str
+    reference: str  # where the wanted outputs came from
+    outputs: tuple[Comparison, ...]
+    in_doubles: frozenset[str] = frozenset()  # outputs about which doubles decided
+    skipped: str = ""  # why it was not made
+
+    @property
+    def ok(self) -> bool:
+        return all(output.ok for output in self.outputs)
+
+    def decided_by(self, output: str) -> str:
+        return f"{self.reference} is further from float64" if output in self.in_doubles else self.reference
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a set of inputs gave, here and by the reference."""
+
+    inputs: Mapping[str, Any]
+    got: Mapping[str, Any]
+    wanted: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first tensor that differs, and the nodes that make it."""
+
+    tensor: str
+    nodes: tuple[str, ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Where weights are stored narrow, the runs are those of the model with weights as they are."""
+
+    package: Package
+    runs: tuple[Run, ...]
+    first: Difference | None = None
+    effects: tuple[Effect, ...] = ()
+    spreads: tuple[Spread, ...] = ()  # of outputs that differ
+    remarks: Mapping[str, str] = field(default_factory=dict)  # what weakens a verdict, by output
+    fix: str = REPORT  # where it is wrong
+
+    @property
+    def ok(self) -> bool:
+        """Is every output within tolerance, or within what the reference differs from itself?"""
+        right = all(output.ok or self.covers(output.name) for run in self.runs for output in run.outputs)
+        return right and all(effect.ok for effect in self.effects)
+
+    def covers(self, output: str) -> bool:
+        return any(spread.covers for spread in self.spreads if spread.output == output)
+
+    def worst(self) -> tuple[Comparison, ...]:
+        """Per output the largest figures of all runs."""
+        return tuple(
+            Comparison(
+                same[0].name,
+                max(c.max_abs for c in same),
+                max(c.max_rel for c in same),
+                sum(c.mismatches for c in same),
+                next((c.why for c in same if c.why), ""),
+                max(c.excess for c in same),
+            )
+            for same in zip(*(run.outputs for run in self.runs if not run.skipped), strict=True)
+        )
