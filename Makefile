@@ -16,7 +16,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-embedded lint golden zoo onnx-suite fuzz size bench mutants wheel clean
+.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite fuzz size bench mutants wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +26,15 @@ demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in
 
 test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
+LOWEST       := $(VENV)/lowest
+LOWEST_TESTS := $(addprefix tests/,base check errors expr frontend golden graph measure quantize \
+                  ops/test_all_versions.py ops/test_moving_versions.py test_backend.py test_cli.py test_driver.py)
+
+test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what mccompile needs, as pyproject.toml names them
+	$(LOWEST)/bin/python tests/lowest.py --check
+	$(LOWEST)/bin/python -m pytest -n $(JOBS) $(LOWEST_TESTS) $(ARGS)
 
 test-embedded: $(TESTS) ## run own models on all emulated targets, compare their costs (ZOO=folder adds models)
 	embedded/install.sh
@@ -74,6 +83,13 @@ $(VENV)/bin/python:
 	  echo "mccompile needs Python 3.11 or newer; '$(PYTHON)' is not. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "Python's venv module is missing or incomplete (Debian: apt-get install python3-venv)" >&2; exit 1; }
+
+$(LOWEST)/test.stamp: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt \
+	  --editable . hypothesis onnxruntime pytest pytest-xdist
+	@touch $@
 
 $(VENV)/runtime.stamp: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
