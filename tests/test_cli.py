@@ -399,3 +399,25 @@ def test_quantizing_says_what_it_needs(conv: Path, tmp_path: Path, capsys: pytes
     assert "nothing to find ranges with" in said and "--weights-only 8" in said
     wrong = ("--dynamic", "--weights-only", "8")
     assert "exclude each other" in fails(capsys, 2, "quantize", conv, "-o", tmp_path / "int8.onnx", *wrong)
+
+
+def test_analyze_writes_a_page_and_json(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "report.html"
+    found = json.loads(succeeds(capsys, "analyze", conv, "--html", page, "--json"))
+    assert found["steps"][0]["after"] == [] and f"<title>{found['model']} for generic" in page.read_text()
+    said = fails(capsys, 2, "analyze", conv, "--html", tmp_path / "no" / "report.html")
+    assert "cannot write the page" in said
+
+
+def test_analyze_measures(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(succeeds(capsys, "analyze", conv, "--json", "--measure", "--target", "native"))
+    assert found["measured"]["median_us"] > 0
+
+
+def test_diff_compares_two_folders(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("before", "after"):
+        succeeds(capsys, conv, "-o", tmp_path / name, *(["-O0"] if name == "after" else []))
+    folders = tmp_path / "before", tmp_path / "after"
+    assert "RAM: arena" in succeeds(capsys, "diff", *folders)
+    assert succeeds(capsys, "diff", *folders, "--markdown").count("|---|") >= 1
+    assert json.loads(succeeds(capsys, "diff", *folders, "--json"))["figures"]

@@ -14,7 +14,10 @@ import traceback
 import click
 
 from ..base.errors import MccError, Problem, WrongUse
+from . import reports  # adds its commands to the others
 from .commands import commands as every_command
+
+__all__ = ["main", "reports", "run"]
 
 BUG = 70  # EX_SOFTWARE of sysexits.h
 DEBUG = "MCCOMPILE_DEBUG"

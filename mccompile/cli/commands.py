@@ -45,9 +45,7 @@ def commands() -> None:
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
 @click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
 @model_options
-def compile(
-    models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options
-) -> None:
+def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
 
     Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
@@ -213,14 +211,18 @@ def quantize(
 def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
     """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
     time of a run and of each step."""
-    from ..measure.cost import cost
-    from ..measure.speed import speed
-
-    figures = (cost if options.resolved_target().run else speed)(model, options, cc, seed)
+    figures = figures_of(model, options, cc, seed)
     if as_json:
         click.echo(json.dumps(figures.as_dict(), indent=1))
     else:
         click.echo(figures.show())
+
+
+def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0) -> Any:
+    from ..measure.cost import cost
+    from ..measure.speed import speed
+
+    return (cost if options.resolved_target().run else speed)(model, options, cc, seed)
 
 
 @commands.command()
@@ -250,23 +252,6 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
         write_constants(output.with_name("constants.zip"), contents)
     except OSError as error:
         raise WrongUse(Problem("cannot write the result", str(output), error.strerror or str(error))) from None
-
-
-@commands.command()
-@model_argument
-@click.option("--explain", is_flag=True, help="Show instead which kernels there were, and why not others.")
-@model_options
-def analyze(model: Path, explain: bool, options: Options) -> None:
-    """Show what a model needs: memory, weights, work per step, and the memory map."""
-    from ..driver import compile as compile_model
-    from ..emit.summary import analysis, explanation
-
-    package = compile_model(model, options)
-    if explain:
-        click.echo(explanation(package.explanations))
-        return
-    report = json.loads(package.files["report.json"])
-    click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"]), report))
 
 
 @commands.command()

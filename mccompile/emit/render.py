@@ -63,6 +63,12 @@ def render_c(path: Path, context: Mapping[str, Any]) -> str:
     return folded(render(path, context))
 
 
+def render_html(path: Path, context: Mapping[str, Any]) -> str:
+    """A page; whatever stands in the context is text, and is escaped."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return environment.from_string(path.read_text(encoding="utf-8")).render(context)
+
+
 def indent_c(text: str) -> str:
     """C with four spaces per open brace; labels, preprocessor lines and comments inside functions follow the same rule.
     Lines that continue a bracket are indented once more. Runs of blank lines become one, those next to a brace go."""

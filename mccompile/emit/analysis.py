@@ -1,0 +1,83 @@
+"""Everything there is to say of a compiled model, as one JSON object: what report.json says, and per step what it was
+fused from, which steps it reads from, and what the next kernel would have cost.
+
+`report.schema.json` beside this file is its schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..base.provenance import Provenance
+from ..passes.api import Explanation
+from ..plan.ir import Step, is_arena
+from .package import Package
+
+_OF_FILES = ("files", "seal")  # report.json says it of the output folder
+
+
+def analysis_of(package: Package, measured: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The object; `measured` is what `mccompile bench --json` says, where that has been asked for."""
+    report = json.loads(package.files["report.json"])
+    choices = {
+        (item.provenance, item.choice.candidates[0].kernel.id): item
+        for item in package.explanations
+        if item.choice.candidates
+    }
+    steps = list(package.plan.steps())
+    sources = _sources(steps)
+    return {
+        **{key: value for key, value in report.items() if key not in _OF_FILES},
+        "steps": [
+            {
+                **said,
+                "nodes": list(step.provenance),
+                "result": ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch"),
+                "weights_bytes": sum(a.high - a.low for a in step.arguments if a.address.base == "blob"),
+                "after": sources[number],
+                **_choice(choices, step.provenance, step.function.kernel.id),
+            }
+            for number, (step, said) in enumerate(zip(steps, report["steps"], strict=True))
+        ],
+        **({"measured": dict(measured)} if measured else {}),
+    }
+
+
+def _sources(steps: Sequence[Step]) -> list[list[int]]:
+    """For each step those that wrote last what it reads."""
+    writers: list[tuple[str, int, int, int]] = []  # base, from, to, step: the latest last
+    found = []
+    for number, step in enumerate(steps):
+        read = set()
+        for a in step.arguments:
+            if a.written or not is_arena(a.address.base):
+                continue
+            missing = [(a.low, a.high)]
+            for base, low, high, writer in reversed(writers):
+                if base == a.address.base and any(low < end and start < high for start, end in missing):
+                    read.add(writer)
+                    missing = [piece for span in missing for piece in _without(span, low, high)]
+        found.append(sorted(read))
+        writers += [(a.address.base, a.low, a.high, number) for a in step.arguments if a.written]
+    return found
+
+
+def _without(span: tuple[int, int], low: int, high: int) -> list[tuple[int, int]]:
+    start, end = span
+    return [(s, e) for s, e in ((start, min(end, low)), (max(start, high), end)) if s < e]
+
+
+def _choice(
+    choices: Mapping[tuple[Provenance, str], Explanation], provenance: Provenance, kernel: str
+) -> dict[str, Any]:
+    """What was estimated of the kernel and of the next best; nothing for steps that no choice was kept of."""
+    item = choices.get((provenance, kernel))
+    if item is None:
+        return {}
+    rows = [
+        {"kernel": c.kernel.id, "us": c.cost.time * 1e6, "code_bytes": c.cost.code, "workspace_bytes": c.needs.scratch}
+        for c in item.choice.candidates
+    ]
+    return {"estimated_us": rows[0]["us"], "other_kernels": rows[1:]}

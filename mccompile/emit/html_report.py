@@ -1,0 +1,145 @@
+"""The analysis of a model as one HTML page: no script is needed to read it, none is fetched.
+
+Charts are SVG that is laid out here; the page's script sorts tables, nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .render import render_html
+
+_PAGE = Path(__file__).parent / "templates" / "report.html.j2"
+_LONGEST = 36  # characters of a name that are shown; the whole is there on hover
+_MAP_WIDTH, _MAP_HEIGHT = 1000.0, 320.0
+_MOST_BARS = 40
+
+
+@dataclass(frozen=True)
+class Block:
+    """A buffer in the memory map."""
+
+    name: str
+    bytes: int
+    x: float
+    y: float
+    width: float
+    height: float
+    at_peak: bool
+
+
+@dataclass(frozen=True)
+class Map:
+    """A pool over time: blocks, and where its size and its lower bound are."""
+
+    title: str
+    bytes: int
+    bound: int
+    bound_y: float
+    steps: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    name: str
+    text: str
+    width: float  # 0 to 1
+
+
+def html_report(analysis: Mapping[str, Any]) -> str:
+    """The page for what `emit.analysis` says."""
+    steps = analysis["steps"]
+    return render_html(
+        _PAGE,
+        {
+            "a": analysis,
+            "maps": [_map(analysis, pool) for pool in _pools(analysis)],
+            "charts": _charts(steps, analysis.get("measured")),
+            "graph": _levels(steps),
+            "short": short,
+            "label": label,
+            "number": lambda value: f"{value:,}".replace(",", " "),
+        },
+    )
+
+
+def short(name: str) -> str:
+    """The end of a long name, from a separator on where there is one."""
+    if len(name) <= _LONGEST:
+        return name
+    cuts = [match.end() for match in re.finditer(r"[/;:]", name) if 4 <= len(name) - match.end() < _LONGEST]
+    return f"…{name[min(cuts, default=len(name) - _LONGEST + 1) :]}"
+
+
+def label(step: Mapping[str, Any]) -> str:
+    """The first node of a step, and how many more it does the work of."""
+    nodes = step.get("nodes") or [step.get("name") or step.get("op", "")]
+    return short(nodes[0] or step.get("op", "")) + (f" + {len(nodes) - 1}" if len(nodes) > 1 else "")
+
+
+def _pools(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    whole = {"name": "", "bytes": analysis["arena_bytes"], "bound_bytes": analysis["arena_bound_bytes"]}
+    return list(analysis.get("pools", [whole]))
+
+
+def _map(analysis: Mapping[str, Any], pool: Mapping[str, Any]) -> Map:
+    buffers = [b for b in analysis["buffers"] if b.get("pool", "") == pool["name"]]
+    end = max([b["end"] for b in analysis["buffers"]], default=1) or 1
+    size = pool["bytes"] or 1
+    peak = set(analysis["at_peak"])
+
+    def height(bytes: int) -> float:
+        return bytes / size * _MAP_HEIGHT
+
+    blocks = tuple(
+        Block(
+            b["name"],
+            b["high"] - b["low"],
+            round(b["start"] / end * _MAP_WIDTH, 2),
+            round(_MAP_HEIGHT - height(b["high"]), 2),
+            round((b["end"] - b["start"]) / end * _MAP_WIDTH, 2),
+            round(height(b["high"] - b["low"]), 2),
+            b["name"] in peak,
+        )
+        for b in buffers
+    )
+    title = f"Memory pool {pool['name']}" if pool["name"] else "Arena"
+    bound = pool.get("bound_bytes", pool["bytes"])
+    return Map(title, pool["bytes"], bound, round(_MAP_HEIGHT - height(bound), 2), end, blocks)
+
+
+def _charts(steps: Sequence[Mapping[str, Any]], measured: Mapping[str, Any] | None) -> list[tuple[str, list[Bar]]]:
+    """Where the work, the flash and the time go: the largest steps of each."""
+    kinds = [
+        ("Multiply-accumulates", "macs", ""),
+        ("Weights in bytes", "weights_bytes", ""),
+        ("Estimated time in µs", "estimated_us", ".1f"),
+    ]
+    charts = [(title, _bars(steps, key, form)) for title, key, form in kinds]
+    if measured and isinstance(measured.get("steps"), list):
+        charts.append(("Measured time in µs", _bars(measured["steps"], "us", ".1f")))
+    return [(title, bars) for title, bars in charts if bars]
+
+
+def _bars(steps: Sequence[Mapping[str, Any]], key: str, form: str) -> list[Bar]:
+    found = [(f"{n} {label(s)}", s.get(key) or 0) for n, s in enumerate(steps)]
+    largest = max((value for _, value in found), default=0)
+    kept = sorted(found, key=lambda pair: -pair[1])[:_MOST_BARS]
+    return [Bar(name, f"{value:{form or ','}}", value / largest) for name, value in kept if value]
+
+
+def _levels(steps: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Steps by how many others must run before them."""
+    depth: list[int] = []
+    levels: list[list[int]] = []
+    for number, step in enumerate(steps):
+        depth.append(1 + max((depth[before] for before in step["after"]), default=-1))
+        while len(levels) <= depth[number]:
+            levels.append([])
+        levels[depth[number]].append(number)
+    return levels

@@ -1,0 +1,65 @@
+"""mccompile diff: figures and steps of two compiled models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mccompile.base.errors import BadFile
+from mccompile.driver import Options
+from mccompile.measure.difference import difference
+from tests import small_models
+from tests.small_models import written
+
+
+def reports(tmp_path: Path, changes: dict[str, Any]) -> tuple[Path, Path]:
+    """Two output folders of one model; the second with other options."""
+    before = written(small_models.conv(), tmp_path / "a", Options())
+    return before, written(small_models.conv(), tmp_path / "b", Options(**changes))
+
+
+def test_the_same_has_no_changes(tmp_path: Path) -> None:
+    found = difference(*reports(tmp_path, {}))
+    assert not found.has_changes and "no steps changed" in found.show()
+    assert {change.share for change in found.figures} == {"same"}
+
+
+def test_figures_and_steps_that_changed_are_named(tmp_path: Path) -> None:
+    before, after = reports(tmp_path, {"optimize": False})
+    found = difference(before, after)
+    arena = next(change for change in found.figures if change.what.startswith("RAM: arena"))
+    sizes = [json.loads((folder / "report.json").read_text())["arena_bytes"] for folder in (before, after)]
+    assert [arena.before, arena.after] == sizes and found.has_changes
+    assert {"gone", "new"} <= {change.split(",")[0] for _, change in found.steps}
+    assert f"| RAM: arena, bytes | {sizes[0]} | {sizes[1]} |" in found.markdown()
+    assert found.as_dict()["figures"][0]["after"] == sizes[1]
+
+
+def test_a_folder_or_its_report_or_a_bench(tmp_path: Path) -> None:
+    before, after = reports(tmp_path, {})
+    assert not difference(before / "report.json", after).has_changes
+    for name, instructions in (("one", 1000), ("two", 1100)):
+        figures = {"model": "m", "target": "cortex-m4", "run_instructions": instructions, "steps": 3}
+        (tmp_path / f"{name}.json").write_text(json.dumps(figures))
+    (change,) = difference(tmp_path / "one.json", tmp_path / "two.json").figures
+    assert (change.what, change.share) == ("instructions per run", "+10.0%")
+
+
+def test_names_do_not_break_the_table(tmp_path: Path) -> None:
+    for name, steps in (("one", []), ("two", [{"name": "a|b\n<i>", "kernel": "map/x__c", "macs": 0}])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"model": "m", "target": "t", "steps": steps}))
+    assert "| a\\|b &lt;i> | new, map/x__c |" in difference(tmp_path / "one.json", tmp_path / "two.json").markdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [(None, "cannot read"), ("{", "is not JSON"), ("[1]", "not a report"), ("{}", "not a report")],
+)
+def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, complaint: str) -> None:
+    if text is not None:
+        (tmp_path / "report.json").write_text(text)
+    with pytest.raises(BadFile, match=complaint):
+        difference(tmp_path, tmp_path)
