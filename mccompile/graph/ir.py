@@ -243,6 +243,7 @@ class Node:
         self.outputs = list(outputs)
         self.provenance = provenance
         self.regions = tuple(regions)
+        self.right: tuple[object, ...] = ()  # operator and facts for which the types were found to be right
 
     @property
     def present_inputs(self) -> Iterator[Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from ..base.errors import InternalError
 from .ir import Graph, Node, Op, Refused, Value
 
@@ -48,14 +50,20 @@ def _problems(graph: Graph, outside: set[Value]) -> list[str]:
 def _check_types(node: Node) -> list[str]:
     if type(node.op).infer is Op.infer:
         return [f"{node} has no type rule"]
+    asked = (node.op, *(value and value.fact for value in (*node.inputs, None, *node.outputs)))
+    if not node.regions and len(asked) == len(node.right) and all(map(operator.is_, asked, node.right)):
+        return []  # the same question as after the last pass
     try:
         facts = node.op.infer(node.site())
     except Refused as refused:
         return [f"{node}: {refused.why}"]
     if len(facts) < len(node.outputs):
         return [f"{node} has {len(node.outputs)} results, its type rule gives {len(facts)}"]
-    return [
+    wrong = [
         f"{value} has type {value.type}, its operator says {fact.type}"
         for value, fact in zip(node.outputs, facts, strict=False)
         if value is not None and value.type != fact.type
     ]
+    if not wrong:
+        node.right = asked
+    return wrong

@@ -75,6 +75,10 @@ class Registry(Mapping[str, Kernel]):
     def of_kind(self, kind: Kind) -> list[Kernel]:
         return [self[id] for id in self._by_kind.get(kind.name, [])]
 
+    def match(self, call: Call, target: Target) -> Needs | No:
+        """What the kernel that a call has asks for."""
+        return self[call.kernel].match(call, target)
+
     def choose(self, call: Call, target: Target) -> Choice:
         candidates: list[Candidate] = []
         refusals: list[tuple[str, str]] = []

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -164,7 +166,12 @@ class Span:
     rest: int
 
 
+MANY_PARTS = 64  # from here on numpy is quicker
+
+
 def spans_of(block: Block, grain: int) -> list[Span]:
+    if len(block.parts) >= MANY_PARTS:
+        return _spans_of_many(block, grain)
     cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
     spans = []
     for start, end in pairwise(cuts):
@@ -173,6 +180,26 @@ def spans_of(block: Block, grain: int) -> list[Span]:
         grains = [align_up(high, grain) // grain - align_up(low, grain) // grain for low, high in ranges]
         rests = [align_up(high, grain) - high for (_, high), count in zip(ranges, grains, strict=True) if count]
         spans.append(Span(start, end, sum(h - low for low, h in ranges), sum(grains), max(rests, default=0)))
+    return spans
+
+
+def _spans_of_many(block: Block, grain: int) -> list[Span]:
+    """The same for the parts of a large concat, of which each moment sees many."""
+    parts = sorted((part.low, part.high, part.start, part.end) for part in block.parts if part.low < part.high)
+    lows, highs, starts, ends = np.array(parts, np.int64).reshape(-1, 4).T
+    cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
+    spans = []
+    for start, end in pairwise(cuts):
+        live = (starts <= start) & (start < ends)
+        low, reached = lows[live], np.maximum.accumulate(highs[live])
+        first = np.ones(len(low), bool)  # of a range: what begins beyond all before
+        first[1:] = low[1:] > reached[:-1]
+        last = np.append(first[1:], True)[: len(low)]
+        low, high = low[first], reached[last]
+        up = -(-high // grain)
+        grains = up - -(-low // grain)
+        rests = (up * grain - high)[grains > 0]
+        spans.append(Span(start, end, int((high - low).sum()), int(grains.sum()), int(rests.max(initial=0))))
     return spans
 
 

@@ -6,6 +6,7 @@ by what may be zero and anything with floats give None, and the value then count
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,9 +21,9 @@ from ..graph.ir import KNOWN_VALUE_LIMIT
 def known_result(expr: Expr, values: Sequence[np.ndarray | None], shape: Shape) -> np.ndarray | None:
     """The elements of the result over `shape`, to which the operands broadcast; None where they do not follow."""
     sizes = [dim for dim in shape if isinstance(dim, int)]
-    used = sorted(operands_used(expr))
-    if len(sizes) != len(shape) or np.prod(sizes, dtype=np.int64) > KNOWN_VALUE_LIMIT or not _discrete(expr.dtype):
+    if not _discrete(expr.dtype) or len(sizes) != len(shape) or math.prod(sizes) > KNOWN_VALUE_LIMIT:
         return None
+    used = sorted(operands_used(expr))
     full: dict[int, np.ndarray] = {}
     for index in used:
         value = values[index]

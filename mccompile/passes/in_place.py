@@ -44,7 +44,7 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
     times = {id(item): 2 * time for time, item in enumerate(walk(program.body))}  # odd times are between two items
     accesses: dict[Buffer, list[_Access]] = {}
     end = 2 * len(times)
-    parts = {b for b in program.buffers() if b.overlap and b.overlap.part}
+    parts = {b.overlap.base for b in program.buffers() if b.overlap and b.overlap.part}  # what has parts
 
     def note(view: View, time: int) -> None:
         base, offset = root(view.buffer)
@@ -67,7 +67,7 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
             _bind_region(item, registry, target, times[id(item)], accesses, parts)
         if not isinstance(item, Call) or not item.kernel:
             continue
-        needs = registry[item.kernel].match(item, target)
+        needs = registry.match(item, target)
         if not isinstance(needs, Needs):
             continue
         if item.workers > 1:
@@ -122,12 +122,12 @@ def _bind_region(
     """The rows of a stage over those of an operand; the result of a region over an operand that all other readers have
     done with, row by row."""
     for stage in region.stages[:-1]:
-        needs = registry[stage.call.kernel].match(stage.call, target)
+        needs = registry.match(stage.call, target)
         if stage.over is not None and isinstance(needs, Needs):
             alias = {pair: reach for pair, reach in needs.alias.items() if pair[1] == stage.over}
             _bind_result(stage.call, 0, stage.call.outs[0], replace(needs, alias=alias), now, accesses, parts)
     call = region.stages[-1].call
-    needs = registry[call.kernel].match(call, target)
+    needs = registry.match(call, target)
     if not isinstance(needs, Needs):
         return
     if needs.at_end:
@@ -200,7 +200,7 @@ def _bind_next(
             and _whole_in_any_order(out)
             and not later
             and not elsewhere
-            and not any(p.overlap and p.overlap.base is out.buffer for p in parts)
+            and out.buffer not in parts
             and _others_agree(call, result, index, needs, base, (shift, shift + out.buffer.max_bytes))
         ):
             out.buffer.overlap = Overlap(partner)
@@ -260,7 +260,7 @@ def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: 
         buffer.overlap is None
         and buffer.role != EXTERNAL
         and _whole_in_any_order(out)
-        and not any(p.overlap and p.overlap.base is buffer for p in parts)
+        and buffer not in parts
         and not any(access.time < now for access in accesses.get(buffer, []))
     )
 

@@ -9,6 +9,7 @@ Invariant: a step either succeeds altogether or leaves the program as it was.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -80,7 +81,13 @@ class Joiner:
             self.follow_layout(call)
         elif mode == PLANES and isinstance(call.kind, Concat):
             self.lay_in_planes(call, call.kind.axis)
-        joined = [index for index, part in self.parts(call) if self.place(call, index, part, body, mode)]
+        often = {buffer for buffer, count in Counter(view.buffer for view in call.ins).items() if count > 1}
+        inside = None if body is self.program.body else {id(item) for item in body}
+        joined = [
+            index
+            for index, part in self.parts(call)
+            if call.ins[index].buffer not in often and self.place(call, index, part, inside, mode)
+        ]
         if not joined:
             return
         rest = self.rest(call, joined)
@@ -110,7 +117,8 @@ class Joiner:
             position += size
         return found
 
-    def place(self, call: Call, index: int, part: View, body: list[Item], mode: str) -> bool:
+    def place(self, call: Call, index: int, part: View, inside: set[int] | None, mode: str) -> bool:
+        """Makes an operand where the result wants it; `inside`: the items of the region that the call is in, if any."""
         view = call.ins[index]
         buffer = view.buffer
         bits = buffer.dtype.bits
@@ -119,7 +127,6 @@ class Joiner:
             or buffer.overlap is not None
             or buffer.dtype.is_packed
             or buffer in self.outputs
-            or sum(other.buffer is buffer for other in call.ins) > 1
             or (buffer in self.bases and mode in (STRIDED, PLANES) and not (view.covers_buffer and part.is_dense))
         ):
             return False
@@ -127,8 +134,7 @@ class Joiner:
         writers = [item for item in users if any(v.buffer is buffer for v in writes(item))]
         if not writers:
             return False
-        if body is not self.program.body:
-            inside = {id(item) for item in body}
+        if inside is not None:
             if any(id(item) not in inside for item in writers):
                 return False
         elif any(id(item) in self.nested for item in writers):

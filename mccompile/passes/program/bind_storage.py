@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...kernels.remembered import RememberedKernels
 from ...memory.interval import Block, lower_bound
 from ...memory.push_down import push_down
 from ...program.clone import clone
@@ -47,6 +48,7 @@ def bind_storage(program: Program, context: Context) -> None:
 
 def best_choice(program: Program, context: Context, thorough: bool = True) -> Choice:
     """`thorough`: what gained nothing at first is tried again after the rest."""
+    context = replace(context, registry=RememberedKernels(context.registry, context.target))
     best = Choice((PIECES,) * len(candidates(program)))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
     peak = peak_of(program, context, best)
