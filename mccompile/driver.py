@@ -16,7 +16,7 @@ from typing import Any
 from . import __version__
 from .base.constant import Constant
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
-from .base.names import c_identifier
+from .base.names import c_identifier, readable
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.guarded import Variant, guarded
@@ -199,6 +199,7 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it)."""
+    name = readable(name)
     manager = pass_manager(options)
     context = manager.context
     interface = graph.interface
@@ -331,7 +332,11 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
         declare_states(graph, options.state)
         GRAPH.verify(graph, "load")
         return graph
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        why = f"it is not UTF-8: {error}"
+        raise BadFile(Problem(f"{readable(file.name)} is no text", readable(str(file)), why)) from None
     constants: dict[str, Constant] = {}
     if side_file is not None or file.with_name("constants.zip").is_file():
         constants = read_constants(side_file or file.with_name("constants.zip"))

@@ -17,6 +17,7 @@ class Budgets:
     nodes: int = 100_000  # written out of functions
     depth: int = 100  # of functions and bodies inside each other
     tensor: int = (1 << 40) - 1  # bytes of one tensor: more than any network takes
+    dense: int = 1 << 30  # bytes of a sparse tensor, written out
     folded: int = 1 << 28  # bytes of constants computed from others ...
     folded_per_byte: int = 32  # ... besides so many for each byte of constants in the file
     table: int = 1 << 20  # entries of a table that follows from attributes, such as the positions of Resize

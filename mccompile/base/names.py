@@ -25,6 +25,15 @@ def c_identifier(text: str) -> str:
     return name
 
 
+def readable(text: str) -> str:
+    """`text` without the stand-ins that Python has for bytes of a file's name that are no text in the locale: as UTF-8
+    where it is that, with question marks where it is not."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+
+
 class Names:
     """Gives each asker a name of its own: `in/put:0` and `in.put-0` become `in_put_0` and `in_put_0_2`."""
 

@@ -7,6 +7,7 @@ them, so that help is quick.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -16,6 +17,7 @@ import click
 from ..base.errors import MccError, Problem, WrongUse
 from . import reports  # adds its commands to the others
 from .commands import commands as every_command
+from .last_stops import CLOSED, explained, finish, is_closed_pipe, say
 
 __all__ = ["main", "reports", "run"]
 
@@ -25,26 +27,47 @@ DEBUG = "MCCOMPILE_DEBUG"
 
 def main() -> None:
     """The command `mccompile`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names that the locale has no letters for are shown escaped
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Runs a command line; gives its exit code."""
+    return finish(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
     try:
         result = every_command.main(arguments, prog_name="mccompile", standalone_mode=False)
     except MccError as error:
-        click.echo(str(error), err=True)
+        say(str(error))
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        say(_shown(error))
         return WrongUse.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130
+    except SystemExit:  # click's answer to a closed pipe
+        return CLOSED
     except Exception as error:  # the last stop: whatever comes here is a bug, and says so
         if os.environ.get(DEBUG):
             traceback.print_exc()
+        if is_closed_pipe(error):
+            return CLOSED
+        outside = explained(error)
+        if outside is not None:
+            say(str(outside))
+            return outside.exit_code
         why = f"{type(error).__name__}: {error}"
         fix = f"please report it with the model, if you can share it; {DEBUG}=1 shows where it happened"
-        click.echo(Problem("this is a bug in mccompile", "", why, fix).render(), err=True)
+        say(Problem("this is a bug in mccompile", "", why, fix).render())
         return BUG
     return result if isinstance(result, int) else 0
+
+
+def _shown(error: click.ClickException) -> str:
+    text = io.StringIO()
+    error.show(text)
+    return text.getvalue().rstrip("\n")

@@ -15,8 +15,9 @@ from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helpe
 from onnx.defs import onnx_opset_version
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
+from ..base.names import readable
 from ..base.structures import Interface, leaves, named
-from ..graph.ir import Graph, Invalid, Value
+from ..graph.ir import Graph, Invalid, Refused, Value
 from .bounds import Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes
@@ -114,7 +115,7 @@ def _read(
     chosen: Mapping[str, int],
 ) -> Graph:
     opsets = _opsets(model, name)
-    graph = Graph(model.graph.name or Path(name).stem)
+    graph = Graph(model.graph.name or readable(Path(name).stem))
     scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
     limits = Limits(bounds)
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
@@ -290,7 +291,11 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
         if kind != "tensor_type":
             findings.add("wrong output", where, Invalid(f"it is declared as {kind_name(kind)}, but is {value.type}"))
             continue
-        dtype = declared(entry.type)[0] if entry.type.tensor_type.elem_type else value.type.dtype
+        try:
+            dtype = declared(entry.type)[0] if entry.type.tensor_type.elem_type else value.type.dtype
+        except Refused as refused:
+            findings.add("wrong output", where, refused)
+            continue
         if dtype is not value.type.dtype:
             findings.add(
                 "an output contradicts its declaration",

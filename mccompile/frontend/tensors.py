@@ -7,16 +7,21 @@ external data is never taken from outside the model's folder.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
 
+from ..base.budgets import budgets
 from ..base.constant import Constant
 from ..base.dtypes import DType, of_onnx
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported
+
+MOST_AXES = 32  # of a constant; numpy's first versions have no more
 
 # which repeated field holds the elements of a type, where they are not raw bytes; all others are in int32_data
 _FIELDS: dict[int, str] = {
@@ -34,9 +39,7 @@ _FIELDS: dict[int, str] = {
 def tensor_constant(tensor: TensorProto, folder: Path | None) -> Constant:
     """A tensor of the file; `folder` is where the model lies. Raises Invalid."""
     dtype = element_type(tensor.data_type)
-    if any(dim < 0 for dim in tensor.dims):
-        raise Invalid(f"its shape {tuple(tensor.dims)} has a negative dimension")
-    type = TensorType(dtype, tuple(tensor.dims))
+    type = TensorType(dtype, _shape(tensor.dims))
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, type, folder)
     _check_size(tensor, type)
@@ -46,9 +49,19 @@ def tensor_constant(tensor: TensorProto, folder: Path | None) -> Constant:
 def dense_constant_of(sparse: SparseTensorProto, folder: Path | None) -> Constant:
     """A sparse tensor, written out."""
     values, indices = tensor_constant(sparse.values, folder), tensor_constant(sparse.indices, folder)
-    type = TensorType(values.type.dtype, tuple(sparse.dims))
+    type = TensorType(values.type.dtype, _shape(sparse.dims))
+    if not indices.type.dtype.is_integer:
+        raise Invalid(f"its indices are {indices.type}, not integers")
+    if type.max_bytes > budgets().dense:
+        why = f"written out as {type} it takes {type.max_bytes} bytes, {budgets().dense} are the most"
+        raise Unsupported(why, "make it smaller, or an input of the model")
     index = indices.array
     if index.ndim == 1:
+        count = math.prod(type.static_shape)
+        if not type.rank:
+            raise Invalid("it is sparse, but has no axes")
+        if index.size and (index.min() < 0 or index.max() >= count):
+            raise Invalid(f"an index lies outside of {type}")
         index = np.stack(np.unravel_index(index, type.static_shape), axis=1) if index.size else index.reshape(0, 1)
     if values.array.ndim != 1 or index.shape != (len(values.array), type.rank):
         if len(values.array):
@@ -59,6 +72,15 @@ def dense_constant_of(sparse: SparseTensorProto, folder: Path | None) -> Constan
     dense = np.zeros(type.static_shape, type.dtype.numpy)
     dense[tuple(index.T)] = values.array
     return Constant.of(dense)
+
+
+def _shape(dims: Iterable[int]) -> tuple[int, ...]:
+    shape = tuple(dims)
+    if any(dim < 0 for dim in shape):
+        raise Invalid(f"its shape {shape} has a negative dimension")
+    if len(shape) > MOST_AXES:
+        raise Unsupported(f"it has {len(shape)} axes, {MOST_AXES} are the most", "reshape it")
+    return shape
 
 
 def attribute_value(attribute: AttributeProto, folder: Path | None) -> Any:
@@ -165,16 +187,21 @@ def _inside(location: str, folder: Path) -> Path:
     pure, windows = PurePosixPath(location), PureWindowsPath(location)
     if pure.is_absolute() or windows.drive or windows.root or ".." in windows.parts:
         raise Invalid(why, fix)
-    path = (folder / location).resolve()
+    try:
+        path = (folder / location).resolve()
+        is_file = path.is_file()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise Invalid(f"its data lies in a file that cannot be: {why}", "name the file by a relative path") from None
     if not path.is_relative_to(folder.resolve()):
         raise Invalid(why, fix)
-    if not path.is_file():
+    if not is_file:
         raise Invalid(f"its data lies in {location!r}, which does not exist", "copy that file beside the model")
     return path
 
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key, "")
-    if text and not text.isdecimal():
-        raise Invalid(f"its external {key} {text!r} is not a number")
+    if text and not re.fullmatch("[0-9]{1,19}", text):
+        raise Invalid(f"its external {key} {text[:40]!r} is not a number")
     return int(text) if text else default

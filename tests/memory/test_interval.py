@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mccompile.memory.interval import Block, Part, Peak, glue, lower_bound, naive_size, peak, placement_of
+from mccompile.memory import interval
+from mccompile.memory.interval import Block, Part, Peak, glue, lower_bound, naive_size, peak, placement_of, spans_of
 
 
 def buffer(name: str, start: int, end: int, size: int, align: int = 16, fixed: int | None = None) -> Block:
@@ -69,3 +72,14 @@ def test_a_fixed_address_off_its_alignment_is_refused() -> None:
 def test_a_block_that_does_not_start_at_byte_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="must be 0"):
         Block("a", (Part(0, 1, 4, 8),))
+
+
+@given(st.lists(st.tuples(*(st.integers(0, high) for high in (9, 5, 60, 20))), min_size=1), st.sampled_from([1, 4, 16]))
+def test_many_parts_are_counted_as_few_are(rows: list[tuple[int, int, int, int]], grain: int) -> None:
+    parts = [Part(start, start + time + 1, low, low + bytes) for start, time, low, bytes in rows]
+    block, _ = glue("all", parts, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interval, "MANY_PARTS", 1)
+        many = spans_of(block, grain)
+        patch.setattr(interval, "MANY_PARTS", 1 << 30)
+        assert many == spans_of(block, grain)
