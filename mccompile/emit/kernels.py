@@ -43,7 +43,8 @@ def function_text(function: Function) -> str:
     context |= {"function": function.name, "signature": signature(function)}
     text = render(function.kernel.template, context)
     head, brace, body = text.partition("{")
-    unused = [name for name in function.sizes if not re.search(rf"\b{name}\b", body)]
+    outs, ins = function.kernel.parameter_names(function.call)  # of what has no elements nothing is read
+    unused = [name for name in (*outs, *ins, *function.sizes) if not re.search(rf"\b{name}\b", body)]
     first = [f"(void){name};" for name in unused] + _size_constants(function, body)
     return indent_c(tidied(head + brace + "".join(f"\n{line}" for line in first) + body))
 

@@ -92,8 +92,8 @@ class Split(Operator):
             raise Invalid(f"{dim} does not divide into {count} equal parts")
         each = ceil_div(dim, count)
         last = dim - each * (count - 1)
-        if bounds(last)[0] < 0:
-            raise (Invalid if isinstance(last, int) else Unsupported)(f"{dim} is too small for {count} parts of {each}")
+        if bounds(last)[1] < 0:
+            raise Invalid(f"{dim} is too small for {count} parts of {each}")
         return axis, (*(each for _ in range(count - 1)), last)
 
     def infer(self, site: Site) -> list[Fact]:

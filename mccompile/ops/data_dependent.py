@@ -62,7 +62,7 @@ class NonZero(Operator):
             return
         x, type = to.input(0), to.type()
         if not is_symbolic(type.shape[1]):
-            to.set(0, to.constant(np.empty((type.rank, 0), np.int64)))
+            to.set(0, to.nothing(type))
             return
         dtype = x.buffer.dtype
         is_zero = apply("equal", operand(0, dtype), literal(0, dtype))
@@ -110,7 +110,13 @@ class Unique(Operator):
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         if x.type.count == 0:
-            raise Unsupported("elements of an empty tensor")
+            types = [fact.type for fact in self.infer(to.site)]
+            if any(type.count != 0 for type in types):
+                raise Unsupported("elements of an empty tensor", "give it elements, or take the operator out")
+            for number, type in enumerate(types):
+                if to.wants(number):
+                    to.set(number, to.nothing(type))
+            return
         if self.axis is None:
             axis, x = 0, to.reshape(x, (x.type.count,))
         else:

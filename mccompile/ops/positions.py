@@ -10,7 +10,7 @@ from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
 from .at_run_time import must_equal, static_count
-from .shapes import scalar
+from .shapes import FIX_DIMENSIONS, scalar
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OneHot(Operator):
         axis = normal_axis(self.axis, type.rank)
         depth = type.shape[axis]
         if not isinstance(depth, int):
-            raise Unsupported(f"the depth {depth} is known only at run time")
+            raise Unsupported(f"the depth {depth} is known only at run time", FIX_DIMENSIONS)
         if not _depth_known(to.site):
             must_equal(to, 1, [depth])
         found = cast(operand(0, places.buffer.dtype), i64)

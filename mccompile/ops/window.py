@@ -43,7 +43,7 @@ class Window:
             raise Invalid(f"auto_pad {auto_pad!r} is not NOTSET, SAME_UPPER, SAME_LOWER or VALID")
         window = Window(sizes, steps, gaps, around)
         for dim, size in zip(window.out_space(space, ceil), space, strict=True):
-            if bounds(dim)[1] < 1 and size != 0:
+            if bounds(dim)[1] < (1 if size != 0 else 0):
                 raise Invalid(
                     f"a window of {show_shape(sizes)} does not fit into {show_shape(space)} with pads {around}"
                 )

@@ -64,7 +64,7 @@ def needs(item: Item) -> set[str]:
     """What an item names and neither measures before nor counts itself."""
     match item:
         case Step():
-            return of_step(item)
+            return set() if item.shared else of_step(item)  # pieces have variables of their own
         case Branch():
             return of_address(item.condition.address) | needed(item.then) | needed(item.otherwise)
         case Repeat():
@@ -131,7 +131,8 @@ def _run(items: Sequence[Item], before: set[str], problems: list[str]) -> set[st
                 known.add(item.symbol.name)
                 problems += _missing(item, of_dims(item.not_negative) - known)
             case _:
-                problems += _missing(item, needs(item) - known)
+                names = of_step(item) if isinstance(item, Step) else needs(item)
+                problems += _missing(item, names - known)
     return known
 
 

@@ -161,3 +161,16 @@ def test_workers_keep_to_memory_of_their_own_where_time_comes_first(tmp_path: Pa
         for prefer, planner in [("time", ""), ("time", "centred"), ("ram", ""), ("ram", "push-down")]
     }
     assert lives["time", ""] == lives["time", "centred"] != lives["ram", "push-down"] == lives["ram", ""]
+
+
+def test_pieces_know_the_sizes_that_they_name(tmp_path: Path) -> None:
+    """The operand of the shared step begins where a size says."""
+    nodes = [node("Slice", "x first last zero", "l"), node("Exp", "l", "y")]
+    weights = {"first": np.array([-1]), "last": np.array([1 << 40]), "zero": np.array([0])}
+    made = model("shared", nodes, [("x", ("time", 64, 64))], [("y", (1, 64, 64))], weights)
+    package = compile(save(made, tmp_path), Options(threads=2, dims={"time": (1, 5)}))
+    assert [step.shared for step in package.plan.steps() if step.shared]
+    package.write(tmp_path / "out")
+    x = floats(3, 4, 64, 64)
+    result = Model.build(tmp_path / "out", flags=("-std=c99", "-O1", *STRICT)).run({"x": x})["y"]
+    np.testing.assert_allclose(result, np.exp(x[-1:]), rtol=1e-5)

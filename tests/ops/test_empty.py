@@ -23,6 +23,11 @@ EMPTY = {
         '(float[batch,1,3] x) => (float[batch,1,0] y) { y = Resize<mode="linear">(x, , s) }',
         s=np.array([1, 1, 0.3], np.float32),
     ),
+    "pad": graph("(float[batch,0] x) => (float[o,4] y) { y = Pad(x, p) }", p=ints(1, 2, 0, 2)),
+    "non_zero": graph("(float[2,3,0] x) => (int64[3,o] y) { a = Neg(x) y = NonZero(a) }"),
+    "unique": graph(
+        "(float[batch,0] x) => (float[n] y, int64[n] i, int64[m] j, int64[n] k) { y, i, j, k = Unique(x) }"
+    ),
     "matmul": graph("(float[batch,0] x) => (float[batch,3] y) { y = MatMul(x, w) }", w=floats(0, 3)),
 }
 
@@ -33,7 +38,7 @@ def test_results_are_those_of_onnxruntime(name: str) -> None:
     session = onnxruntime.InferenceSession(made.SerializeToString())
     is_free = any("batch" in entry.shape for entry in session.get_inputs())
     dims = {"batch": (1, 5)} if is_free else {}
-    rep = backend.prepare(made, flags=("-std=c99", "-O1", "-Wall", "-Werror"), dims=dims)
+    rep = backend.prepare(made, flags=("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror"), dims=dims)
     for batch in (1, 3, 5) if is_free else (0,):
         inputs = {}
         for entry in session.get_inputs():

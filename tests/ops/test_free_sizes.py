@@ -333,3 +333,16 @@ def test_dimensions_without_a_name_get_one_from_the_user() -> None:
     for batch in (1, 4, 2):
         x = np.full((batch, 8), batch, np.float32)
         np.testing.assert_array_equal(rep.run({"x": x, "z": x})[0], x + x)
+
+
+def test_parts_of_a_free_size_are_as_large_as_that_allows() -> None:
+    made = parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (float[time,8] x) => (float[a,8] y, float[b,8] z)'
+        "{ r = Relu(x) y, z = Split<num_outputs=2>(r) }"
+    )
+    rep = backend.prepare(made, flags=STRICT, dims={"time": (0, 6)})
+    for time in range(7):
+        x = floats(time, 8)
+        y, z = rep.run({"x": x})
+        np.testing.assert_array_equal(np.concatenate([y, z]), np.maximum(x, 0))
+        assert len(y) == (time + 1) // 2

@@ -16,9 +16,10 @@ from ...base.names import Names
 from ...base.provenance import show
 from ...expr.ir import Index, operand
 from ...expr.ir import walk as expr_walk
-from ...kernels.api import Needs
+from ...kernels.api import Needs, static_views
 from ...kinds.api import Box
 from ...kinds.map import Map
+from ...ops.shapes import FIX_DIMENSIONS
 from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
 from ..api import Context, Explanation
 
@@ -86,6 +87,8 @@ class _Select:
             )
             where = ", ".join(f'node "{name}"' for name in call.provenance) or f"call of {call.kind.name}"
             fix = "change the model, or bring a kernel of your own with --kernels"
+            if static_views(call):
+                fix = f"{FIX_DIMENSIONS}, or bring a kernel of your own with --kernels"
             self.problems.append(
                 Problem(f"no kernel for {call.kind.name} on target {self.target.name}", where, why, fix)
             )
