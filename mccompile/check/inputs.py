@@ -37,9 +37,11 @@ class DataSet:
     outputs: list[Any] | None = None  # where the folder has them, in order
 
 
-def random_sets(graph: Graph, seed: int, runs: int, steps: int = 1) -> Iterator[DataSet]:
+def random_sets(
+    graph: Graph, seed: int, runs: int, steps: int = 1, lengths: Mapping[str, int] = EMPTY
+) -> Iterator[DataSet]:
     """The same sets for the same graph and seed, on every machine; at least one of each size. `steps` of the same sizes
-    follow each other."""
+    follow each other. Integers that no output depends on are what `lengths` says of them."""
     ends = {value for part in graphs(graph) for value in part.outputs}
     unread = [v for v in graph.inputs if v.type.dtype.is_integer and not _is_read(v, ends)]
     sizes = trials(graph)
@@ -49,7 +51,7 @@ def random_sets(graph: Graph, seed: int, runs: int, steps: int = 1) -> Iterator[
         now = sizes[run // steps % len(sizes)]
         chance = np.random.default_rng([seed, run])
         arrays = {value.name: random_input(value, chance, now) for value in graph.inputs}
-        arrays |= {value.name: np.ones_like(arrays[value.name]) for value in unread}
+        arrays |= {v.name: np.full_like(arrays[v.name], lengths.get(v.name, 1)) for v in unread}
         for name, form in graph.interface.inputs if graph.interface else ():
             if not isinstance(form, str):
                 value = random_structure(form, arrays, chance)

@@ -27,9 +27,7 @@ class Oracle:
     def __init__(self, path: Path, also: Sequence[str] = ()) -> None:
         self.original = Original(path)
         self.also = tuple(also)
-        self._session = (
-            _session(self.original, self.original.serialized(self.also)) if find_spec("onnxruntime") else None
-        )
+        self._session = _session(self.original, self.original.serialized(self.also)) if has_runtime() else None
         self._has_run = False
         self._fell_back = False  # for the last inputs
         self._wide: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
@@ -58,7 +56,7 @@ class Oracle:
     def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Slow: the reference
         evaluator does it where onnxruntime has not all operators."""
-        if self._wide is None and find_spec("onnxruntime"):
+        if self._wide is None and has_runtime():
             self._wide = partial(self._tried, _session(self.original, self.original.widened(self.also)), _widened)
         found = self._wide(inputs) if self._wide is not None else None
         return self.original.in_doubles(inputs, self.also) if found is None else found
@@ -99,6 +97,11 @@ class Oracle:
             fix = "where it is about the inputs, give some that suit the model: --data DIR"
             what, said = "onnxruntime cannot run the model", why.strip().splitlines()[-1]
             raise CheckFailed(Problem(what, str(self.original.path), said, fix)) from failed
+
+
+def has_runtime() -> bool:
+    """Is onnxruntime installed?"""
+    return find_spec("onnxruntime") is not None
 
 
 @cache

@@ -48,6 +48,7 @@ class Original:
         self.outputs = [entry.name for entry in graph.output]
         made = [name for node in graph.node for name in node.output if name]
         self.inner = [name for name in made if name not in self.outputs]  # in graph order, without those of regions
+        self.lengths = lengths(graph)
         self._labels = {node.output[0]: _labels(node) for node in graph.node if node.op_type == "ZipMap"}
 
     def serialized(self, also: Sequence[str] = ()) -> bytes:
@@ -113,6 +114,31 @@ class Original:
         """Results of an evaluator by name, as arrays; lists (sequences) and None (an absent optional value) stay. Maps
         from labels to scores become rows of scores, which is what a compiled model gives."""
         return {name: _as_array(result, self._labels.get(name)) for name, result in zip(names, results, strict=True)}
+
+
+_MOVES = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+(_LENGTHS, _TOTAL) = (5, 6)  # operands of GroupQueryAttention
+
+
+def lengths(graph: GraphProto) -> dict[str, int]:
+    """Inputs that must say how many tokens there are, less one: what attention has in its cache with the new ones."""
+    made = {node.output[0]: node for node in graph.node if node.output}
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    constants |= {
+        node.output[0]: attribute.t
+        for node in graph.node
+        for attribute in node.attribute
+        if node.op_type == "Constant" and attribute.name == "value"
+    }
+    found = {}
+    for node in graph.node:
+        if node.op_type != "GroupQueryAttention" or len(node.input) <= _TOTAL or node.input[_TOTAL] not in constants:
+            continue
+        name = node.input[_LENGTHS]
+        while name in made and made[name].op_type in _MOVES:
+            name = made[name].input[0]
+        found[name] = int(numpy_helper.to_array(constants[node.input[_TOTAL]]).reshape(-1)[0]) - 1
+    return {entry.name: found[entry.name] for entry in graph.input if entry.name in found}
 
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)

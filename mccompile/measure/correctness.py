@@ -23,7 +23,7 @@ from ..base.structures import Interface
 from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
 from ..check.labels import labels, unexplained
-from ..check.oracle import FURTHER, Oracle
+from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
 from ..driver import Options, channels_last, compile, compile_graph
@@ -37,7 +37,7 @@ from .building import build, input_sets
 from .handing import handed_over, turned
 from .narrow_weights import effects_of_narrow_weights
 from .runs import Runs, run_twice
-from .verdict import DEFAULT, Difference, Kept, Run, Tolerance, Verdict
+from .verdict import DEFAULT, REPORT, Difference, Kept, Run, Tolerance, Verdict
 
 __all__ = ["Tolerance", "Verdict", "build", "check", "input_sets", "run_twice"]
 
@@ -74,7 +74,8 @@ class _Check:
         self.labels = labels(graph)
         self.lists = graph.interface or Interface((), ())  # what is not only tensors
         self.made = [name for name, _ in self.lists.outputs] or [value.name for value in graph.outputs]
-        in_file = set(Original(path).inner)
+        original = Original(path)
+        in_file, self.lengths = set(original.inner), original.lengths
         observed = [name for name in dict.fromkeys(options.observe) if name not in self.made]
         self.observed = [name for name in observed if name in in_file]
         self.remarks = {name: "not compared: the file has no such tensor" for name in observed if name not in in_file}
@@ -94,7 +95,7 @@ class _Check:
 
     def verdict(self, data: Path | None, seed: int, runs: int) -> Verdict:
         state = self.options.state
-        sets = random_sets(self._load(), seed, runs, STEPS if state else 1)
+        sets = random_sets(self._load(), seed, runs, STEPS if state else 1, self.lengths)
         done: list[Run] = []
         kept: list[Kept] = []
         tried: list[DataSet] = []
@@ -129,7 +130,7 @@ class _Check:
         """With what tells rounding from defects."""
         if is_random and not self.options.state and isinstance(self.model, Model):
             seed, runs = more
-            for data_set in list(random_sets(self._load(), seed, RUNS_TO_TELL))[runs:]:
+            for data_set in list(random_sets(self._load(), seed, RUNS_TO_TELL, 1, self.lengths))[runs:]:
                 data_set, given = handed_over(data_set, self.forms)
                 with suppress(CheckFailed):
                     wanted = self.oracle.run(self._as_lists(data_set))
@@ -149,6 +150,17 @@ class _Check:
         """What to do where it may not be the compiler that is wrong."""
         if self.options.kernels:
             return "leave out --kernels: if it is right then, one of these is wrong"
+        tight = self.tolerance
+        usual = replace(tight, rtol=max(tight.rtol, DEFAULT.rtol), atol=max(tight.atol, DEFAULT.atol))
+        if usual != tight and all(
+            usual.compare(name, each.got[name], each.wanted[name]).ok
+            for each in kept
+            for name in self.names
+            if name in each.wanted
+        ):
+            return "leave out --rtol and --atol: it is right within their defaults"
+        if not has_runtime():
+            return f"install onnxruntime and check again: ONNX's evaluator may be wrong; else {REPORT}"
         if not any("stored" in run.reference for run in verdict.runs):
             return ""
         wrong = [output.name for output in verdict.worst() if not output.ok and not verdict.covers(output.name)]

@@ -8,6 +8,7 @@ from onnx import parser
 
 from mccompile.check.inputs import DataSet, random_sets
 from mccompile.frontend.load import load_proto
+from mccompile.frontend.original import lengths
 
 
 def sets(text: str, runs: int = 20, steps: int = 1, opset: int = 17, **dims: tuple[int, int]) -> list[DataSet]:
@@ -71,3 +72,14 @@ def test_words_are_also_the_one_that_stands_for_nothing() -> None:
         { y = Gather(t, i) z = Equal(i, pad) }"""
     words = sets(text, 1)[0].inputs["i"]
     assert 60 < np.count_nonzero(words == 3) < 200 and words.min() >= 0 and words.max() < 50
+
+
+def test_lengths_of_a_prompt_are_those_of_all_tokens() -> None:
+    """Nothing in our graph reads them there, but onnxruntime does."""
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    g (float[1,4,16] q, float[1,4,16] k, float[1,4,16] v, float[1,2,4,8] a, float[1,2,4,8] b, int64[1] n)
+        => (float[1,4,16] y) <int32 total = {4}> {
+        m = Cast<to = 6>(n)
+        y, c, d = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 2>(q, k, v, a, b, m, total)
+    }"""
+    assert lengths(parser.parse_model(text).graph) == {"n": 3}

@@ -252,3 +252,19 @@ def test_constant_outputs_are_said_to_prove_little(tmp_path: Path) -> None:
     text = "g (float[3] x) => (float[3] y, float[3] z) { d = Sub(x, x) y = Mul(d, x) z = Neg(x) }"
     verdict = check(model_of(text, tmp_path / "m.onnx"), Options())
     assert verdict.ok and list(verdict.remarks) == ["y"]
+
+
+def test_a_tolerance_that_is_too_narrow_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(Oracle, "others", lambda self: iter(()))
+    monkeypatch.setattr(Oracle, "doubles", lambda self, inputs: None)
+    text = "g (float[5,64] x) => (float[5,8] y) { p = MatMul(x, w0) y = Softmax(p) }"
+    verdict = check(model_of(text, tmp_path / "m.onnx", WEIGHTS), Options(), tolerance=Tolerance(0.0, 0.0, 0.0))
+    assert not verdict.ok and verdict.fix.startswith("leave out --rtol")
+
+
+def test_without_onnxruntime_it_is_asked_for_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle, "find_spec", lambda name: None)
+    damage(monkeypatch, "expf(", "1.01f * expf(")
+    verdict = check(save(small_models.branches(), tmp_path), Options(), runs=1)
+    assert not verdict.ok and verdict.fix.startswith("install onnxruntime")
