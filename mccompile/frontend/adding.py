@@ -15,7 +15,7 @@ from ..base.dtypes import f32
 from ..base.names import Names, c_identifier
 from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Invalid, Limit, Node, Site, Unsupported, Value
+from ..graph.ir import Fact, Invalid, Limit, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
 from .bounds import Limits
 from .evaluate import constant_of
@@ -96,10 +96,24 @@ class NodeAdder:
         return types, tuple(self.limits.of(output) for output in outputs)
 
     def _infer(self, node: Node, name: str, outputs: Sequence[str], scope: Scope) -> Sequence[Fact]:
-        """The type rule; what it needs to know and does not is computed, if it follows from constants."""
+        """The type rule. A declared shape that cannot be right is but a wrong comment, where the rule does without."""
+        results, limits = self.declared_results(outputs, scope)
+        try:
+            return self._infer_as(node, name, results, limits, scope)
+        except Refused as refused:
+            if not any(results):
+                raise
+            try:
+                return self._infer_as(node, name, (), limits, scope)
+            except Refused:
+                raise refused from None
+
+    def _infer_as(
+        self, node: Node, name: str, results: tuple[TensorType | None, ...], limits: tuple[Limit, ...], scope: Scope
+    ) -> Sequence[Fact]:
+        """What it needs to know and does not is computed, if it follows from constants."""
 
         def site() -> Site:
-            results, limits = self.declared_results(outputs, scope)
             return replace(node.site(), results=results, name=name, limits=limits)
 
         try:

@@ -22,6 +22,8 @@ from .functions import type_proto
 from .tensors import declared
 
 ALWAYS = False  # tests compare every result with ONNX's inference, whatever the file declares
+# sizes that follow from floats, or that the inference knows in part only: what is behind them says no sizes either
+_ROUNDED = frozenset({"Resize", "Upsample", "STFT"})
 _LARGE = 4096  # bytes of an initializer that no shape follows from
 
 
@@ -75,7 +77,7 @@ def said_types(graph: GraphProto) -> dict[str, Said]:
     return {name: said for name, type in entries if (said := _said(type)) is not None}
 
 
-def _said(type: TypeProto) -> Said | None:
+def _said(type: TypeProto, sizes: bool = True) -> Said | None:
     if type.WhichOneof("value") != "tensor_type":
         return None
     tensor = type.tensor_type
@@ -83,7 +85,7 @@ def _said(type: TypeProto) -> Said | None:
         dtype, shape = declared(type) if tensor.elem_type else (None, None)
     except (Invalid, Unsupported):
         return None
-    known = None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
+    known = None if shape is None else tuple(dim if isinstance(dim, int) and sizes else None for dim in shape)
     return Said(dtype, known)
 
 
@@ -124,11 +126,12 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
         copy = shape_inference.infer_shapes(copy, data_prop=True)
     except Exception:  # onnx raises many kinds; there is no second opinion then
         return {}
+    rounded = any(node.op_type in _ROUNDED for graph in _graphs(copy.graph) for node in graph.node)
     found: dict[str, Said | None] = {}
     for graph in _graphs(copy.graph):
         own = {entry.name for entry in graph.input}
         types = {entry.name: entry.type for entry in (*graph.output, *graph.value_info) if entry.name not in own}
-        found |= {name: None if name in found else _said(type) for name, type in types.items()}
+        found |= {name: None if name in found else _said(type, not rounded) for name, type in types.items()}
     return {name: said for name, said in found.items() if said is not None}
 
 

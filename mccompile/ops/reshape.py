@@ -204,9 +204,7 @@ class Squeeze(Axes, SameElements):
         for axis in axes:
             low, high = bounds(shape[axis])
             if not low <= 1 <= high:
-                raise Invalid(f"axis {axis} of {site.type(0)} is not 1")
-            if shape[axis] != 1:
-                raise Unsupported(f"whether dimension {shape[axis]} is 1 is known only at run time", FIX_DIMENSIONS)
+                raise Invalid(f"axis {axis} of {site.type(0)} is not 1")  # one that may be is checked in the run
         return _without(shape, axes)
 
     def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:

@@ -85,6 +85,8 @@ class Slice(Operator):
         count = static_count(site.type(1))
         axes = [normal_axis(axis, x.rank) for axis in (site.known_ints(3, "the axes") if site.has(3) else range(count))]
         found = list(site.open_shape(0, "a bound", x.shape))
+        if len(found) != x.rank:
+            raise Invalid(f"{tuple(found)}, which the model declares, is no part of {x}")
         return tuple(found[axis] if axis in axes else dim for axis, dim in enumerate(x.shape))
 
     def reordered(self, order: tuple[int, ...]) -> Operator | None:

@@ -60,3 +60,14 @@ def test_the_branch_that_can_be_used(case: str) -> None:
 def test_nothing_tells_the_rank() -> None:
     with pytest.raises(MccError, match=r"f32\[3,4\] in one branch and f32\[3,1,4\] in the other"):
         backend.prepare(model("(z) <int64[1] one = {1}> { CHOICE z = Abs(y) }"))
+
+
+def test_a_free_axis_that_is_squeezed_where_it_is_one() -> None:
+    made = parser.parse_model(
+        HEAD + "(float[3,n,4] x) => (z) <int64[1] one = {1}, int64 at = {1}> { all = Shape(x) d = Gather(all, at)"
+        " c = Equal(d, at) " + CHOICE.format("x") + " z = Transpose<perm=[1,0]>(y) }"
+    )
+    ready = backend.prepare(made, flags=("-O0",), dims={"n": (1, 4)})
+    np.testing.assert_array_equal(ready.run({"x": X})[0], FLAT.T)
+    with pytest.raises(MccError, match="cannot run the branch"):
+        ready.run({"x": np.concatenate([X, X], 1)})

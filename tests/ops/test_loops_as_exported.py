@@ -94,3 +94,17 @@ def test_a_branch_with_inputs_is_refused(known: bool) -> None:
     )
     with pytest.raises(MccError, match=r"its then_branch has inputs \('v'\)"):
         backend.prepare(made)
+
+
+def test_slices_of_the_run_with_a_declared_result_of_lower_rank() -> None:
+    """What exporters declare of a slice whose axis they squeeze behind it is but a comment."""
+    made = model(
+        "(float[4,3] x, int64[1] s, int64[1] e) => (float[3] y, z, w) <int64 n = {2}, bool c = {1},"
+        " int64[1] zero = {0}, float[3] part> { y = Slice(x, s, e) part = Slice(x, s, e, zero) z = Squeeze(part, zero)"
+        " w = Loop(n, c) <body = b (int64 i, bool g) => (h, float[3] r) { h = Identity(g) i1 = Unsqueeze(i, zero)"
+        " from = Add(s, i1) to = Add(e, i1) r = Slice(x, from, to) } > }"
+    )
+    agrees(made, [X, np.array([1]), np.array([2])], [X, np.array([-3]), np.array([-2])])
+    ready = backend.prepare(made, flags=("-O0",))
+    with pytest.raises(MccError, match="outside the bounds"):  # two rows cannot be squeezed
+        ready.run([X, np.array([1]), np.array([3])])
