@@ -4,12 +4,13 @@ three dimensions, channels first and last."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import f32, i8, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.kernels.api import Case, Needs
 from mccompile.kernels.registry import Registry
@@ -48,15 +49,27 @@ def case(kind: type[Conv | ConvTranspose], image: str, size: tuple[int, int, int
     return Case(name, made, ins, (TensorType(f32, out),), constant=frozenset({1} if constant else ()), **places)
 
 
+def of_bytes(case: Case) -> Case:
+    """The same of 8-bit integers with zero points, each channel of weights with its own."""
+    assert isinstance(case.kind, Conv)
+    x, w = (TensorType(dtype, type.shape) for dtype, type in zip((u8, i8), case.ins, strict=True))
+    kind = replace(case.kind, accumulator=i32, x_zero=True, w_zero=True)
+    ins = (x, w, TensorType(u8, ()), TensorType(i8, w.shape[:1]))
+    ranges = {0: (0, 255), 1: (-128, 127), 2: (0, 255), 3: (-9, 9)}
+    out = TensorType(i32, case.outs[0].shape)
+    return replace(case, name=f"{case.name}_bytes", kind=kind, ins=ins, outs=(out,), ranges=ranges)
+
+
 def cases(kind: type[Conv | ConvTranspose]) -> Sequence[Case]:
     """Every pair of an image and a size in one of the layouts, which take turns."""
     layouts = list(product((True, False), (True, False)))
-    return [
+    found = [
         case(kind, image, size, *layouts[(i + j + more) % 4])
         for i, image in enumerate(IMAGES)
         for j, size in enumerate(SIZES)
         for more in (0, 2)
     ]
+    return found + [of_bytes(case) for case in found[::3] if kind is Conv]
 
 
 @pytest.mark.parametrize("target", ["generic", "native"])
