@@ -38,16 +38,19 @@ from ..program.ir import (
 from ..targets.api import Target
 
 Places = Mapping[Buffer, tuple[str, int]]  # base and offset of every buffer of the arenas
-_NOBODY = -1  # bytes that one branch of two leaves to another owner
+_NOBODY = 0  # bytes that nobody has written, or that one branch of two leaves to another owner
+_LARGEST = 1 << 26  # units of memory that are played; a program with more is placed all the same
 _MOST_TRIPS = 3  # of a loop that are played: both ways round of what changes places, and what the second finds
 
 
 def sharing_problems(
     program: Program, places: Places, registry: Registry, target: Target, keep_inputs: bool
 ) -> list[str]:
-    """Every read of what somebody else has overwritten, at the largest sizes; an empty list is a proof for these."""
+    """Every read of what somebody else has overwritten, at the largest sizes; an empty list is a proof for these, as
+    far as memory is not too large to be played."""
     player = _Player(program, places, registry, target)
-    player.run(keep_inputs)
+    if player.fits:
+        player.run(keep_inputs)
     return player.problems
 
 
@@ -64,7 +67,10 @@ class _Player:
         ends: dict[str, int] = {}
         for buffer, (base, offset) in places.items():
             ends[base] = max(ends.get(base, 0), offset + buffer.max_bytes)
-        self.memory = {base: np.zeros(-(-end // self.unit), np.int32) for base, end in ends.items()}
+        units = {base: -(-end // self.unit) for base, end in ends.items()}
+        self.fits = sum(units.values()) <= _LARGEST
+        owners = np.uint16 if len(program.buffers()) < 1 << 16 else np.uint32
+        self.memory = {base: np.zeros(count, owners) for base, count in units.items()} if self.fits else {}
 
     def run(self, keep_inputs: bool) -> None:
         program = self.program
