@@ -3,10 +3,14 @@
 A convolution pads with zeros; so does an average pool that counts its padding. A maximum pool ignores its padding,
 which is the same as padding with the lowest number, or with zeros where nothing is negative. The number that pads
 stands in a constant, so that it is the right one is recorded.
+
+Between quantized tensors the padding is of integers, with the zero point: `lower_qdq` applies QUANTIZED_RULES before it
+looks for convolutions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +18,7 @@ import numpy as np
 from ...graph.ir import Graph, Op, Value
 from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
 from ..api import Context
+from .quantized import dequantized
 
 _NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Abs", "Softmax", "Exp", "Softplus"})
 _PAD = Made(
@@ -87,12 +92,40 @@ def _into_conv(match: Match, make: Maker) -> Value | None:
     return _with_pads(match, make, replace(match.root.op, pads=joined[1], auto_pad="NOTSET"), joined[1])
 
 
-def _into_average_pool(match: Match, make: Maker) -> Value | None:
+def _into_quantized_conv(match: Match, make: Maker) -> Value | None:
+    joined = _joined(match)
+    return None if joined is None else _before_dequantize(match, make, joined[1], {})
+
+
+def _into_quantized_pool(match: Match, make: Maker) -> Value | None:
+    pads = _pool_pads(match)
+    return None if pads is None else _before_dequantize(match, make, pads, {"count_include_pad": 1})
+
+
+def _before_dequantize(match: Match, make: Maker, pads: tuple[int, ...], also: Mapping[str, int]) -> Value | None:
+    """The operator over the tensor as it was before it was padded with the integer that stands for 0."""
+    node = match.node("dequantize")
+    scheme = dequantized(node.output)
+    if scheme is None or scheme.axis is not None or _number(match) != scheme.zero:
+        return None
+    make.used(f"what pads {match['x'].name} is its zero point")
+    number = make.node(node.op, match["x"], *node.inputs[1:])
+    op = replace(match.root.op, **{**also, "pads": pads, "auto_pad": "NOTSET"})
+    return make.node(op, number, *match.root.inputs[1:])
+
+
+def _pool_pads(match: Match) -> tuple[int, ...] | None:
+    """Those of an average pool that counts its padding."""
     joined, fields = _joined(match), vars(match.root.op)
-    if joined is None or _number(match) != 0 or fields.get("ceil_mode"):
+    if joined is None or fields.get("ceil_mode"):
         return None
     own, pads = joined
-    if any(own) and not fields["count_include_pad"]:
+    return None if any(own) and not fields["count_include_pad"] else pads
+
+
+def _into_average_pool(match: Match, make: Maker) -> Value | None:
+    pads = _pool_pads(match)
+    if pads is None or _number(match) != 0:
         return None
     op = replace(match.root.op, pads=pads, auto_pad="NOTSET", count_include_pad=1)
     return _with_pads(match, make, op, pads)
@@ -121,4 +154,10 @@ RULES = (
     Rule("pad_conv", Made("Conv", _PAD, Anything("w"), rest=True), _into_conv),
     Rule("pad_average_pool", Made("AveragePool", _PAD), _into_average_pool),
     Rule("pad_max_pool", Made("MaxPool", _PAD), _into_max_pool),
+)
+
+_DEQUANTIZED = Made("DequantizeLinear", _PAD, rest=True, name="dequantize")
+QUANTIZED_RULES = (
+    Rule("quantized_pad_conv", Made("Conv", _DEQUANTIZED, Anything("w"), rest=True), _into_quantized_conv),
+    Rule("quantized_pad_average_pool", Made("AveragePool", _DEQUANTIZED), _into_quantized_pool),
 )

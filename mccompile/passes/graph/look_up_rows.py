@@ -1,7 +1,8 @@
-"""look_up_rows: the product of OneHot with a constant matrix is a row of that matrix for every index.
+"""look_up_rows: the product of one-hot lines with a constant matrix is a row of that matrix for every index.
 
-OneHot gives a line without a one where an index lies outside of its depth; the matrix gets a row of zeros for that.
-That off is 0, on is 1 and the matrix is finite is looked at, and recorded.
+Lines come from OneHot, or from Equal of a column of indices with 0, 1, 2, ... They have no one where an index lies
+outside of the depth; the matrix gets a row of zeros for that. That off is 0, on is 1, that numbers count up and that
+the matrix is finite is looked at, and recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ...ops.reshape import Reshape
 from ..api import Context
 
 _LINES = Made("OneHot", Anything("places"), ConstantOperand("depth"), ConstantOperand("values"), name="one_hot")
-_CAST = Made("Cast", _LINES)
+_COMPARED = Made("Equal", Anything("column"), ConstantOperand("counted"), either_order=True, name="equal")
+_CAST = Made("Cast", Either(_LINES, _COMPARED))
 _TURNED = Made("Reshape Squeeze Unsqueeze Flatten", Either(_LINES, _CAST), rest=True)
 _PRODUCT = Made("MatMul", Either(_LINES, _CAST, _TURNED), ConstantOperand("matrix"))
 
@@ -30,37 +32,67 @@ def look_up_rows(graph: Graph, context: Context) -> None:
 
 
 def _rows(match: Match, make: Maker) -> Value | None:
-    places, matrix, out = match["places"].type, match["matrix"].type, match.root.output
-    lines, op = match.node("one_hot").output.type, match.node("one_hot").op
-    product = match.root.inputs[0]
-    if product is None or not (places.is_static and lines.is_static and matrix.rank == 2 and out.type.is_static):
+    matrix, out, product = match["matrix"].type, match.root.output, match.root.inputs[0]
+    if product is None or matrix.rank != 2 or not (out.type.is_static and matrix.dtype.is_float):
         return None
-    depth = static(matrix.shape[0])
-    if vars(op)["axis"] not in (-1, lines.rank - 1) or (lines.shape[-1], product.type.shape[-1]) != (depth, depth):
+    depth, rows = static(matrix.shape[0]), match.array("matrix")
+    if product.type.shape[-1] != depth or not np.isfinite(rows).all():
         return None
-    if not places.dtype.is_integer or places.dtype is u64 or not matrix.dtype.is_float:
+    indices = (_counted if "equal" in match.nodes else _one_hot)(match, make, depth)
+    if indices is None:
         return None
-    values, rows = match.array("values"), match.array("matrix")
-    if list(values.reshape(-1)) != [0, 1] or not np.isfinite(rows).all():
-        return None
-    make.used(f"{match['values'].name} is 0 and 1")
     make.used(f"every element of {match['matrix'].name} is finite")
     table = make.constant(np.concatenate([rows, np.zeros_like(rows[:1])]), f"{match['matrix'].name}/and_zeros")
-    found = make.node(Gather(axis=0), table, _places(match["places"], depth, make, out.name))
+    found = make.node(Gather(axis=0), table, indices)
     if found.type == out.type:
         return found
     shape = make.constant(np.array(out.type.static_shape, np.int64), f"{out.name}/shape")
     return make.node(Reshape(allowzero=1), found, shape)
 
 
-def _places(places: Value, depth: int, make: Maker, name: str) -> Value:
-    """Indices of rows: negative ones count from the end, and `depth` stands for all that lie outside."""
+def _one_hot(match: Match, make: Maker, depth: int) -> Value | None:
+    """The indices of OneHot as rows of the table."""
+    places, node = match["places"], match.node("one_hot")
+    lines = node.output.type
+    if not (places.type.is_static and lines.is_static) or not _are_indices(places):
+        return None
+    if vars(node.op)["axis"] not in (-1, lines.rank - 1) or lines.shape[-1] != depth:
+        return None
+    if list(match.array("values").reshape(-1)) != [0, 1]:
+        return None
+    make.used(f"{match['values'].name} is 0 and 1")
+    return _places(places, depth, make, match.root.output.name, wraps=True)
+
+
+def _counted(match: Match, make: Maker, depth: int) -> Value | None:
+    """The column that Equal compares with 0, 1, 2, ..., as rows of the table."""
+    column, lines = match["column"], match.node("equal").output.type
+    counted = match.array("counted")
+    if not (column.type.is_static and lines.is_static) or not _are_indices(column) or column.type.rank != lines.rank:
+        return None
+    if lines.shape[-1] != depth or column.type.shape != (*lines.shape[:-1], 1) or counted.shape[-1:] != (depth,):
+        return None
+    if counted.size != depth or (counted.reshape(-1) != np.arange(depth)).any():
+        return None
+    make.used(f"{match['counted'].name} counts from 0")
+    shape = make.constant(np.array(lines.static_shape[:-1], np.int64), f"{match.root.output.name}/places")
+    indices = make.node(Reshape(allowzero=1), column, shape)
+    return _places(indices, depth, make, match.root.output.name, wraps=False)
+
+
+def _are_indices(value: Value) -> bool:
+    return value.type.dtype.is_integer and value.type.dtype is not u64
+
+
+def _places(places: Value, depth: int, make: Maker, name: str, wraps: bool) -> Value:
+    """Indices of rows: negative ones count from the end if that `wraps`, and `depth` stands for all that lie
+    outside."""
     dtype = places.type.dtype
     wide = dtype if dtype in (i32, i64) else i64 if dtype.bits >= 32 else i32
     if wide is not dtype:
         places = make.node(Cast(to=wide.onnx), places)
     zero, size = (make.constant(np.array(n, wide.numpy), f"{name}/bound") for n in (0, depth))
-    if dtype.kind == "int":
+    if dtype.kind == "int" and wraps:
         places = make.node(Where(), make.node(Less(), places, zero), make.node(Add(), places, size), places)
     outside = make.node(GreaterOrEqual(), places, size)
     if dtype.kind == "int":

@@ -33,6 +33,7 @@ from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..api import Context
 from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants
+from .fuse_pad import QUANTIZED_RULES
 from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
@@ -48,7 +49,7 @@ def lower_qdq(graph: Graph, context: Context) -> None:
         return
     move_integers(graph)
     fold_constants(graph, context)
-    rewrite(graph, RULES)
+    rewrite(graph, (*QUANTIZED_RULES, *RULES))
     rewrite(graph, FLOAT_RESULTS)
     eliminate_dead(graph, context)
     join_tables(graph)

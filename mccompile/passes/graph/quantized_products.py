@@ -156,9 +156,7 @@ def _fit_i32(ranges: Ranges) -> bool:
 _PLAIN = Made("MatMul", X, W, name="anchor", read_once=True)
 PRODUCTS = (
     between("conv", Made("Conv", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv),
-    between(
-        "conv_transpose", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv_transpose
-    ),
+    between("conv_transpose", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv_transpose),
     between("gemm", Made("Gemm", X, W, Maybe(BIAS), name="anchor", read_once=True), _matrix),
     between("matmul", _PLAIN, _matrix),
     between("matmul_computed", _PLAIN, _matmul),

@@ -22,17 +22,27 @@ LINES = "l = OneHot(p, depth, values)"
 BODIES = {
     "plain": f"{LINES} y = MatMul(l, m)",
     "flattened": f"{LINES} f = Reshape(l, flat) z = MatMul(f, m) y = Reshape(z, shape)",
+    "compared": "u = Unsqueeze(p, last) e = Equal(u, counted) l = Cast <to = 1> (e) y = MatMul(l, m)",
+    "compared the other way": "u = Unsqueeze(p, last) e = Equal(line, u) l = Cast <to = 1> (e) y = MatMul(l, m)",
     "cast": "l = OneHot(p, depth, whole) f = Cast <to = 1> (l) y = MatMul(f, m)",
 }
 
 
-def graph_of(body: str, dtype: str = "int32", matrix: np.ndarray = MATRIX, values: tuple[float, ...] = (0, 1)) -> Graph:
+def graph_of(
+    body: str,
+    dtype: str = "int32",
+    matrix: np.ndarray = MATRIX,
+    values: tuple[float, ...] = (0, 1),
+    counted: tuple[int, ...] = (0, 1, 2, 3),
+) -> Graph:
     model = parser.parse_model(
         f'<ir_version: 9, opset_import: ["" : 18]>\ng ({dtype}[2,5] p) => (float[2,5,3] y) {{ {body} }}'
     )
     arrays = {
         "depth": np.array(4), "values": np.array(values, np.float32), "whole": np.array(values, np.int64), "m": matrix,
         "flat": np.array([10, 4]), "shape": np.array([2, 5, 3]),
+        "last": np.array([-1]), "counted": np.array([[counted]], dtype.replace("float", "float32")),
+        "line": np.array(counted, dtype.replace("float", "float32")),
     }  # fmt: skip
     used = {name for node in model.graph.node for name in node.input}
     model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in arrays.items() if n in used)
@@ -50,7 +60,7 @@ def test_a_product_becomes_rows(body: str, dtype: str, context: Context) -> None
     eliminate_dead(graph, context)
     verify(graph, "look_up_rows")
     names = [node.op.name for node in graph.nodes]
-    assert "OneHot" not in names and "MatMul" not in names and "Gather" in names
+    assert not {"OneHot", "Equal"} & set(names) and "MatMul" not in names and "Gather" in names
     np.testing.assert_array_equal(outputs(lower(graph), {"p": places})["y"], before)
 
 
@@ -61,8 +71,10 @@ def test_a_product_becomes_rows(body: str, dtype: str, context: Context) -> None
         graph_of(BODIES["plain"], values=(0, 2)),
         graph_of(BODIES["plain"], matrix=np.where(MATRIX > 0, np.inf, MATRIX).astype(np.float32)),
         graph_of(BODIES["plain"], dtype="float"),
+        graph_of(BODIES["compared"], counted=(0, 1, 2, 4)),
+        graph_of(BODIES["compared"], dtype="float"),
     ],
-    ids=["another axis", "not one", "infinite", "floats as indices"],
+    ids=["another axis", "not one", "infinite", "floats as indices", "not counted", "floats compared"],
 )
 def test_what_is_no_row_stays_a_product(graph: Graph, context: Context) -> None:
     look_up_rows(graph, context)
