@@ -7,6 +7,7 @@ gru that resets before the product needs the reset state of all cells first, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -165,6 +166,9 @@ class _Printer:
             n_input = self.input(number)
             start = self.at("bias_in", [self.d, "j"], number) if "bias" in kind.uses else literal_c(0, kind.accumulator)
             gates["n"] = replace(gates["n"], start=start)
+        x_at = self.index("x_in", ["t", self.b, self.d, "0"])
+        y_at = self.index("y_out", ["t", self.d, self.b, "0"]) if "y" in kind.gives else ""
+        reads_step = any(re.search(r"\bt\b", place) for place in (x_at, y_at))
         return {
             "type": self.type,
             "cell": kind.cell,
@@ -183,9 +187,9 @@ class _Printer:
             "lengths": self.at("lengths_in", [self.b]) if "lengths" in kind.uses else "",
             "h0": self.start("h0"),
             "c0": self.start("c0"),
-            "position": self.position(),
-            "x_at": self.index("x_in", ["t", self.b, self.d, "0"]),
-            "y_at": self.index("y_out", ["t", self.d, self.b, "0"]) if "y" in kind.gives else "",
+            "position": self.position() if reads_step else "",
+            "x_at": x_at,
+            "y_at": y_at,
             "gates": gates,
             "n_input": n_input,
             "peepholes": self.peepholes() if "peepholes" in kind.uses else None,

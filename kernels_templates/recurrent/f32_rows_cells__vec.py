@@ -7,6 +7,7 @@ first, and updates in place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,6 +131,9 @@ class _Layout:
     def context(self) -> dict[str, Any]:
         kind = self.kind
         states = _states(kind)
+        x_at = self.index("x_in", ["t", self.b, self.d, "0"])
+        y_at = self.index("y_out", ["t", self.d, self.b, "0"]) if "y" in kind.gives else ""
+        reads_step = any(re.search(r"\bt\b", place) for place in (x_at, y_at))
         return {
             "vector": f"mcc_f32x{self.lanes}",
             "of": f"f32x{self.lanes}",
@@ -144,9 +148,9 @@ class _Layout:
             "time": self.time,
             "h0": self.start("h0"),
             "c0": self.start("c0"),
-            "position": self.position(),
-            "x_at": self.index("x_in", ["t", self.b, self.d, "0"]),
-            "y_at": self.index("y_out", ["t", self.d, self.b, "0"]) if "y" in kind.gives else "",
+            "position": self.position() if reads_step else "",
+            "x_at": x_at,
+            "y_at": y_at,
             "parts": self.parts(),
             "stores": [self.last(name) for name in ("h", "c") if name in kind.gives],
         }

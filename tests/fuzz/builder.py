@@ -37,10 +37,13 @@ class Input:
     dims: tuple[Dim, ...]
     kind: str
     low: int = 0
-    high: int = 0
+    high: int = -1
     arrays: tuple[np.ndarray, ...] = field(default=(), compare=False)
 
     def draw(self, chance: np.random.Generator, sizes: Mapping[str, int]) -> np.ndarray:
+        return np.asarray(self._drawn(chance, sizes))
+
+    def _drawn(self, chance: np.random.Generator, sizes: Mapping[str, int]) -> np.ndarray:
         shape = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
         if self.kind == "given":
             return self.arrays[0]
@@ -162,9 +165,9 @@ class Builder:
     def shapes(self, dims: Sequence[Dim]) -> list[tuple[int, ...]]:
         return [tuple(self.sizes_of(dim)[number] for dim in dims) for number in range(self.sets)]
 
-    def input(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = 0) -> Value:
+    def input(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = -1) -> Value:
         kind = kind or self.kind_of(dtype)
-        if kind == "integer" and low == high == 0:
+        if kind == "integer" and high < low:
             low, high = self.range_of(dtype)
         made = Input(self.name("x"), _numpy(dtype), tuple(dims), kind, low, high)
         chance = np.random.default_rng(self.integer(0, 1 << 30))
@@ -186,22 +189,23 @@ class Builder:
         return (0 if dtype.startswith("u") else -20), 20
 
     def constant(self, array: Any, dtype: str = "int64") -> Value:
-        found = array if isinstance(array, np.ndarray) else np.array(array, _numpy(dtype))
+        known = isinstance(array, np.ndarray | np.generic)
+        found = np.asarray(array) if known else np.array(array, _numpy(dtype))
         name = self.name("c")
         self.constants[name] = found
         return Value(name, (found,) * self.sets, not self.inexact or found.dtype.kind in "iub", True)
 
-    def drawn(self, dtype: str, shape: Sequence[int], kind: str = "", low: int = 0, high: int = 0) -> Value:
+    def drawn(self, dtype: str, shape: Sequence[int], kind: str = "", low: int = 0, high: int = -1) -> Value:
         """A constant of random elements."""
         kind = kind or self.kind_of(dtype)
-        if kind == "integer" and low == high == 0:
+        if kind == "integer" and high < low:
             low, high = self.range_of(dtype)
         leaf = Input("", _numpy(dtype), tuple(shape), kind, low, high)
         made = self.constant(leaf.draw(np.random.default_rng(self.integer(0, 1 << 30)), {}))
         made.exact = kind not in ("normal", "positive", "unit")
         return made
 
-    def leaf(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = 0) -> Value:
+    def leaf(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = -1) -> Value:
         """An input, or a constant where all sizes are fixed."""
         if all(isinstance(dim, int) for dim in dims) and self.maybe(0.4):
             return self.drawn(dtype, [int(dim) for dim in dims], kind, low, high)
@@ -223,10 +227,8 @@ class Builder:
             if fits:
                 late = fits[-5:] if self.maybe(0.8) else fits
                 return self.pick(late)
-        found = self.input(self.pick(dtypes), self.dims(self.integer(low, high)), "exact" if exact else "")
-        if exact and not found.is_float:
-            return self.input(found.dtype, self.dims_of(found) or ())
-        return found
+        dtype = self.pick(dtypes)
+        return self.input(dtype, self.dims(self.integer(low, high)), "exact" if exact and dtype in EXACT_BITS else "")
 
     def float(self, ranks: tuple[int, int] = (0, 4), exact: bool = False) -> Value:
         return self.any(FLOATS, ranks, exact)
@@ -242,7 +244,7 @@ class Builder:
         found = [self.dim_of(value, axis) for axis in range(value.rank)]
         return None if any(dim is None for dim in found) else tuple(dim for dim in found if dim is not None)
 
-    def like(self, x: Value, kind: str = "", low: int = 0, high: int = 0, dtype: str = "") -> Value:
+    def like(self, x: Value, kind: str = "", low: int = 0, high: int = -1, dtype: str = "") -> Value:
         """A value that broadcasts with x."""
         dtype = dtype or x.dtype
         shapes = [array.shape for array in x.arrays]

@@ -143,6 +143,8 @@ def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
                 found = replace(found, **{field.name: value})
     if found.blob == "incbin" and found.single_file:
         found = replace(found, blob="array")
+    if found.blob == "external":
+        found = replace(found, weights_section="")
     return found
 
 

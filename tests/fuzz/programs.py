@@ -33,6 +33,7 @@ MAGIC, GUARDS, WEIGHTS = 0x4D434346, 1001, 1002
 STATUS = {GUARDS: "it wrote outside its memory", WEIGHTS: "it changed its weights"}
 _CALLS = ("model_bytes", "init", "run", "spent", "input", "output", "resize")
 NAMES = (*_CALLS, "output_shape", "place", "state", "status_text")  # of host.c
+HOST = '#undef _POSIX_C_SOURCE\n#include "host.c"\n'  # it asks for more of the C library than the model does
 BUILD_SECONDS, RUN_SECONDS = 240, 60
 ROOM, ROOM_OF_BOARDS = 16 << 20, 3 << 20
 LARGE_STACK = 1 << 18  # of boards: code that is not optimised needs more than firmware would
@@ -108,12 +109,13 @@ class Batch:
         defines = "".join(f"#define mcc_host_{name} {prefix}_host_{name}\n" for name in NAMES)
         if (folder / weights).is_file() and "incbin" not in (folder / weights).read_text(encoding="utf-8"):
             sources.append(weights)
-        unit = defines + "".join(f'#include "{name}"\n' for name in [*sources, "host.c"])
+        unit = defines + "".join(f'#include "{name}"\n' for name in sources) + HOST
         (folder / f"{prefix}_unit.c").write_text(unit, encoding="utf-8")
         aside = folder / f"{prefix}_host"
         aside.mkdir(exist_ok=True)
         (aside / "mcc_host_model.h").write_text(header, encoding="utf-8")
-        files = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
+        section = [f"-D{prefix.upper()}_WEIGHTS_SECTION="] if self.build.compiler == "tcc" else []  # it has none
+        files = [*section, "-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
         self._call(files, [aside, folder, folder / "runtime"])
 
     def _execute(self, items: Sequence[Item]) -> None:

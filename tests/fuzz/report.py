@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
 from onnx import ModelProto, TensorProto, parser, printer
 
 from mccompile.driver import Options
@@ -137,4 +138,5 @@ def _unpack(tensor: TensorProto) -> None:
             name = "uint64_data" if array.dtype.name in ("uint64", "uint32") else "int32_data"
         if name is not None:
             tensor.ClearField("raw_data")
-            getattr(tensor, name).extend(array.reshape(-1).tolist())
+            flat = array.reshape(-1)
+            getattr(tensor, name).extend((flat.astype(np.uint8) if flat.dtype.kind == "b" else flat).tolist())

@@ -191,7 +191,7 @@ def _join(trials: Sequence[Trial], folder: Path) -> Path | None:
     for each in joined:
         assert each.item is not None
         header = files[f"{each.item.report.prefix}.h"].decode()
-        owner = re.search(r"extern const \w+ (\w+)_weights\[", header)
+        owner = re.search(r"#define \w+_weights (\w+)_weights\n", header)
         name = f"{owner[1] if owner else each.item.report.prefix}.mcb"
         each.item.folder, each.item.blob, each.together = folder, files.get(name, each.item.blob), True
     source = folder / "shared_kernels.c"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mccompile import backend
 from mccompile.base.errors import MccError
@@ -108,3 +109,14 @@ def test_an_unknown_activation_is_refused() -> None:
     node = helper.make_node("RNN", ["x", "w", "r"], ["y"], hidden_size=2, activations=["Mystery"])
     with pytest.raises(MccError, match="Mystery"):
         backend.run_node(node, [_floats(2, 1, 3), _floats(1, 2, 3), _floats(1, 2, 2)])
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+@pytest.mark.parametrize("op", sorted(GATES))
+def test_a_single_step_builds_without_a_warning(op: str, target: str) -> None:
+    """Its position is in no place that is read."""
+    x, w, r = _floats(1, 1, 2), _floats(1, GATES[op] * 4, 2), _floats(1, GATES[op] * 4, 4)
+    node = helper.make_node(op, ["x", "w", "r"], ["y", "h"], hidden_size=4)
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", *(["-march=native"] if target == "native" else [])]
+    y, h = backend.run_node(node, [x, w, r], target=target, flags=flags)
+    np.testing.assert_array_equal(y[:, 0], h)

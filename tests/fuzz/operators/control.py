@@ -24,7 +24,7 @@ class Body(Builder):
         self.before = {v.name for v in self.values}
         self.sets = outer.sets
 
-    def input(self, dtype: str, dims: Any, kind: str = "", low: int = 0, high: int = 0) -> Value:
+    def input(self, dtype: str, dims: Any, kind: str = "", low: int = 0, high: int = -1) -> Value:
         return self.drawn(dtype, [self.sizes_of(dim)[0] for dim in dims], kind, low, high)
 
     def grow(self, most: int = 3) -> None:
