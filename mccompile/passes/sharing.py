@@ -119,9 +119,10 @@ class _Player:
                 self.read(view, what, "has its workspace over")
         touched = {root for root in (self.place(view.buffer)[0] for view in call.outs) if root}
         for result, out in enumerate(call.outs):
+            near = [n for n, view in enumerate(call.ins) if self.place(view.buffer)[0] in touched and self.holds(view)]
             self.write(out)
-            for index, view in enumerate(call.ins):
-                if self.place(view.buffer)[0] in touched and not self.holds(view):
+            for index in near:
+                if not self.holds(call.ins[index]):
                     self.may_lie_over(call, what, result, index)
         for view in (*call.outs, *(scratch.whole() for scratch in scratches(call))):
             self.read(view, what, "writes twice")
