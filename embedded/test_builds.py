@@ -15,6 +15,7 @@ from mccompile.driver import Options, arrange, compile_jobs
 from mccompile.emit.folder import write_folder
 from mccompile.targets import api
 from tests.emit.test_builds import WAYS, built
+from tests.emit.test_dispatch import program
 
 
 @cache
@@ -53,3 +54,11 @@ def test_a_compiler_without_the_flags_is_told_which(target: str, tmp_path: Path)
     said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     first = next(line for line in said.splitlines() if "error" in line)
     assert "#error" in first and " ".join(api.load(target).build.flags) in first
+
+
+@pytest.mark.parametrize(("processor", "variant"), [("Nehalem", "3"), ("Haswell", "2")])
+def test_init_picks_what_an_older_processor_runs(processor: str, variant: str, tmp_path: Path) -> None:
+    command = ["qemu-x86_64", "-cpu", processor, str(program(tmp_path))]
+    zeros = bytes(4 * 2 * 6 * 6)
+    done = subprocess.run(command, input=zeros, capture_output=True, check=True)
+    assert done.stderr.decode().splitlines()[-1] == variant

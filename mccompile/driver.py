@@ -19,7 +19,8 @@ from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier, readable
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
-from .emit.guarded import Variant, guarded
+from .emit.dispatch import dispatched, picks_at_run_time, refuse_unreachable, variant_name
+from .emit.guarded import Variant, guarded, refuse
 from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
 from .emit.several import several
@@ -185,6 +186,9 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
         return [package], package.files
     if len(asked) > 1:
         raise WrongUse(Problem("models have other lists of targets", "; ".join(sorted(asked)), "", "give all the same"))
+    targets = [target_api.load(target) for target in sorted(asked)[0].split(",")]
+    if len(jobs) == 1 and not jobs[0][1].single_file and picks_at_run_time(targets):
+        return _dispatched(*jobs[0], targets)
     if any(options.blob == INCBIN for _, options in jobs):
         why = "each target has its own, and the assembler knows one name"
         raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--target", why, "leave out --blob"))
@@ -195,6 +199,19 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
         packages += made
         variants.append(Variant(resolved.guard, resolved.build, files))
     return packages, guarded(variants)
+
+
+def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tuple[list[Package], Mapping[str, bytes]]:
+    """One model whose init picks what the processor runs."""
+    refuse([Variant(target.guard, target.build, {}) for target in targets])
+    refuse_unreachable(targets)
+    name = options.name or model.stem
+    check_section(options.weights_section, options.blob)
+    packages = []
+    for target, asked in zip(targets, options.target.split(","), strict=True):
+        own = replace(options, name=variant_name(name, target), blob=EXTERNAL, weights_section="", target=asked)
+        packages.append(compile(model, own))
+    return packages, dispatched(packages, targets, name, _prefix(name), options.blob, options.weights_section)
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:

@@ -61,7 +61,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         jobs, name, arranged_for = _project(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
-    name = packages[0].plan.name if len(jobs) == 1 else name
+    name = (jobs[0][1].name or jobs[0][0].stem) if len(jobs) == 1 else name
     write_folder(output, arrange(files, layout, name, options) if layout else files, force)
     for package in packages:
         plan = package.plan
@@ -73,7 +73,9 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         if explain:
             click.echo("\n" + explanation(package.explanations))
     if len({package.plan.target for package in packages}) > 1 and "," in jobs[0][1].target:
-        click.echo("choice   of the target is made when the C is compiled, by the compiler's flags; not at run time")
+        picked = "picked" in json.loads(files["report.json"])
+        how = "by init, at run time" if picked else "by the compiler's flags, when C is compiled; not at run time"
+        click.echo(f"target   is picked {how}")
 
 
 def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:

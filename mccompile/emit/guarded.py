@@ -31,7 +31,7 @@ class Variant:
 
 def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
     """The files of all; C files that are the same everywhere stand as they are."""
-    _refuse(variants)
+    refuse(variants)
     files: dict[str, bytes] = {}
     for path in dict.fromkeys(path for variant in variants for path in variant.files if path != MARK):
         having = [variant for variant in variants if path in variant.files]
@@ -78,7 +78,8 @@ def _behind_conditions(path: str, variants: Sequence[Variant], of_all: bool) -> 
     return "\n".join(parts).encode()
 
 
-def _refuse(variants: Sequence[Variant]) -> None:
+def refuse(variants: Sequence[Variant]) -> None:
+    """Targets that cannot be told apart, or are never reached."""
     seen: dict[str, str] = {}
     for variant in variants:
         where = f"--target {','.join(each.target for each in variants)}"

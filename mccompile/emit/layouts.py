@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..base.errors import Problem, WrongUse
 from ..targets.api import Build
 from .building import build_name, cmake_tools, flags_text, from_report, make_tools
 from .folder import MARK, with_report
@@ -31,6 +32,7 @@ class Layout:
     sources: str
     headers: str
     main: str = ""
+    flags_per_file: bool = False
     architectures: Mapping[str, list[str]] = field(default_factory=dict)  # by target: what the ecosystem calls it
 
     def runs_on(self, builds: Sequence[Build]) -> list[str]:
@@ -58,6 +60,10 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     models = report.get("models", [report])
     prefixes = [model["prefix"] for model in models]
     builds = _builds(report)
+    if "picked" in report and not layout.flags_per_file:
+        why = "a program that picks at run time needs flags for each file, which it does not know"
+        where = f"--package {layout.name} --target {','.join(part['target'] for part in report['targets'])}"
+        raise WrongUse(Problem(f"{layout.name} cannot build for several processors", where, why, "name one target"))
     own_flags = "targets" not in report and len(builds) > 1  # of each model
     tools = [replace(builds[0], flags=(), needs="")] if own_flags else builds
     made: dict[str, bytes] = {}
@@ -84,6 +90,10 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
             {"files": [places[f"{m['prefix']}{part}.c"] for part in ("", "_kernels")], "flags": m["flags"]}
             for m in models
             if own_flags
+        ]
+        + [
+            {"files": [places[path] for path in own["files"]], "flags": own["flags"]}
+            for own in report.get("file_flags", [])
         ],
         "runs_on": layout.runs_on(builds),
         "arena": max(model["arena_bytes"] for model in models),
@@ -111,7 +121,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
 
 def _builds(report: Mapping[str, Any]) -> list[Build]:
     """Of all that is in a folder, each once."""
-    parts = report.get("targets") or report.get("models")
+    parts = None if "picked" in report else report.get("targets") or report.get("models")
     return list(dict.fromkeys(build for part in parts for build in _builds(part))) if parts else [from_report(report)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from ..base.dims import Dim, Symbol, static, upper
 from ..base.dtypes import DType, string
@@ -17,6 +18,7 @@ from ..plan.ir import (
     max_bytes,
     swaps,
 )
+from .blob import EXTERNAL
 from .building import build_name, cmake_tools, flags_text, make_tools
 from .items import IN_STRUCT, body, in_struct, pieces, pointer, slices, suffix_of
 from .render import TEMPLATES, comment, render, render_c
@@ -41,7 +43,7 @@ def model_files(
 ) -> dict[str, str]:
     """`weights_of`: prefix of another model, whose blob is this one's as well.
     `about`: what has to be said of inputs and outputs that are not only tensors."""
-    context = _context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
+    context = model_context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
     context["weights_of"] = weights_of or plan.prefix
     context["about"] = [comment(line) for line in about]
     prefix = plan.prefix
@@ -56,9 +58,10 @@ def model_files(
     }
 
 
-def _context(
+def model_context(
     plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int, carrier: str
-) -> dict[str, object]:
+) -> dict[str, Any]:
+    """What the templates of a model's own files are told."""
     octets = [f"0x{byte:02X}" for byte in identity]
     return {
         "prefix": plan.prefix,
@@ -79,6 +82,11 @@ def _context(
         "blob_align": blob_align,
         "carrier": carrier,
         "runtime_version": runtime_version,
+        "variants": [],
+        "file_flags": [],
+        "sources": [
+            f"{plan.prefix}{part}.c" for part in ("", "_kernels", *(["_weights"] if carrier != EXTERNAL else []))
+        ],
         "macs": sum(step.macs for step in plan.steps()),
         "identity": ", ".join(octets),
         "ready": identity[:4].hex().upper(),

@@ -32,6 +32,7 @@ class Package:
     files: Mapping[str, bytes]
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
+    about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     with_weights_of: Callable[[str, bytes], Mapping[str, str]] = lambda prefix, identity: {}  # own files for that blob
 
     def write(self, folder: Path, force: bool = False) -> None:
@@ -51,8 +52,7 @@ def package(
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
     not only tensors."""
-    include = data_folder("runtime_c") / "include"
-    needed = runtime_version((include / "mcc.h").read_text(encoding="utf-8"))
+    needed = needed_runtime()
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
@@ -67,24 +67,33 @@ def package(
 
     texts = {**with_weights_of(plan.prefix, identity), **kernels}
     workers = WORKERS if any(step.shared for step in plan.steps()) else ()
-    texts |= {f"runtime/{name}": text for name, text in _runtime(include, texts.values(), workers).items()}
+    texts |= runtime_headers(texts.values(), workers)
     if carrier == blob_format.ARRAY:
         texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
     elif carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     files = with_report(files, report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface))
-    return Package(plan, files, identity=identity, with_weights_of=with_weights_of)
+    return Package(plan, files, identity=identity, about=about, with_weights_of=with_weights_of)
 
 
-def _runtime(include: Path, sources: Iterable[str], workers: Sequence[str]) -> dict[str, str]:
-    """The headers of the runtime that the sources include, and all that those include."""
-    there = {path.name for path in include.glob("*.h")}
+def needed_runtime() -> int:
+    """The version of the runtime that is here."""
+    return runtime_version((_include() / "mcc.h").read_text(encoding="utf-8"))
+
+
+def _include() -> Path:
+    return data_folder("runtime_c") / "include"
+
+
+def runtime_headers(sources: Iterable[str], workers: Sequence[str] = ()) -> dict[str, str]:
+    """The headers of the runtime that the sources include, and all that those include, at their places."""
+    there = {path.name for path in _include().glob("*.h")}
     missing = [*workers, *(name for source in sources for name in _INCLUDE.findall(source))]
     texts: dict[str, str] = {}
     while missing:
         name = missing.pop()
-        if name in there and name not in texts:
-            texts[name] = (include / name).read_text(encoding="utf-8")
-            missing += _INCLUDE.findall(texts[name])
+        if name in there and f"runtime/{name}" not in texts:
+            texts[f"runtime/{name}"] = (_include() / name).read_text(encoding="utf-8")
+            missing += _INCLUDE.findall(texts[f"runtime/{name}"])
     return texts

@@ -79,6 +79,7 @@ class Target:
     prefer: str  # "ram", "time" or "flash": what to save first
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     needs: str = ""  # condition that holds where flags are as the kernels need them; empty: any compiler will do
+    cpu: str = ""  # C (mcc_cpu_x86.h) that is true at run time where the processor runs code for it
     hosted: bool = True  # programs run under an operating system; else firmware brings what they are linked with
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
 
@@ -258,7 +259,7 @@ def _truth(value: object) -> bool:
     return value
 
 
-_OPTIONAL = ("options", "guard", "needs", "hosted")
+_OPTIONAL = ("options", "guard", "needs", "cpu", "hosted")
 _READERS: dict[str, Callable[[object], Any]] = {
     "description": _text,
     "isas": _texts,
@@ -273,6 +274,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "prefer": _text,
     "guard": _text,
     "needs": _text,
+    "cpu": _text,
     "hosted": _truth,
     "options": _options,
 }

@@ -31,7 +31,7 @@ def folder_for(targets: str, folder: Path, **options: object) -> Path:
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 @pytest.mark.parametrize("target", HOST)
 def test_each_compiler_sees_what_it_would_see_alone(target: str, tmp_path: Path) -> None:
-    folder = folder_for("x86-64-v3,generic", tmp_path)
+    folder = folder_for("x86-64-v3,aarch64,generic", tmp_path)
     compile(tmp_path / "conv.onnx", Options(target=target)).write(tmp_path / "alone")
 
     def seen(where: Path, file: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_each_compiler_sees_what_it_would_see_alone(target: str, tmp_path: Path)
 
 @pytest.mark.parametrize("target", HOST)
 def test_the_program_runs_on_both(target: str, tmp_path: Path) -> None:
-    folder = folder_for("x86-64-v3,generic", tmp_path)
+    folder = folder_for("x86-64-v3,aarch64,generic", tmp_path)
     sources = [str(path) for path in folder.glob("*.c")]
     command = ["gcc", *STRICT, *HOST[target], f"-I{folder}/runtime", *sources, "-o", f"{folder}/a", "-lm"]
     subprocess.run(command, check=True)
@@ -67,11 +67,12 @@ def test_a_core_that_is_not_among_them_is_an_error(core: str, compiles: bool, tm
 
 
 def test_what_is_the_same_stands_once_and_blobs_are_named_after_targets(tmp_path: Path) -> None:
-    folder = folder_for("x86-64-v3,generic", tmp_path)
+    folder = folder_for("x86-64-v3,aarch64,generic", tmp_path)
     assert "#elif" not in (folder / "runtime" / "mcc.h").read_text()
-    assert sorted(path.name for path in folder.glob("*.mcb")) == ["conv-generic.mcb", "conv-x86-64-v3.mcb"]
+    blobs = ["conv-aarch64.mcb", "conv-generic.mcb", "conv-x86-64-v3.mcb"]
+    assert sorted(path.name for path in folder.glob("*.mcb")) == blobs
     report = json.loads((folder / "report.json").read_text())
-    assert [each["target"] for each in report["targets"]] == ["x86-64-v3", "generic"]
+    assert [each["target"] for each in report["targets"]] == ["x86-64-v3", "aarch64", "generic"]
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert {*report["files"], "report.json"} == there
 
