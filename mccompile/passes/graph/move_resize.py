@@ -1,0 +1,45 @@
+"""move_resize: a 1x1 convolution goes in front of a Resize that enlarges.
+
+Interpolation weighs positions, a 1x1 convolution channels: their order does not matter, and weights of positions add up
+to 1, so a bias passes through. In front, the convolution has fewer positions to compute, and the large tensor between
+the two becomes one of fewer channels.
+
+Invariant: only where the result has no more channels than x. Sums are rounded in another order, as everywhere floats
+are added up.
+"""
+
+from __future__ import annotations
+
+from ...base.dims import static
+from ...graph.ir import Graph, Value
+from ...graph.pattern import Anything, Made, Maker, Match, Rule, rewrite
+from ..api import Context
+
+_RESIZED = Made("Resize", Anything("x"), rest=True, name="resize", read_once=True)
+_SINGLE = (None, "", "NOTSET", "VALID")
+
+
+def move_resize(graph: Graph, context: Context) -> None:
+    rewrite(graph, RULES)
+
+
+def _earlier(match: Match, make: Maker) -> Value | None:
+    x, w, resize, conv = match["x"].type, match["w"].type, match.node("resize"), match.root
+    between, out = resize.output.type, conv.output.type
+    if not (x.is_static and w.is_static and between.is_static and out.is_static) or not x.dtype.is_float:
+        return None
+    window, fields = vars(conv.op), vars(resize.op)
+    if window["group"] != 1 or set(w.shape[2:]) != {1} or out.shape[2:] != between.shape[2:]:
+        return None
+    if any(window["pads"] or ()) or window["auto_pad"] not in _SINGLE:
+        return None
+    if fields["coordinate_transformation_mode"] == "tf_crop_and_resize":
+        return None  # what lies outside of x is another number
+    if between.shape[:2] != x.shape[:2] or between.count <= x.count or static(w.shape[0]) > static(w.shape[1]):
+        return None
+    moved = make.node(conv.op, match["x"], *conv.inputs[1:])
+    sizes = resize.inputs[1:]
+    return make.node(resize.op, moved, *sizes)
+
+
+RULES = (Rule("conv_before_resize", Made("Conv", _RESIZED, Anything("w"), rest=True), _earlier),)
