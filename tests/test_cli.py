@@ -132,6 +132,19 @@ def test_a_folder_is_written_again_and_keeps_what_is_not_ours(
 # -- bad use and bad files
 
 
+@pytest.mark.parametrize("command", [["quantize", "--weights-only", "8"], ["opt", "--passes", "lower"]])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_model_is_never_written_over(
+    command: list[str], linked: bool, conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, destination = conv.read_bytes(), conv
+    if linked:
+        destination = tmp_path / "link.onnx"
+        destination.symlink_to(conv)
+    said = fails(capsys, 2, command[0], conv, *command[1:], "-o", destination)
+    assert "would be lost" in said and conv.read_bytes() == before
+
+
 def test_a_folder_with_other_files_is_left_alone(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(conv.parent.iterdir())
     said = fails(capsys, 2, conv, "-o", conv.parent)

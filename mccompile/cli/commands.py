@@ -199,9 +199,18 @@ def quantize(
 
     from ..measure import quantization
 
+    _refuse_to_overwrite(destination, model, data, test)
     recipe = replace(options.recipe, **how)
     report = quantization.quantize(model, destination, data, options, recipe, test)
     click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
+
+
+def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
+    """What a command reads is the user's only copy, for all it knows."""
+    for path in read:
+        if path is not None and path.exists() and destination.exists() and path.samefile(destination):
+            why = "it is what the command reads, and would be lost"
+            raise WrongUse(Problem("cannot write the result", str(destination), why, "give another name to -o"))
 
 
 @commands.command()
@@ -244,6 +253,8 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
     from ..driver import run_passes
     from ..passes.constants_file import write_constants
 
+    if output is not None:
+        _refuse_to_overwrite(output, file)
     names = [name.strip() for name in passes.split(",") if name.strip()]
     text, contents = run_passes(file, names, options, constants)
     if output is None:
