@@ -9,7 +9,6 @@ from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Graph
 from ..targets.api import Target
-from ..toolchain.build import DEFAULT_FLAGS
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model
 
@@ -28,5 +27,4 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
         package.write(folder)
         if target.run:
             return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == "flash" else ())
-        portable = all(function.kernel.isa == "c" for function in package.plan.functions)
-        return Model.build(folder, cc, DEFAULT_FLAGS if portable else target.cflags)
+        return Model.build(folder, cc, target.cflags)  # its headers ask for them, whatever kernels were chosen

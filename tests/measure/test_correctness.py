@@ -69,6 +69,12 @@ def test_a_right_model_is_right(tmp_path: Path) -> None:
     assert [output.name for output in verdict.worst()] == ["y", "z"]
 
 
+def test_portable_functions_are_built_for_their_target_too(tmp_path: Path) -> None:
+    """Its headers ask for the flags of the target, whatever kernels were chosen."""
+    model = model_of("g (float[2,3] x) => (float[2,3] y) { y = Softmax<axis=0>(x) }", tmp_path / "m.onnx")
+    assert check(model, Options(target="native")).ok
+
+
 def test_the_first_tensor_that_differs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damage(monkeypatch, "expf(", "1.01f * expf(")  # the Sigmoid
     verdict = check(save(small_models.branches(), tmp_path), Options(), runs=1)
