@@ -29,8 +29,8 @@ test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
 
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest
-LOWEST_TESTS := $(addprefix tests/,base check errors expr frontend golden graph measure quantize \
-                  ops/test_all_versions.py ops/test_moving_versions.py test_backend.py test_cli.py test_driver.py)
+LOWEST_TESTS := $(addprefix tests/,base check errors expr frontend golden graph quantize ops/test_all_versions.py \
+                  test_backend.py test_cli.py test_driver.py)
 
 test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what mccompile needs, as pyproject.toml names them
 	$(LOWEST)/bin/python tests/lowest.py --check
