@@ -15,6 +15,7 @@ from typing import Any
 
 from . import __version__
 from .base.constant import Constant
+from .base.dataclass_json import to_json
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from .base.names import c_identifier, readable
 from .emit.alike_functions import share_alike
@@ -71,6 +72,7 @@ class Options:
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
     threads: int = 1  # workers that may share a step
     weights_dtype: str = ""  # "f16" or "bf16": how weights of convolutions and matrix products are stored
+    updatable: bool = False  # integers: the code suits scales and zero points of networks that are trained anew
     keep_inputs: bool = False
     slices: bool = False  # a run can also be made a few steps at a time
     single_file: bool = False  # one C file and one header
@@ -94,9 +96,16 @@ class Options:
         return replace(target, prefer=self.prefer) if self.prefer else target
 
 
-def compile(model: Path, options: Options = Options()) -> Package:
-    """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder."""
-    package = compile_graph(read(model, options), options, options.name or model.stem)
+# What may differ between code and a blob for it.
+_NOT_RECORDED = ("name", "budget", "print_after", "dump")
+
+
+def compile(model: Path, options: Options = Options(), facts: frozenset[str] | None = None) -> Package:
+    """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder. `facts`: those that
+    code made before relies on, where the blob is for that."""
+    graph = read(model, options)
+    graph.facts_known = facts
+    package = compile_graph(graph, options, options.name or model.stem)
     raise_all(CheckFailed, _over_budget(model, package, options))
     return package
 
@@ -217,9 +226,10 @@ def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tup
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it)."""
     name = readable(name)
-    manager = pass_manager(options)
+    manager = pass_manager(options, graph.facts_known)
     context = manager.context
     interface = graph.interface
+    graph.updatable = options.updatable
     _observe(graph, options.observe)
     declare_states(graph, options.state)
     give_forms(graph, options.inputs, options.outputs)
@@ -243,7 +253,15 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
     made = package(
-        plan, manager.records, moves, __version__, graph.left_in_float, options.blob, interface, options.weights_section
+        plan,
+        manager.records,
+        moves,
+        __version__,
+        graph.left_in_float,
+        options.blob,
+        interface,
+        options.weights_section,
+        to_json(options, without=_NOT_RECORDED),
     )
     made = replace(made, explanations=tuple(context.explanations))
     return single_file(made) if options.single_file else made
@@ -381,8 +399,8 @@ def _planner(options: Options, target: Target) -> Planner:
     return PLANNERS[options.planner or ("centred" if apart else "push-down")]
 
 
-def pass_manager(options: Options) -> PassManager:
-    """A manager for the options, with all of them checked."""
+def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassManager:
+    """A manager for the options, with all of them checked. `facts`: see `compile`."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "lower", "all"}
     registry = Registry.load(options.kernels)
@@ -419,5 +437,7 @@ def pass_manager(options: Options) -> PassManager:
         rows,
         options.threads,
         options.weights_dtype,
+        options.updatable,
+        facts,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -92,6 +92,12 @@ MODEL_OPTIONS = [
         type=click.Choice(["f16", "bf16"]),
         help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
     ),
+    click.option(
+        "--updatable",
+        is_flag=True,
+        help="Integers: make code that suits other scales and zero points too, so that `mccompile blob` can bring "
+        "weights trained anew to it. Costs a few instructions per element.",
+    ),
     click.option("--slices", is_flag=True, help="Let programs run a few steps at a time (<model>_run_steps)."),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
     click.option(
@@ -179,6 +185,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
                 threads=values.pop("threads"),
                 weights_dtype=values.pop("weights_dtype") or "",
+                updatable=values.pop("updatable"),
                 keep_inputs=values.pop("keep_inputs"),
                 slices=values.pop("slices"),
                 single_file=values.pop("single_file"),

@@ -48,10 +48,11 @@ def package(
     carrier: str = blob_format.ARRAY,
     interface: Interface | None = None,
     section: str = "",
+    options: Mapping[str, object] | None = None,
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
-    not only tensors."""
+    not only tensors. `options`: what was asked for, for the report."""
     needed = needed_runtime()
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
@@ -73,7 +74,9 @@ def package(
     elif carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
-    files = with_report(files, report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface))
+    about_code = {"identity": identity.hex(), "options": options or {}}
+    what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
+    files = with_report(files, what)
     return Package(plan, files, identity=identity, about=about, with_weights_of=with_weights_of)
 
 

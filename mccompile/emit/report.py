@@ -21,13 +21,16 @@ def report(
     version: str,
     left_in_float: Mapping[str, str],
     interface: Interface | None = None,
+    about_code: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """`about_code`: its identity, and the options that it was made with."""
     pools = {arena.base: arena.pool for arena in plan.arenas}
     return {
         "mccompile": version,
         "model": plan.name,
         "prefix": plan.prefix,
         **in_report(plan.build),
+        **(about_code or {}),
         "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,

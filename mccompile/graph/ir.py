@@ -280,9 +280,16 @@ class Graph:
         self.outputs = list(outputs)
         self._nodes: dict[Node, None] = {}
         self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
+        self.facts_known: frozenset[str] | None = None  # those that code made before relies on: no others are used
+        self.updatable = False  # little is concluded from values, so that other ones suit the same code
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
+
+    def may_use(self, *facts: str) -> bool:
+        """May passes conclude something from these facts about values? Not where code that is there already does
+        without."""
+        return self.facts_known is None or self.facts_known.issuperset(facts)
 
     @property
     def nodes(self) -> Iterable[Node]:

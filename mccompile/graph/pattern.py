@@ -140,10 +140,11 @@ class Rule:
 
 
 class Maker:
-    """Makes the nodes and constants of a replacement."""
+    """Makes the nodes and constants of a replacement. `whole` is the graph that all others are regions of."""
 
-    def __init__(self, graph: Graph, names: set[str]) -> None:
-        self.graph, self._names = graph, names
+    def __init__(self, graph: Graph, names: set[str], whole: Graph) -> None:
+        self.graph, self._names, self.whole = graph, names, whole
+        self._taken: list[str] = []  # names, for this replacement
         self.match: Match
         self.made: list[Node] = []
         self.facts: list[str] = []  # that hold for this replacement
@@ -170,8 +171,18 @@ class Maker:
         return made
 
     def used(self, fact: str) -> None:
-        """Notes what was concluded from the contents of constants."""
+        """Notes what was concluded from the contents of constants; nothing comes of the replacement where that must
+        not be."""
         self.facts.append(fact)
+
+    def begin(self, match: Match) -> None:
+        self.match, self.made, self.facts, self._taken = match, [], [], []
+
+    def undo(self) -> None:
+        """Nothing is left of it, so what was tried in vain changes no name of what comes."""
+        for made in reversed(self.made):
+            self.graph.remove(made)
+        self._names.difference_update(self._taken)
 
     def _name(self, text: str) -> str:
         name, number = text, 1
@@ -179,13 +190,14 @@ class Maker:
             number += 1
             name = f"{text}_{number}"
         self._names.add(name)
+        self._taken.append(name)
         return name
 
 
 def rewrite(graph: Graph, rules: Sequence[Rule]) -> int:
     """Applies the rules to the graph and its regions until nothing fits; how often that was."""
     names = {value.name for part in graphs(graph) for value in part.values()}
-    return sum(_Rewriting(part, rules, names, graph.facts_used).run() for part in list(graphs(graph)))
+    return sum(_Rewriting(part, rules, names, graph).run() for part in list(graphs(graph)))
 
 
 def graphs(graph: Graph) -> Iterator[Graph]:
@@ -196,8 +208,8 @@ def graphs(graph: Graph) -> Iterator[Graph]:
 
 
 class _Rewriting:
-    def __init__(self, graph: Graph, rules: Sequence[Rule], names: set[str], facts_used: dict[str, None]) -> None:
-        self.graph, self.maker, self.facts_used = graph, Maker(graph, names), facts_used
+    def __init__(self, graph: Graph, rules: Sequence[Rule], names: set[str], whole: Graph) -> None:
+        self.graph, self.maker, self.whole = graph, Maker(graph, names, whole), whole
         self.rules: dict[str, list[Rule]] = {}
         for rule in rules:
             for operator in rule.pattern.operators:
@@ -233,20 +245,20 @@ class _Rewriting:
             for match in self.matches(rule.pattern, node):
                 if not rule.when(match):
                     continue
-                self.maker.match, self.maker.made, self.maker.facts = match, [], []
+                self.maker.begin(match)
                 new = rule.build(match, self.maker)
-                if new is not None and self.may_replace(node.output, new):
+                for value, number in match.numbers.items():
+                    if value not in self.maker.defined:
+                        self.maker.used(f"{value.name} is {number:g}")
+                may_use = self.whole.may_use(*self.maker.facts)
+                if new is not None and may_use and self.may_replace(node.output, new):
                     self.applied[rule.name] += 1
-                    for value, number in match.numbers.items():
-                        if value not in self.maker.defined:
-                            self.maker.used(f"{value.name} is {number:g}")
-                    self.facts_used.update(dict.fromkeys(self.maker.facts))
+                    self.whole.facts_used.update(dict.fromkeys(self.maker.facts))
                     self.own.update(self.maker.made)
                     yield from self.maker.made
                     yield from self.replace(rule, node.output, new)
                     return
-                for made in reversed(self.maker.made):
-                    self.graph.remove(made)
+                self.maker.undo()
 
     def may_replace(self, old: Value, new: Value) -> bool:
         """An output can only become a value that is made in this graph and not an output already."""

@@ -59,6 +59,8 @@ class Context:
     rows: bool = True  # calls may run row by row where that saves memory
     threads: int = 1  # workers that may share a call
     weights_dtype: str = ""  # in which weights of products are stored; empty: as they are
+    updatable: bool = False  # constants that training changes stay apart
+    facts_known: frozenset[str] | None = None  # that code made before relies on; no others are used
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

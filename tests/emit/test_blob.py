@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.emit.blob import element_bytes, weights_source
+from mccompile.emit.blob import element_bytes, identity, weights_source
 from tests import small_models
 from tests.small_models import compiled
 
@@ -43,3 +44,22 @@ def test_c_words_are_the_bytes_of_the_blob() -> None:
     text = weights_source("kws", contents, 64)
     assert "0x0706050403020100u, 0x0F0E0D0C0B0A0908u," in text
     assert "kws_weights_bytes = 16u;" in text
+
+
+def test_everything_that_reading_depends_on_is_in_the_identity() -> None:
+    """Code, table, packings and facts about values; the values themselves are not."""
+    plan = compiled(small_models.conv()).plan
+    first, *rest = plan.entries
+    others = Constant.of(first.contents.array + np.float32(1))
+    shorter = Constant.of(first.contents.array.reshape(-1)[:-1])
+    one = identity(plan, "code")
+    assert identity(replace(plan, entries=(replace(first, contents=others), *rest)), "code") == one
+    different = [
+        identity(plan, "other code"),
+        identity(replace(plan, entries=(replace(first, contents=shorter), *rest)), "code"),
+        identity(replace(plan, entries=(replace(first, offset=first.offset + 64), *rest)), "code"),
+        identity(replace(plan, entries=(replace(first, packing="otherwise"), *rest)), "code"),
+        identity(replace(plan, facts_used=(*plan.facts_used, "w is positive")), "code"),
+        identity(replace(plan, facts_used=(*plan.facts_used, "w is negative")), "code"),
+    ]
+    assert len({one, *different}) == 1 + len(different)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mccompile.passes.byte_rounding import byte_rounding
+from mccompile.passes.byte_rounding import SHIFT_OF_ALL, byte_rounding
 
 BYTES = ((-128, 127), (-128, 127))
 
@@ -24,6 +24,14 @@ def test_every_pair_of_bytes_is_rounded_like_the_exact_sum() -> None:
             value = (sum(products) + found.addend) >> found.shift
             exact = round(a * factors[0] + b * factors[1] + constant)
             assert min(max(value, -128), 127) == min(max(exact, -128), 127)
+
+
+def test_one_shift_suits_the_scales_of_every_training() -> None:
+    chance = np.random.default_rng(2)
+    for _ in range(40):
+        factors = [Fraction(float(number)) for number in (2.0 ** chance.uniform(-5, 1.9, 2)).astype(np.float32)]
+        constant = -sum(factor * int(zero) for factor, zero in zip(factors, chance.integers(-128, 128, 2), strict=True))
+        assert byte_rounding(factors, Fraction(constant), BYTES, -128, 127, 0, (SHIFT_OF_ALL,)) is not None
 
 
 def test_halves_to_even_are_not_offered() -> None:

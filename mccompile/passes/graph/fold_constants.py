@@ -24,11 +24,11 @@ from ..api import Context
 
 
 def fold_constants(graph: Graph, context: Context) -> None:
-    _fold(graph, context, set(), keep=True)
+    _fold(graph, graph, context, set(), keep=True)
 
 
 def fold_dequantized(graph: Graph, context: Context) -> None:
-    _fold(graph, context, set(), keep=False)
+    _fold(graph, graph, context, set(), keep=False)
 
 
 def _spend(node: Node, bytes: int, graph: Graph, context: Context) -> None:
@@ -51,11 +51,12 @@ def _spend(node: Node, bytes: int, graph: Graph, context: Context) -> None:
         )
 
 
-def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> None:
-    """`changed`: nodes whose operands became better known; `keep`: leave DequantizeLinear alone."""
+def _fold(graph: Graph, whole: Graph, context: Context, changed: set[Node], keep: bool) -> None:
+    """`changed`: nodes whose operands became better known; `keep`: leave DequantizeLinear alone. Facts are those of the
+    whole graph, whichever region they are found in."""
     for node in list(graph.nodes):
         for region in node.regions:
-            _fold(region, context, changed, keep)
+            _fold(region, whole, context, changed, keep)
         if node in changed or node.regions:
             _infer_again(node, changed)
         folded = [None if value is None else known_constant(value.fact) for value in node.outputs]
@@ -64,7 +65,7 @@ def _fold(graph: Graph, context: Context, changed: set[Node], keep: bool) -> Non
         if any(value and not constant for value, constant in zip(node.outputs, folded, strict=True)):
             folded = evaluate(node, context.fold_limit, partial(_spend, node, graph=graph, context=context)) or folded
             if isinstance(node.op, DequantizeLinear) and folded[0] is not None:
-                folded = [_with_origin(graph, node, folded[0])]
+                folded = [_with_origin(whole, node, folded[0])]
         for value, constant in zip(node.outputs, folded, strict=True):
             if value is not None and constant is not None:
                 changed.update(reader for reader, _ in value.uses)
@@ -87,10 +88,11 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
     if scale.type.count != 1:
         shape[vars(node.op)["axis"]] = -1
     points = zero.constant.array.astype(np.int16) if zero is not None and zero.constant is not None else None
-    if dtype is i8 and (points is None or not points.any()):
+    no_zeros = f"every element of {zero.name} is 0" if zero is not None else ""
+    if dtype is i8 and (points is None or (not points.any() and graph.may_use(no_zeros))):
         bytes = integers.constant
         if zero is not None:
-            graph.facts_used[f"every element of {zero.name} is 0"] = None
+            graph.facts_used[no_zeros] = None
     else:
         wide = integers.constant.array.astype(np.int16)
         if points is not None:
@@ -98,7 +100,10 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
         if wide.size and (wide.min() < -128 or wide.max() > 127):
             return floats
         if dtype.bits == 8:
-            graph.facts_used[f"{integers.name} less its zero points fits 8 bits"] = None
+            fits = f"{integers.name} less its zero points fits 8 bits"
+            if not graph.may_use(fits):
+                return floats
+            graph.facts_used[fits] = None
         bytes = Constant.of(wide.astype(np.int8))
     spread = Constant.of(scale.constant.array.reshape(shape))
     return Constant(floats.type, lambda: floats.array, (bytes, spread))

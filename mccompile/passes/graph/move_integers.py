@@ -65,7 +65,7 @@ def move_integers(graph: Graph) -> None:
     for part in list(graphs(graph)):
         for node in list(part.nodes):
             if isinstance(node.op, MOVES) and not node.op.domain:
-                _move(part, graph.facts_used, names, node)
+                _move(part, graph, names, node)
         for node in reversed(list(part.nodes)):
             if isinstance(node.op, QuantizeLinear):
                 _quantize_earlier(part, names, node)
@@ -108,11 +108,14 @@ def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     return move if quantized and isinstance(move.op, _SOME_ELEMENTS) else None
 
 
-def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -> None:
+def _move(graph: Graph, whole: Graph, names: Names, node: Node) -> None:
     count = len(node.inputs) if isinstance(node.op, Concat) else 1
     schemes = [dequantized(value) for value in node.inputs[:count]]
     first = schemes[0]
     if first is None or first.axis is not None or any(found != first for found in schemes):
+        return
+    alike = f"all operands of {node.output.name} are quantized alike"
+    if count > 1 and not whole.may_use(alike):
         return
     makers = [value.producer for value in node.inputs[:count] if value is not None]
     model = makers[0]
@@ -133,7 +136,7 @@ def _move(graph: Graph, facts_used: dict[str, None], names: Names, node: Node) -
         for old, fact in zip(node.outputs, facts, strict=False)
     ]
     if count > 1:
-        facts_used[f"all operands of {node.output.name} are quantized alike"] = None
+        whole.facts_used[alike] = None
     graph.add(moved)
     for old, integers in zip(node.outputs, moved.outputs, strict=True):
         if old is None or integers is None:

@@ -14,7 +14,7 @@ from ...graph.pattern import Maker
 from ...kernels.dot import RAISED_SHIFTS
 from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
-from ..byte_rounding import byte_rounding
+from ..byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from ..fixed_point import fixed_point
 from ..short_rounding import ShortRounding, short_rounding
 
@@ -125,10 +125,13 @@ class Bounds:
         for value, kept, what in ((self.low, target.low, "low"), (self.high, target.high, "high")):
             name = f"{make.match.root.output.name}/{what}"
             bound = kept if value is None else min(max(value + target.zero, target.low), target.high)
-            if value is not None and bound == kept:
-                make.used(f"{name} is that of the type")
-            number = np.array(bound, target.dtype.numpy)
-            found.append(None if bound == kept else make.constant(number, name))
+            same = f"{name} is that of the type"
+            if value is None or (bound == kept and make.whole.may_use(same)):
+                found.append(None)
+                if value is not None:
+                    make.used(same)
+            else:
+                found.append(make.constant(np.array(bound, target.dtype.numpy), name))
         return found
 
 
@@ -146,16 +149,21 @@ def rescaled(
 ) -> Value | None:
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
     constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
-    multiples of `unit`. `shifts`: of 32-bit numbers, which are tried first."""
+    multiples of `unit`. `shifts`: of 32-bit numbers, which are tried first. That they
+    are exact with a certain shift, which the code contains, is a fact about values."""
     name, last = make.match.root.output.name, bounds.operands(make, target)
+    shifts = [bits for bits in shifts if make.whole.may_use(_in_32_bits(name, bits))]
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
     low, high = target.low - target.zero, target.high - target.zero
     if shifts and target.is_bytes:
-        bits, short = _short([f for (f,) in factors], constants, [reach for (reach,) in ranges], low, high, shifts)
+        plain, reaches = [f for (f,) in factors], [reach for (reach,) in ranges]
+        spare = 1 if make.whole.updatable and make.whole.facts_known is None else 0
+        bits, short = _short(plain, constants, reaches, low, high, shifts, spare)
         if short:
+            make.used(_in_32_bits(name, bits))
             numbers = [
                 constant([number.bias for number in short], np.int32, "bias"),
                 constant([number.multiplier for number in short], np.int32, "multiplier"),
@@ -190,15 +198,22 @@ def bytes_rescaled(
     bounds: Bounds,
 ) -> Value | None:
     """The same for terms that are bytes themselves, with shorter numbers, where these are exact."""
+    name = make.match.root.output.name
+    usual = (SHIFT_OF_ALL,) if make.whole.updatable else SHIFTS
+    shifts = [bits for bits in usual if make.whole.may_use(_in_32_bits(name, bits))]
     ranges = [(found.low, found.high) for found in sources]
-    found = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero)
+    found = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts)
     if found is None:
         return None
-    name = make.match.root.output.name
+    make.used(_in_32_bits(name, found.shift))
     multipliers = [make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers]
     addend = make.constant(np.array(found.addend, np.int32), f"{name}/addend")
     rescale = ByteRescale(len(terms), found.left, found.shift, target.dtype.onnx)
     return make.node(rescale, *terms, *multipliers, addend, *bounds.operands(make, target))
+
+
+def _in_32_bits(name: str, shift: int) -> str:
+    return f"{name} is rescaled in 32 bits with a shift of {shift}"
 
 
 def _short(
@@ -208,11 +223,12 @@ def _short(
     low: int,
     high: int,
     shifts: Sequence[int],
+    spare: int,
 ) -> tuple[int, list[ShortRounding]]:
-    """The first shift with numbers for all channels, and these, or none."""
+    """The first shift with numbers for all channels, and these, or none. `spare`: by how many bits factors may grow."""
     for bits in shifts:
         may_raise = bits in RAISED_SHIFTS
-        if not may_raise and max(factors) >= Fraction(1, 2 << bits):
+        if not may_raise and max(factors) >= Fraction(1, 2 << bits + spare):
             continue
         found: list[ShortRounding] = []
         for factor, constant, reach in zip(factors, constants, reaches, strict=True):

@@ -65,7 +65,10 @@ def _products(
     ranges = w.ranges(x.low - away, x.high - away)
     numbers = [[f] for f in factors], constants, [[reach] for reach in ranges]
     op = match.node("anchor").op
-    shifts = SHIFTS_OF_FEW if isinstance(op, Conv) and op.group > 1 else SHIFTS_OF_MANY
+    few = isinstance(op, Conv) and op.group > 1
+    shifts: Sequence[int] = SHIFTS_OF_FEW if few else SHIFTS_OF_MANY
+    if make.whole.updatable and not few:
+        shifts = RAISED_SHIFTS[:1]  # keeps 31 bits of every factor
     return rescaled(make, [total], *numbers, shape, y, bounds(match), shifts=shifts)
 
 

@@ -1,7 +1,8 @@
 """share_common: the same computation of the same operands is done once, and equal constants are kept once.
 
-That two constants are equal is a fact about weights, so it is recorded. Where two nodes find out one and the same size
-at run time, its two symbols become one, in all that was made from them.
+That two constants are equal is a fact about weights, so it is recorded; those of operators over integers, and all of
+`--updatable` code, stay apart. Where two nodes find out one and the same size at run time, its two symbols become one,
+in all that was made from them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ import numpy as np
 
 from ...base import dims
 from ...base.dims import Dim, Symbol, Symbolic
+from ...base.dtypes import SHORT
 from ...base.text import write_fields
 from ...graph.ir import Graph, Node, Value
 from ...graph.pattern import graphs
 from ...ops.api import Operator
+from ...ops.conv import ConvInteger, ConvTransposeInteger
+from ...ops.fixed_point import Rescale
+from ...ops.matmul import MatMulInteger
 from ..api import Context
+
+OWN = Rescale.domain  # of operators that no model has
 
 
 def share_common(graph: Graph, context: Context) -> None:
@@ -41,9 +48,21 @@ def _share_constants(graph: Graph) -> None:
             assert value.constant is not None
             kept = first.setdefault(value.constant.digest, value)
             if kept is not value and value.constant is not kept.constant:
-                graph.facts_used[f"{value.name} equals {kept.name}"] = None
+                fact = f"{value.name} equals {kept.name}"
+                if graph.updatable or _is_of_integers(value) or not graph.may_use(fact):
+                    continue
+                graph.facts_used[fact] = None
             if kept is not value and not graph.is_output(value):
                 graph.replace(value, kept)
+
+
+def _is_of_integers(value: Value) -> bool:
+    """Is it a zero point, or read by operators over integers? Such numbers change with every training, and kernels
+    pack most of them, so sharing would bring little."""
+    if value.type.dtype in SHORT and value.type.count == 1:
+        return True
+    ops = [node.op for node, _ in value.uses]
+    return any(op.domain == OWN or isinstance(op, ConvInteger | ConvTransposeInteger | MatMulInteger) for op in ops)
 
 
 def _share_nodes(graph: Graph, one: dict[Symbol, Symbol]) -> None:

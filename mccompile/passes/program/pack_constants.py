@@ -1,5 +1,8 @@
 """pack_constants: constants in the form in which their kernels want them; equal ones are kept once.
 
+That two are equal, although they are made from others, is a fact about weights and recorded. Those that go with
+quantized tensors change with every training, and stay apart.
+
 A packed constant is never smaller than what was packed, and its call still sees it in the shape that the kind demands;
 only the kernel knows the real order.
 """
@@ -10,27 +13,41 @@ from dataclasses import replace
 
 from ...base.constant import Constant
 from ...base.dims import Dim
+from ...base.dtypes import SHORT
 from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...program.ir import CONSTANT, Buffer, Program, View
 from ..api import Context
+
+Sources = frozenset[Buffer]
 
 
 def pack_constants(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
-    kept: dict[tuple[str, str], Buffer] = {}  # (packing, digest of the contents) -> buffer
+    kept: dict[tuple[str, str], list[tuple[Buffer, Sources]]] = {}  # by packing and digest of the contents
 
-    def keep(buffer: Buffer) -> Buffer:
+    def keep(buffer: Buffer, sources: Sources, is_apart: bool) -> Buffer:
         assert buffer.constant is not None
-        return kept.setdefault((buffer.packing, buffer.constant.digest), buffer)
+        alike = kept.setdefault((buffer.packing, buffer.constant.digest), [])
+        for other, others in alike:
+            fact = f"{buffer.name} equals {other.name}"
+            if sources == others or other is buffer:
+                return other
+            if not is_apart and (context.facts_known is None or fact in context.facts_known):
+                program.facts_used[fact] = None
+                return other
+        alike.append((buffer, sources))
+        return buffer
 
     for call in program.calls():
         kernel = context.registry[call.kernel]
         constants = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
         packed = kernel.pack(call, constants)
         packings = kernel.packing(call)
+        is_apart = context.updatable or (bool(call.ins) and call.ins[0].buffer.dtype in SHORT)
+        together = frozenset(v.buffer for i, v in enumerate(call.ins) if i in packed)  # tables take from several
         ins: list[View] = []
         for index, view in enumerate(call.ins):
             if index in packed:
@@ -41,9 +58,11 @@ def pack_constants(program: Program, context: Context) -> None:
                 )
                 buffer.packing = packings[index]
                 buffer.storage = view.buffer.storage
-                ins.append(View(keep(buffer), view.shape, _strides(view)))
+                is_joined = any(packed[index] is other for place, other in packed.items() if place != index)
+                sources = together if is_joined else frozenset({view.buffer})
+                ins.append(View(keep(buffer, sources, is_apart), view.shape, _strides(view)))
             elif view.buffer.role == CONSTANT:
-                ins.append(replace(view, buffer=keep(view.buffer)))
+                ins.append(replace(view, buffer=keep(view.buffer, frozenset({view.buffer}), is_apart)))
             else:
                 ins.append(view)
         call.ins = tuple(ins)
