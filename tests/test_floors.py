@@ -21,6 +21,7 @@ FLOORS = {
     "python": 12,
     "tune": 11,
     "measure": 10,
+    "update": 10,
     "driver": 9,
     "project": 9,
     "option_texts": 9,

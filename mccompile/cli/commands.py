@@ -78,6 +78,33 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         click.echo(f"target   is picked {how}")
 
 
+@commands.command()
+@model_argument
+@click.option(
+    "--for",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A folder that mccompile has written.",
+)
+@click.option("--name", default="", help="Which model it is, where the folder has several.")
+@click.option("--force", is_flag=True, help="Also replace files that were edited.")
+def blob(model: Path, folder: Path, name: str, force: bool) -> None:
+    """Bring a model that was trained anew to code that is there.
+
+    Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
+    the code relies on something that does not hold for the model, it says so and writes nothing.
+    """
+    from ..emit.folder import replace_files
+    from ..update import new_blob
+
+    files = new_blob(model, folder, name)
+    replace_files(folder, files, force)
+    for path, contents in files.items():
+        click.echo(f"{folder / path}: {len(contents)} bytes")
+
+
 def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
     """What a project file asks for: models with their options, the name of what they share, and how files lie."""
     from ..driver import Options

@@ -60,6 +60,18 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
         raise _refused(folder, error.strerror or str(error), "give a folder that can be written to -o") from error
 
 
+def replace_files(folder: Path, new: Mapping[str, bytes], force: bool = False) -> None:
+    """Puts other contents into files that a folder lists; all others stay as they are."""
+    try:
+        report = _read(folder / MARK) or {}
+        listed = _listed(folder, force)
+        there = {name: (folder / name).read_bytes() for name in listed if (folder / name).is_file()}
+    except OSError as error:
+        raise _refused(folder, error.strerror or str(error), "") from error
+    contents = {key: value for key, value in report.items() if key not in (LIST, SEAL)}
+    write_folder(folder, with_report({**there, **new}, contents), force)
+
+
 def _listed(folder: Path, force: bool) -> Mapping[str, frozenset[str]]:
     """What an earlier run wrote there: digests by name."""
     if not folder.is_dir():

@@ -1,0 +1,193 @@
+"""A blob for code that is there: weights trained anew for firmware that is flashed already.
+
+The model is compiled with the options of the folder's report, and with no facts about values but those that the code
+relies on. Invariant: what comes out has the identity of the code, or nothing does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from . import __version__
+from .base.dataclass_json import from_json
+from .base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse, raise_all
+from .base.names import c_identifier
+from .base.provenance import show
+from .driver import Options, compile, read
+from .emit.folder import LIST, MARK
+from .emit.package import Package
+from .graph.ir import Graph, all_nodes
+
+MOST_NAMED = 10  # differences in one error
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a folder's report says of one model's code."""
+
+    folder: Path
+    name: str
+    prefix: str
+    identity: str
+    facts: tuple[str, ...]
+    options: Options
+    paths: Mapping[str, str]  # of the files in the folder, by their own names
+    report: Mapping[str, Any]
+
+
+def new_blob(model: Path, folder: Path, name: str = "") -> Mapping[str, bytes]:
+    """The files with weights of the code in `folder`, by their paths there, for a model that was trained anew. `name`:
+    which of several models that is."""
+    code = read_code(folder, name)
+    made = compile(model, code.options, frozenset(code.facts))
+    if made.identity.hex() != code.identity:
+        raise_all(CheckFailed, _against(model, code, made))
+    return {path: made.files[own] for own, path in _places(code, made)}
+
+
+def read_code(folder: Path, name: str = "") -> Code:
+    try:
+        report = json.loads((folder / MARK).read_bytes().decode("utf-8", "surrogatepass"))
+        files = {PurePosixPath(path).name: str(path) for path in report[LIST]}
+        models = report.get("models", [report])
+        names = [str(model["model"]) for model in models]
+    except OSError as error:
+        why = error.strerror or str(error)
+        fix = "name a folder that mccompile has written"
+        raise BadFile(Problem(f"cannot read {folder / MARK}", "--for", why, fix)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BadFile(Problem(f"{folder / MARK} is no report of mccompile", "--for")) from None
+    if "targets" in report:
+        why = "each target has a blob of its own there"
+        fix = "compile for one target at a time, each to a folder of its own"
+        raise WrongUse(Problem("no blob is made for code of several targets", str(folder), why, fix))
+    chosen = [model for model in models if not name or name in (model["model"], model["prefix"])]
+    if len(chosen) != 1:
+        fix = f"--name {c_identifier(names[0])}: there are {', '.join(names)}"
+        what = "there is no such model in the folder" if name else "there are several models in the folder"
+        raise WrongUse(Problem(what, str(folder), "", fix))
+    return _code(folder, chosen[0], files)
+
+
+def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> Code:
+    again = "compile it again with this version"
+    try:
+        options = replace(from_json(Options, report["options"]), name=str(report["model"]))
+        facts = tuple(map(str, report["facts_used"]))
+        prefix, identity = str(report["prefix"]), str(report["identity"])
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"its report does not say {error}" if isinstance(error, KeyError) else str(error)
+        raise BadFile(Problem("no blob can be made for this code", str(folder), why, again)) from None
+    if f"{prefix}.mcb" not in files:
+        why = "the weights are those of another model, which is equal to it"
+        raise WrongUse(Problem(f"{prefix} has no blob of its own", str(folder), why, "give --name of that one"))
+    return Code(folder, options.name, prefix, identity, facts, options, files, report)
+
+
+def _places(code: Code, made: Package) -> Iterator[tuple[str, str]]:
+    """Files that hold weights, as compiling alone calls them, and where they are in the folder."""
+    holding = [f"{code.prefix}.mcb"]
+    if code.options.blob == "array":
+        holding.append(f"{code.prefix}.c" if code.options.single_file else f"{code.prefix}_weights.c")
+    for own in holding:
+        if own not in code.paths:
+            raise BadFile(Problem(f"{own} is not among the files of the report", str(code.folder)))
+        yield own, code.paths[own]
+
+
+# -- what stands against it
+
+
+def _against(model: Path, code: Code, made: Package) -> list[Problem]:
+    """Why the code cannot run the model: other facts, else other steps, else other C."""
+    new = json.loads(made.files[MARK])
+    found = [*_other_interface(code.report, new)]
+    if not found:
+        graph = read(model, code.options)
+        found = [*_missing_facts(model, code, made, graph)]
+    found = found or [*_other_steps(code.report, new)] or [*_other_code(code, made)]
+    if code.report.get("mccompile") != __version__:
+        why = f"it was made by mccompile {code.report.get('mccompile')}, this is {__version__}"
+        found.append(Problem("other versions make other code", str(code.folder), why, "compile it again"))
+    left = len(found) - MOST_NAMED
+    if left > 0:
+        found = [*found[:MOST_NAMED], Problem(f"{left} more stand against it", str(model))]
+    return found
+
+
+def _other_interface(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Problem]:
+    for way in ("inputs", "outputs"):
+        was, now = ([f"{t['name']} {t['dtype']}{t['shape']}" for t in report[way]] for report in (old, new))
+        if was != now:
+            why = f"the code has {', '.join(was)}; the model {', '.join(now)}"
+            yield Problem(f"the model has other {way}", "", why, "this is another architecture: compile it")
+
+
+def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iterator[Problem]:
+    missing = [fact for fact in code.facts if fact not in made.plan.facts_used]
+    if not missing:
+        return
+    try:
+        free = set(compile(model, code.options).plan.facts_used).difference(code.facts)
+    except MccError:
+        free = set()
+    advice = "compile the model to code of its own, and flash that once"
+    if not code.options.updatable:
+        advice += "; with --updatable it takes scales and zero points trained anew"
+    for fact in missing:
+        tensor, node = _where(fact, graph)
+        instead = [other for other in free if tensor and other.startswith(f"{tensor} is rescaled")]
+        why = "it does not hold for the new model"
+        why += f", of which this is true: {instead[0]}" if instead else ""
+        yield Problem(f"the code relies on a fact about values: {fact}", node, why, advice)
+
+
+def _where(fact: str, graph: Graph) -> tuple[str, str]:
+    """The tensor that a fact is about, and the node that makes it, or reads it where it is a constant."""
+    named = {value.name: value for node in all_nodes(graph) for value in [*node.present_inputs, *node.present_outputs]}
+    found = max((name for name in named if name and fact.startswith(name)), key=len, default="")
+    if not found:
+        return "", ""
+    value = named[found]
+    node = value.producer or next((reader for reader, _ in value.uses), None)
+    return found, f'node "{show(node.provenance)}" ({node.op.name})' if node is not None else ""
+
+
+def _other_steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Problem]:
+    was, now = old["steps"], new["steps"]
+    for a, b in zip(was, now, strict=False):
+        for what in ("name", "op", "kernel", "macs"):
+            if a[what] != b[what]:
+                why = f"{what}: the code has {a[what]}, the model needs {b[what]}"
+                yield Problem("a step is another one", f'node "{b["name"]}" ({b["op"]})', why, _ANOTHER)
+                return
+    if len(was) != len(now):
+        yield Problem(f"the code has {len(was)} steps, the model needs {len(now)}", "", "", _ANOTHER)
+
+
+_ANOTHER = "is it of the same architecture? Compile it to code of its own"
+_OF_IDENTITY = re.compile(r"0x[0-9A-F]{2}(, 0x[0-9A-F]{2}){15}|READY 0x[0-9A-F]+u")
+
+
+def _other_code(code: Code, made: Package) -> Iterator[Problem]:
+    for own in (f"{code.prefix}.c", f"{code.prefix}_kernels.c"):
+        try:
+            was = (code.folder / code.paths[own]).read_text(encoding="utf-8")
+        except (OSError, KeyError, ValueError):
+            continue
+        now = made.files.get(own, b"").decode()
+        pair = _first_difference(*(_OF_IDENTITY.sub("", text).splitlines() for text in (was, now)))
+        if pair is not None:
+            why = f"{own} has\n{pair[0].strip()}\nwhere the model needs\n{pair[1].strip()}"
+            yield Problem("the model needs other code", own, why, _ANOTHER)
+            return
+    yield Problem("the model needs other code", str(code.folder), "its constants are others", _ANOTHER)
+
+
+def _first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[str, str] | None:
+    return next(((a, b) for a, b in zip(one, other, strict=False) if a != b), None)

@@ -1,0 +1,234 @@
+"""Weights trained anew for code that is there: what is accepted, what is refused, and what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from mccompile import cli
+from mccompile.driver import Options, compile, compile_several
+from mccompile.emit.folder import write_folder
+from mccompile.toolchain.run import Model
+from tests import small_models
+from tests.small_models import PLAIN, save
+
+CHANNELS = 8
+
+
+def trained(seed: int, name: str = "net", relu_zero: int = -128, large: float = 1.0) -> ModelProto:
+    """A quantized network whose weights, scales, biases and zero points come from a seed: convolutions of all kinds, a
+    residual, a mean, a dense layer. `large`: how much one channel's scale is off the others."""
+    chance = np.random.default_rng(seed)
+    weights: dict[str, np.ndarray] = {}
+    nodes = []
+
+    def node(op: str, ins: str, out: str, **attributes: object) -> None:
+        nodes.append(helper.make_node(op, ins.split(), [out], name=out, **attributes))
+
+    def quantized(x: str, out: str, zero: int | None = None, scale: float = 0.05) -> None:
+        weights[f"{out}_s"] = np.float32(scale * chance.uniform(0.7, 1.4))
+        weights[f"{out}_z"] = np.int8(chance.integers(-20, 20) if zero is None else zero)
+        node("QuantizeLinear", f"{x} {out}_s {out}_z", out)
+
+    def layer(op: str, x: str, out: str, shape: tuple[int, ...], relu: bool, **attributes: object) -> None:
+        products = int(np.prod(shape[1:]))
+        scales = (chance.uniform(0.2, 1, shape[0]) * 0.03 / np.sqrt(products)).astype(np.float32)
+        scales[0] *= large if "group" not in attributes else 1
+        weights[f"{out}_w"] = chance.integers(-127, 128, shape).astype(np.int8)
+        weights[f"{out}_ws"], weights[f"{out}_wz"] = scales, np.zeros(shape[0], np.int8)
+        weights[f"{out}_b"] = chance.integers(-900, 900, shape[0]).astype(np.int32)
+        weights[f"{out}_bs"] = scales * weights[f"{x}_s"]
+        node("DequantizeLinear", f"{x} {x}_s {x}_z", f"{out}_x")
+        node("DequantizeLinear", f"{out}_w {out}_ws {out}_wz", f"{out}_wf", axis=0)
+        node("DequantizeLinear", f"{out}_b {out}_bs", f"{out}_bf", axis=0)
+        node(op, f"{out}_x {out}_wf {out}_bf", f"{out}_f", **attributes)
+        if relu:
+            node("Relu", f"{out}_f", f"{out}_r")
+        quantized(f"{out}_r" if relu else f"{out}_f", out, relu_zero if relu else None)
+
+    weights["x_s"], weights["x_z"] = np.float32(0.05 * chance.uniform(0.7, 1.4)), np.int8(chance.integers(-20, 20))
+    c, taps = CHANNELS, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    layer("Conv", "x", "a", (c, 3, 3, 3), True, **taps)
+    layer("Conv", "a", "b", (c, 1, 3, 3), True, group=c, **taps)
+    layer("Conv", "b", "d", (c, c, 1, 1), False)
+    for name_of in ("a", "d"):
+        node("DequantizeLinear", f"{name_of} {name_of}_s {name_of}_z", f"{name_of}_again")
+    node("Add", "a_again d_again", "sum_f")
+    quantized("sum_f", "sum")
+    node("DequantizeLinear", "sum sum_s sum_z", "sum_x")
+    node("GlobalAveragePool", "sum_x", "mean_f")
+    quantized("mean_f", "mean_q")
+    node("Flatten", "mean_q", "mean")
+    weights["mean_s"], weights["mean_z"] = weights["mean_q_s"], weights["mean_q_z"]
+    layer("Gemm", "mean", "y", (5, c), False, transB=1)
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info("x", TensorProto.INT8, (1, 3, 6, 7))],
+        [helper.make_tensor_value_info("y", TensorProto.INT8, (1, 5))],
+        [numpy_helper.from_array(np.asarray(array), key) for key, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def saved(made: ModelProto, folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    made.graph.name = name
+    return save(made, folder)
+
+
+def written(model: Path, folder: Path, options: Options = PLAIN) -> dict[str, bytes]:
+    compile(model, options).write(folder)
+    return contents(folder)
+
+
+def blob(*arguments: object) -> int:
+    return cli.run(["blob", *map(str, arguments)])
+
+
+def changed(before: dict[str, bytes], folder: Path) -> set[str]:
+    after = contents(folder)
+    assert before.keys() == after.keys()
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize("target", ["generic", "cortex-m4"])
+def test_updatable_integers_trained_anew_have_the_same_code(target: str, tmp_path: Path) -> None:
+    options = Options(target=target, updatable=True)
+    out = tmp_path / "out"
+    before = written(saved(trained(0), tmp_path, "net"), out, options)
+    for seed in (1, 2, 3):
+        assert blob(saved(trained(seed), tmp_path / "new", "net"), "--for", out) == 0
+        assert changed(before, out) == {"net.mcb", "net_weights.c", "report.json"}
+
+
+def test_the_blob_gives_what_the_new_model_compiled_alone_gives(tmp_path: Path) -> None:
+    """Numbers are exact, whichever form they have."""
+    out, new = tmp_path / "out", saved(trained(5), tmp_path / "new", "net")
+    written(saved(trained(0), tmp_path, "net"), out, Options(updatable=True))
+    old = Model.build(out)
+    assert blob(new, "--for", out) == 0
+    written(new, tmp_path / "alone")
+    updated, alone = Model.build(out), Model.build(tmp_path / "alone")
+    x = np.random.default_rng(1).integers(-128, 128, (20, 1, 3, 6, 7)).astype(np.int8)
+    found = [[model.run({"x": each})["y"].tolist() for each in x] for model in (old, updated, alone)]
+    assert found[1] == found[2] != found[0]
+
+
+def test_floats_trained_anew_need_no_option(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    before = written(saved(small_models.conv(0), tmp_path, "conv"), out)
+    new = saved(small_models.conv(1), tmp_path / "new", "conv")
+    assert blob(new, "--for", out) == 0
+    assert changed(before, out) == {"conv.mcb", "conv_weights.c", "report.json"}
+    assert (out / "conv.mcb").read_bytes() == compile(new).files["conv.mcb"]
+    write_folder(out, compile(new).files)  # the folder is still one of mccompile's
+
+
+def test_a_fact_that_does_not_hold_is_named_with_its_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    before = written(saved(trained(0), tmp_path, "net"), out, Options(updatable=True))
+    assert blob(saved(trained(1, relu_zero=-100), tmp_path / "new", "net"), "--for", out) == 1
+    said = capsys.readouterr().err
+    assert "a/low is that of the type" in said and 'node "a" (QuantizeLinear)' in said and "fix" in said
+    assert not changed(before, out)
+
+
+def test_code_that_does_without_a_fact_does_not_need_it(tmp_path: Path) -> None:
+    """Here the bound of Relu was data; that it is the type's now is no reason to refuse."""
+    out = tmp_path / "out"
+    written(saved(trained(0, relu_zero=-100), tmp_path, "net"), out, Options(updatable=True))
+    assert blob(saved(trained(1), tmp_path / "new", "net"), "--for", out) == 0
+
+
+def test_factors_out_of_reach_are_refused_without_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = saved(trained(1, large=30.0), tmp_path / "new", "net")
+    for updatable in (False, True):
+        out = tmp_path / f"out{updatable}"
+        before = written(saved(trained(0), tmp_path, "net"), out, Options(updatable=updatable))
+        assert blob(new, "--for", out) == (0 if updatable else 1)
+        said = capsys.readouterr().err
+        assert updatable or ("is rescaled in 32 bits with a shift of" in said and "--updatable" in said)
+        assert updatable or not changed(before, out)
+
+
+def test_another_architecture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    before = written(saved(small_models.conv(), tmp_path, "conv"), out)
+    assert blob(saved(small_models.mlp(), tmp_path / "new", "conv"), "--for", out) == 1
+    assert "the model has other inputs" in capsys.readouterr().err
+    assert not changed(before, out)
+
+
+def test_options_are_those_of_the_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = Options(target="cortex-m4", prefer="time", name="other", blob="external", without=frozenset({"fuse"}))
+    before = written(saved(small_models.conv(0), tmp_path, "conv"), out, options)
+    assert blob(saved(small_models.conv(1), tmp_path / "new", "retrained"), "--for", out) == 0
+    assert changed(before, out) == {"other.mcb", "report.json"}
+
+
+def test_a_single_file_gets_its_array(tmp_path: Path) -> None:
+    out, new = tmp_path / "out", saved(small_models.conv(1), tmp_path / "new", "conv")
+    before = written(saved(small_models.conv(0), tmp_path, "conv"), out, Options(single_file=True))
+    assert blob(new, "--for", out) == 0
+    assert changed(before, out) == {"conv.mcb", "conv.c", "report.json"}
+    assert (out / "conv.c").read_bytes() == compile(new, Options(single_file=True)).files["conv.c"]
+
+
+def test_one_of_several_models_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    models = [saved(small_models.conv(0), tmp_path, "conv"), saved(small_models.mlp(), tmp_path, "mlp")]
+    write_folder(out, compile_several(models, Options())[1])
+    before = contents(out)
+    new = saved(small_models.conv(1), tmp_path / "new", "conv")
+    assert blob(new, "--for", out) == 2
+    assert "--name conv" in capsys.readouterr().err and not changed(before, out)
+    assert blob(new, "--for", out, "--name", "conv") == 0
+    assert changed(before, out) == {"conv.mcb", "conv_weights.c", "report.json"}
+
+
+def test_arranged_files_are_found_where_they_lie(tmp_path: Path) -> None:
+    out, model = tmp_path / "out", saved(small_models.conv(0), tmp_path, "conv")
+    assert cli.run([str(model), "-o", str(out), "--package", "arduino"]) == 0
+    before = contents(out)
+    assert blob(saved(small_models.conv(1), tmp_path / "new", "conv"), "--for", out) == 0
+    names = {Path(name).name for name in changed(before, out)}
+    assert names == {"conv.mcb", "conv_weights.c", "report.json"}
+
+
+@pytest.mark.parametrize("report, words", [("", "cannot read"), ("{}", "no report of mccompile"), ("[", "no report")])
+def test_folders_of_others_are_refused(
+    report: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if report:
+        Path(tmp_path, "report.json").write_text(report)
+    before = contents(tmp_path)
+    assert blob(saved(small_models.conv(), tmp_path / "new", "conv"), "--for", tmp_path) == 4
+    assert words in capsys.readouterr().err
+    assert contents(tmp_path).keys() - before.keys() == {"new/conv.onnx"}
+
+
+def test_several_targets_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, model = tmp_path / "out", saved(small_models.conv(), tmp_path, "conv")
+    assert cli.run([str(model), "-o", str(out), "--target", "cortex-m4,generic"]) == 0
+    before = contents(out)
+    assert blob(model, "--for", out) == 2
+    assert "several targets" in capsys.readouterr().err and not changed(before, out)
+
+
+def test_the_report_has_the_identity_and_the_options(tmp_path: Path) -> None:
+    package = compile(saved(trained(0), tmp_path, "net"), Options(updatable=True))
+    report = json.loads(package.files["report.json"])
+    assert bytes.fromhex(report["identity"]) == package.identity == package.files["net.mcb"][16:32]
+    assert report["options"] == {"updatable": True}
