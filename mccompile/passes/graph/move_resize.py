@@ -35,7 +35,9 @@ def _earlier(match: Match, make: Maker) -> Value | None:
         return None
     if fields["coordinate_transformation_mode"] == "tf_crop_and_resize":
         return None  # what lies outside of x is another number
-    if between.shape[:2] != x.shape[:2] or static(between.count) <= static(x.count) or static(w.shape[0]) > static(w.shape[1]):
+    if between.shape[:2] != x.shape[:2] or static(w.shape[0]) > static(w.shape[1]):
+        return None
+    if static(between.count) <= static(x.count):
         return None
     moved = make.node(conv.op, match["x"], *conv.inputs[1:])
     sizes = resize.inputs[1:]
