@@ -7,6 +7,7 @@ of the same architecture has a blob that runs on the same firmware.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import struct
 import zlib
@@ -32,29 +33,47 @@ def identity(plan: Plan, code: str) -> bytes:
     return hash.digest()[:16]
 
 
+def blob_bytes(plan: Plan) -> int:
+    """How long the file is."""
+    return _data_offset(plan) + _padded(plan.data_bytes)
+
+
 def blob(plan: Plan, identity: bytes, alignment: int) -> bytes:
-    """The whole file."""
-    table = _table(plan)
-    data_offset = -(-(HEADER_BYTES + len(table)) // SECTION) * SECTION
-    data = bytearray(-(-plan.data_bytes // SECTION) * SECTION)
-    for entry in plan.entries:
-        contents = element_bytes(entry.contents)
-        data[entry.offset : entry.offset + len(contents)] = contents
-    between = table + bytes(data_offset - HEADER_BYTES - len(table))
-    head = struct.pack(
-        "<4sHHQ16sQQIII",
-        b"MCCB",
-        VERSION,
-        HEADER_BYTES,
-        data_offset + len(data),
-        identity,
-        data_offset,
-        len(data),
-        alignment,
-        len(plan.entries),
-        zlib.crc32(data),
-    )
-    return head + struct.pack("<I", zlib.crc32(between, zlib.crc32(head))) + between + bytes(data)
+    """The whole file; its bytes are written once, into their place, as weights may be most of the memory there is."""
+    table, begin = _table(plan), _data_offset(plan)
+    made = io.BytesIO()
+    made.seek(begin + _padded(plan.data_bytes) - 1)
+    made.write(b"\0")
+    with made.getbuffer() as whole:
+        whole[HEADER_BYTES : HEADER_BYTES + len(table)] = table
+        for entry in plan.entries:
+            contents = element_bytes(entry.contents)
+            place = begin + entry.offset
+            whole[place : place + len(contents)] = contents
+        head = struct.pack(
+            "<4sHHQ16sQQIII",
+            b"MCCB",
+            VERSION,
+            HEADER_BYTES,
+            len(whole),
+            identity,
+            begin,
+            len(whole) - begin,
+            alignment,
+            len(plan.entries),
+            zlib.crc32(whole[begin:]),
+        )
+        checked = zlib.crc32(whole[HEADER_BYTES:begin], zlib.crc32(head))
+        whole[:HEADER_BYTES] = head + struct.pack("<I", checked)
+    return made.getvalue()
+
+
+def _data_offset(plan: Plan) -> int:
+    return _padded(HEADER_BYTES + ENTRY_BYTES * len(plan.entries))
+
+
+def _padded(bytes: int) -> int:
+    return -(-bytes // SECTION) * SECTION
 
 
 def _table(plan: Plan) -> bytes:
@@ -135,24 +154,43 @@ def _section_macro(name: str, section: str) -> list[str]:
     ]
 
 
-def weights_source(prefix: str, contents: bytes, alignment: int, section: str = "") -> str:
+def weights_source(prefix: str, contents: bytes, alignment: int, section: str = "") -> bytes:
     """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
     macro = f"{prefix.upper()}_WEIGHTS_SECTION"
     placed = f"{macro} " if section else ""
     words = np.frombuffer(contents, "<u8")
-    rows = [
-        "    " + " ".join(f"0x{word:016X}u," for word in words[start : start + 5]) for start in range(0, len(words), 5)
+    head = [
+        f"/* {prefix}_weights.c: the bytes of {prefix}.mcb, for programs that carry the weights in their image. */",
+        f'#include "{prefix}.h"',
+        "",
+        f"const size_t {prefix}_weights_bytes = {len(contents)}u;",
+        *(_section_macro(macro, section) if section else []),
+        f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{len(words)}] = {{",
+        "",
     ]
-    return "\n".join(
-        [
-            f"/* {prefix}_weights.c: the bytes of {prefix}.mcb, for programs that carry the weights in their image. */",
-            f'#include "{prefix}.h"',
-            "",
-            f"const size_t {prefix}_weights_bytes = {len(contents)}u;",
-            *(_section_macro(macro, section) if section else []),
-            f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{len(words)}] = {{",
-            *rows,
-            "};",
-            "",
-        ]
-    )
+    made = io.BytesIO()
+    made.write("\n".join(head).encode())
+    for start in range(0, len(words), WORDS_AT_ONCE):
+        made.write(_rows(words[start : start + WORDS_AT_ONCE]))
+    made.write(b"};\n")
+    return made.getvalue()
+
+
+WORDS_PER_ROW = 5
+WORDS_AT_ONCE = WORDS_PER_ROW << 16
+_DIGITS = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+
+
+def _rows(words: np.ndarray) -> bytes:
+    """Words in hexadecimal, five to a row."""
+    if len(words) % WORDS_PER_ROW:
+        whole = len(words) // WORDS_PER_ROW * WORDS_PER_ROW
+        last = " ".join(f"0x{word:016X}u," for word in words[whole:])
+        return (_rows(words[:whole]) if whole else b"") + f"    {last}\n".encode()
+    each = np.frombuffer(words.astype(">u8").tobytes(), np.uint8).reshape(-1, WORDS_PER_ROW, 8)
+    text = np.empty((*each.shape[:2], len(" 0x0123456789ABCDEFu,")), np.uint8)
+    text[:] = np.frombuffer(b" 0x0123456789ABCDEFu,", np.uint8)
+    text[:, :, 3:19:2], text[:, :, 4:19:2] = _DIGITS[each >> 4], _DIGITS[each & 15]
+    rows = np.empty((len(each), 3 + WORDS_PER_ROW * text.shape[2] + 1), np.uint8)
+    rows[:, :3], rows[:, 3:-1], rows[:, -1] = ord(" "), text.reshape(len(each), -1), ord("\n")
+    return rows.tobytes()

@@ -57,7 +57,7 @@ def package(
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
-    weights_bytes = len(blob_format.blob(plan, nothing, alignment))
+    weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []
     draft = model_files(plan, nothing, alignment, weights_bytes, needed, carrier, about)
     identity = blob_format.identity(plan, "".join([*kernels.values(), draft[f"{plan.prefix}.c"]]))
@@ -69,11 +69,11 @@ def package(
     texts = {**with_weights_of(plan.prefix, identity), **kernels}
     workers = WORKERS if any(step.shared for step in plan.steps()) else ()
     texts |= runtime_headers(texts.values(), workers)
-    if carrier == blob_format.ARRAY:
-        texts[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
-    elif carrier == blob_format.INCBIN:
+    if carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
+    if carrier == blob_format.ARRAY:
+        files[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
     about_code = {"identity": identity.hex(), "options": options or {}}
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
     files = with_report(files, what)

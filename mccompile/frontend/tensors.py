@@ -22,6 +22,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported
 
 MOST_AXES = 32  # of a constant; numpy's first versions have no more
+LARGE = 1 << 16  # bytes of a tensor
 
 # which repeated field holds the elements of a type, where they are not raw bytes; all others are in int32_data
 _FIELDS: dict[int, str] = {
@@ -43,6 +44,9 @@ def tensor_constant(tensor: TensorProto, folder: Path | None) -> Constant:
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, type, folder)
     _check_size(tensor, type)
+    if len(tensor.raw_data) >= LARGE and not dtype.is_packed:
+        array = numpy_helper.to_array(tensor)  # now, so that the file's message does not stay in memory beside it
+        return Constant(type, lambda: array)
     return Constant(type, lambda: numpy_helper.to_array(tensor))
 
 

@@ -7,15 +7,61 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
 
-from ..expr.ir import Expr, apply, cast, literal
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
+from .api import Fact, Lowering, Site
 from .elementwise import Elementwise, widened
+
+AT_ONCE = 16  # operands of one call: as many as fused calls have
 
 
 class Variadic(Elementwise):
     function: ClassVar[str] = ""
 
     def element(self, args: Sequence[Expr]) -> Expr:
+        return self.finished(self.combined(args), len(args), args[0])
+
+    def combined(self, args: Sequence[Expr]) -> Expr:
         return reduce(lambda a, b: apply(self.function, a, b), args)
+
+    def finished(self, total: Expr, count: int, like: Expr) -> Expr:
+        """The result from what so many operands, the first of which is `like`, come to."""
+        return total
+
+    def infer(self, site: Site) -> list[Fact]:
+        present = [i for i in range(len(site.facts)) if site.has(i)]
+        if len(present) <= AT_ONCE:
+            return super().infer(site)
+        types = [site.type(i) for i in present]
+        self.check(types)
+        return [Fact(TensorType(types[0].dtype, self.result_shape([type.shape for type in types])))]
+
+    def lower(self, to: Lowering) -> None:
+        """Many operands a few at a time: an expression of thousands is more than C compilers take."""
+        ins = to.inputs()
+        if len(ins) <= AT_ONCE:
+            super().lower(to)
+            return
+        shape, like = to.type().shape, operand(0, ins[0].buffer.dtype)
+        total, rest = ins[0], ins[1:]
+        while rest:
+            some, rest = [total, *rest[: AT_ONCE - 1]], rest[AT_ONCE - 1 :]
+            expr = self.combined([operand(i, view.buffer.dtype) for i, view in enumerate(some)])
+            expr = expr if rest else self.finished(expr, len(ins), like)
+            total = to.map(expr, some, shape)
+        to.set(0, total)
+
+
+class _Total(Variadic):
+    """Sums are made in a type that is wide enough, and rounded once."""
+
+    function = "add"
+
+    def combined(self, args: Sequence[Expr]) -> Expr:
+        return super().combined([widened(arg) for arg in args])
+
+    def finished(self, total: Expr, count: int, like: Expr) -> Expr:
+        return cast(total, like.dtype)
 
 
 @dataclass(frozen=True)
@@ -35,21 +81,15 @@ class Min(Variadic):
 
 
 @dataclass(frozen=True)
-class Sum(Variadic):
+class Sum(_Total):
     name = "Sum"
     versions = (6, 8, 13)
-    function = "add"
-
-    def element(self, args: Sequence[Expr]) -> Expr:
-        return cast(super().element([widened(arg) for arg in args]), args[0].dtype)
 
 
 @dataclass(frozen=True)
-class Mean(Variadic):
+class Mean(_Total):
     name = "Mean"
     versions = (6, 8, 13)
-    function = "add"
 
-    def element(self, args: Sequence[Expr]) -> Expr:
-        total = super().element([widened(arg) for arg in args])
-        return cast(apply("div", total, literal(len(args), total.dtype)), args[0].dtype)
+    def finished(self, total: Expr, count: int, like: Expr) -> Expr:
+        return super().finished(apply("div", total, literal(count, total.dtype)), count, like)
