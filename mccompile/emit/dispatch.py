@@ -89,7 +89,7 @@ def dispatched(
     }
     texts |= runtime_headers(texts.values())
     if carrier == blob_format.ARRAY:
-        texts[f"{prefix}_weights.c"] = blob_format.weights_source(prefix, contents, align, section)
+        files[f"{prefix}_weights.c"] = blob_format.weights_source(prefix, contents, align, section)
     elif carrier == blob_format.INCBIN:
         texts[f"{prefix}_weights.c"] = blob_format.incbin_source(prefix, len(contents), align, section)
     files |= {path: text.encode() for path, text in texts.items()} | {f"{prefix}.mcb": contents}
