@@ -70,10 +70,10 @@ def test_observed_tensors_are_outputs(tmp_path: Path) -> None:
 
 
 def test_the_python_interface_is_one_call(tmp_path: Path) -> None:
-    package = mccompile.compile(save(small_models.mlp(), tmp_path), mccompile.Options(name="dense"))
-    package.write(tmp_path / "out")
+    made = mccompile.compile(save(small_models.mlp(), tmp_path), mccompile.Options(name="dense"))
+    made.write(tmp_path / "out")
     assert (tmp_path / "out" / "dense.h").is_file()
-    assert package.plan.arena_bytes >= package.plan.arena_bound
+    assert made.package.plan.arena_bytes >= made.package.plan.arena_bound
 
 
 def test_a_misspelt_option_is_refused() -> None:
