@@ -18,6 +18,7 @@ from ..measure.correctness import Verdict
 from ..measure.correctness import check as check_file
 from ..measure.cost import Cost, cost
 from ..measure.speed import Speed, speed
+from ..plan.ir import Plan
 from .options import options_of
 
 
@@ -34,6 +35,11 @@ class Compiled:
     def files(self) -> Mapping[str, bytes]:
         """The files by their path below the output folder."""
         return self.package.files
+
+    @property
+    def plan(self) -> Plan:
+        """Every step, and every byte of memory."""
+        return self.package.plan
 
     @cached_property
     def report(self) -> dict[str, Any]:
