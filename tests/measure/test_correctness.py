@@ -279,6 +279,6 @@ def test_without_onnxruntime_it_is_asked_for_first(tmp_path: Path, monkeypatch: 
 def test_a_shape_that_only_onnxruntime_gives_is_no_defect(tmp_path: Path) -> None:
     """It takes a negative axis of an empty tensor for no axis."""
     text = "g (float16[2,2,0,0] x) => (float16[2,2,1,0] y) { y = ReduceMax <axes = [2, -4], keepdims = 1> (x) }"
-    verdict = check(model_of(text, tmp_path / "m.onnx"), runs=1)
+    verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
     assert verdict.ok and verdict.runs[0].evaluated == {"y"}
     assert "evaluator; onnxruntime" in verdict.runs[0].decided_by("y")
