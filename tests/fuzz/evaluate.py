@@ -17,12 +17,16 @@ class Failed(Exception):
     """Neither can, or the node is not valid."""
 
 
-def evaluate(node: NodeProto, arrays: Mapping[str, np.ndarray], opset: int) -> list[np.ndarray]:
+def evaluate(
+    node: NodeProto, arrays: Mapping[str, np.ndarray], opset: int, reference_first: bool = True
+) -> list[np.ndarray]:
     """The results of a node, whose bodies may use other values of `arrays`."""
     names = sorted({*filter(None, node.input), *(name for name in captured(node) if name in arrays)})
     model = one_node(node, names, arrays, opset)
     feeds = {name: arrays[name] for name in names}
-    answers = (_by_onnxruntime,) if node.domain in OWN else (_by_reference, _by_onnxruntime)
+    answers = (_by_reference, _by_onnxruntime) if reference_first else (_by_onnxruntime, _by_reference)
+    if node.domain in OWN:
+        answers = (_by_onnxruntime,)
     for answer in answers:
         found = answer(model, feeds)
         if found is not None and all(isinstance(result, np.ndarray | np.generic) for result in found):

@@ -93,14 +93,14 @@ def _threads(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return int(chance.integers(2, 4)) if chance.random() < 0.12 else None
 
 
-def _dims(chance: Chance, subject: Subject, machine: Machine) -> Any:
+def dims(subject: Subject) -> dict[str, tuple[int, int]]:
     return {name: (among[0], among[-1]) for name, among in subject.free.items()}
 
 
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
     "prefer": _sometimes(0.5, "ram", "time", "flash"),
-    "dims": _dims,
+    "dims": lambda chance, subject, machine: dims(subject),
     "bounds": lambda chance, subject, machine: dict(subject.bounds),
     "state": lambda chance, subject, machine: dict(subject.state),
     "optimize": _sometimes(0.2, False),

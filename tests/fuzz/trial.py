@@ -177,7 +177,7 @@ def run(trials: Sequence[Trial], folder: Path) -> None:
 
 def _join(trials: Sequence[Trial], folder: Path) -> Path | None:
     """Puts the models that can be into one folder, where they share kernels; the source of what they share."""
-    alone = [t for t in trials if t.item and (t.options.single_file or t.options.blob == "incbin")]
+    alone = [t for t in trials if t.item and (t.options.single_file or t.options.blob != "array")]
     joined = [t for t in trials if t.item and t.package and t not in alone]
     if len(joined) < 2:
         return None

@@ -19,7 +19,7 @@ def recurrent(g: Builder, op: str) -> Value | None:
     rows = GATES[op] * hidden
     ins: list[Value | None] = [x, g.drawn(dtype, (both, rows, width)), g.drawn(dtype, (both, rows, hidden))]
     ins.append(g.drawn(dtype, (both, 2 * rows)) if g.maybe(0.7) else None)
-    lengths = g.maybe(0.2) and isinstance(steps, int)
+    lengths = g.maybe(0.2) and isinstance(steps, int) and dtype == "float32"  # the reference knows no lengths
     ins.append(g.index(1, int(steps), (batch,), "int32") if lengths else None)
     ins.append(g.leaf(dtype, (both, batch, hidden)) if g.maybe() else None)
     if op == "LSTM":
