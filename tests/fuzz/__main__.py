@@ -156,7 +156,14 @@ def _work(pipe: Connection, seed: int, numbers: range, there: tuple[Machine, ...
 
         for number in numbers:
             pipe.send(number)
-            for made in trials_of(seed, number, there):
+            try:
+                found = trials_of(seed, number, there)
+            except Exception:  # of the fuzzer's own: one subject less, and to be mended
+                why = traceback.format_exc()
+                said = f"==== crash of the fuzzer: --seed {seed} --subject {number}\n{why}"
+                pipe.send(Outcome(number, 0, Verdict(CRASH, why), Options(), (), False, False, said))
+                continue
+            for made in found:
                 name = made.options.target
                 waiting.setdefault(name, []).append(made)
                 builds.setdefault(name, machines.draw(made.build.machine, chance))

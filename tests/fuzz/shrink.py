@@ -139,8 +139,8 @@ def _cut(subject: Subject, number: int) -> Iterator[Subject]:
     if len(node.output) != 1 or node.output[0] in _outputs(subject):
         return
     info = next((i for i in _inferred(subject.model) if i.name == node.output[0]), None)  # type: ignore[attr-defined]
-    if info is None:
-        return
+    if info is None or not info.type.tensor_type.elem_type:  # type: ignore[attr-defined]
+        return  # not known, or no tensor
     dims = [d.dim_param or d.dim_value for d in info.type.tensor_type.shape.dim]  # type: ignore[attr-defined]
     if any(not isinstance(d, int) and d not in subject.free for d in dims) or 0 in dims:
         return

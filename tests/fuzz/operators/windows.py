@@ -106,7 +106,10 @@ def pool(g: Builder, op: str) -> Value | None:
 
 @makes("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def whole(g: Builder, op: str) -> Value | None:
-    return g.node(op, [picture(g)], exact=op == "GlobalMaxPool")
+    x = picture(g)
+    if op == "GlobalMaxPool" and x.rank != 4 and x.dtype != "float32":
+        return None  # the reference reduces other axes then
+    return g.node(op, [x], exact=op == "GlobalMaxPool")
 
 
 @makes("MaxUnpool")
