@@ -2,7 +2,8 @@
 
 Invariant: what lies outside is told by pointer before a run. An input there is only read; an output is a buffer of its
 own that nothing else overlaps, so a result that is also something else (an input, a constant, a part of a larger
-tensor, another output, what a loop carries) is copied there by the last call.
+tensor, another output, what a loop carries) is copied there by the last call. An output in the arena that is an input
+outside is copied likewise.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def place_outside(program: Program, context: Context) -> None:
                 view = _copied(program, view, names)
                 program.outputs[position] = (name, view)
             view.buffer.role = EXTERNAL
+        elif view.buffer.role == EXTERNAL:  # an input, or a part of one
+            program.outputs[position] = (name, _copied(program, view, names))
 
 
 def _stands_alone(program: Program, view: View) -> bool:

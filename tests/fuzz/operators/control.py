@@ -137,7 +137,7 @@ def loop(g: Builder, op: str) -> Value | None:
         return None  # its size would follow from data
     found = g.nodes_(
         op,
-        [count, g.constant(True, "bool") if g.maybe() else None, *states],
+        [count, g.constant(True, "bool"), *states],  # the reference takes none for false
         len(states) + len(scanned),
         exact=False,
         captured=_unique(body.captured()),

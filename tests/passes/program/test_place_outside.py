@@ -49,6 +49,27 @@ def test_results_are_the_same(name: str, optimize: bool, tmp_path: Path) -> None
                 np.testing.assert_array_equal(got[output], array)
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("state", [{}, {"kept": "before"}])
+def test_an_output_inside_may_be_an_input_outside(state: dict[str, str], optimize: bool, tmp_path: Path) -> None:
+    """All of it, a part of it, or what the next run finds: each is copied into the arena."""
+    made = parser.parse_model(
+        f"{HEAD} views (float[2,3] x, float[2,3] before) => (float[6] flat, float[1,3] part, float[2,3] sum,"
+        " float[2,3] kept) <int64[1] six = {6}, int64[1] one = {1}, int64[1] two = {2}>"
+        "{ flat = Reshape(x, six) part = Slice(x, one, two) sum = Add(x, before) kept = Identity(x) }"
+    )
+    options = Options(external=("x",), state=state, optimize=optimize)
+    model = Model.build(written(made, tmp_path, options), flags=STRICT)
+    runs = [np.arange(6, dtype=np.float32).reshape(2, 3) + n for n in range(3)]
+    before = np.zeros_like(runs[0])
+    for x in runs:
+        got = model.run({"x": x} if state else {"x": x, "before": before})
+        np.testing.assert_array_equal(got["flat"], x.reshape(-1))
+        np.testing.assert_array_equal(got["part"], x[1:])
+        np.testing.assert_array_equal(got["sum"], x + before)
+        before = x
+
+
 def test_the_arena_is_smaller_and_nothing_is_copied() -> None:
     inside, outside = compiled(small_models.conv()).plan, compiled(small_models.conv(), OUTSIDE).plan
     assert outside.arena_bytes < inside.arena_bytes
