@@ -122,6 +122,7 @@ CHOICES: Mapping[str, Draw] = {
     "inputs": _inputs,
     "outputs": _outputs,
     "observe": _observe,
+    "updatable": _sometimes(0.15, True),
 }
 EXEMPT: Mapping[str, str] = {
     "name": "each program of a batch needs another one; tests/test_cli.py gives awkward ones",
