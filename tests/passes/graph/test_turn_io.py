@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
+from mccompile.passes.graph.io_forms import InputForm
 from mccompile.passes.graph.turn_io import turn_io, turned
 from tests import small_models
 
@@ -67,3 +69,15 @@ def test_pictures_are_looked_at_in_onnx_order_inside(check: Any) -> None:
         output %w
         """,
     )
+
+
+def test_what_is_handed_out_as_it_comes_in_stays_as_it_is() -> None:
+    """Its output has its name, and would lose it."""
+    shape = (1, 2, 3, 4)
+    nodes = [small_models.node("Relu", "x", "y")]
+    made = small_models.model("through", nodes, [("x", shape)], [("y", shape), ("x", shape)])
+    plan = compile_graph(load_proto(made), NHWC, "through").plan
+    shapes = [(tensor.name, tensor.type.static_shape) for tensor in (*plan.inputs, *plan.outputs)]
+    assert shapes == [("x", shape), ("y", (1, 3, 4, 2)), ("x", shape)]
+    with pytest.raises(WrongUse, match="handed out as it comes in"):
+        compile_graph(load_proto(made), Options(inputs={"x": InputForm(nhwc=True)}), "through")
