@@ -1,4 +1,5 @@
-"""The C of kernels without what templates and printers leave behind: brackets around what needs none, blocks in blocks.
+"""The C of kernels without what templates and printers leave behind: brackets around what needs none, blocks in blocks,
+positions that nothing reads.
 
 Invariant: a compiler sees the same program. Names of one function are all different where one scope lies in another
 (-Wshadow says so in tests), which is why the scopes of two blocks that end together may be one.
@@ -7,8 +8,10 @@ Invariant: a compiler sees the same program. Names of one function are all diffe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?\*/')
+_POSITION = re.compile(r"const mcc_index (\w+) = [^;]*;")
 _OPENING = re.compile(r"(?:[(\[,]|\breturn|(?<![=<>!])=) ?\Z")  # before brackets with a whole operand in them
 _TERM = re.compile(r"(?<=[-+*,=(\[] )\((?!(?:float|double|unsigned|int|\w+_t)\)|mcc_)(\w+)\)(?= [-+*]|[;,)\]])")
 
@@ -22,7 +25,28 @@ def tidied(text: str) -> str:
             lines += ["{", line[2:]]
         elif line:
             lines.append(line)
-    return "\n".join(_plain(line) for line in _merged(lines)) + "\n"
+    return "\n".join(_plain(line) for line in _merged(_read(lines))) + "\n"
+
+
+def _read(lines: list[str]) -> list[str]:
+    """Without positions that nothing reads, such as that of the only row."""
+    kept = list(lines)
+    for place in reversed(range(len(lines))):
+        declared = _POSITION.fullmatch(lines[place])
+        if declared and not re.search(rf"\b{declared[1]}\b", "\n".join(_scope(kept, place + 1))):
+            del kept[place]
+    return kept
+
+
+def _scope(lines: list[str], begin: int) -> Iterator[str]:
+    """From a line on to the end of the block that it stands in."""
+    depth = 0
+    for line in lines[begin:]:
+        yield line
+        code = _LITERAL.sub("", line)
+        depth += code.count("{") - code.count("}")
+        if depth < 0:
+            return
 
 
 def _merged(lines: list[str]) -> list[str]:

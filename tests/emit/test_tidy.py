@@ -66,3 +66,21 @@ def test_blocks_that_are_needed_stay(lines: list[str]) -> None:
 )
 def test_brackets_that_are_needed_stay(line: str) -> None:
     assert tidied(line) == line + "\n"
+
+
+def test_a_position_that_nothing_reads_goes_with_what_only_it_read() -> None:
+    text = """void f(float *y)
+{
+for (mcc_index s = 0; s < 4; ++s) {
+const mcc_index t = s;
+const mcc_index at = t * 3;
+y[s] = 0.0f;
+}
+for (mcc_index t = 0; t < 4; ++t) {
+const mcc_index at = t;
+y[at] = 1.0f;
+}
+}
+"""
+    gone = "const mcc_index t = s;\nconst mcc_index at = t * 3;\n"
+    assert tidied(text) == text.replace(gone, "")
