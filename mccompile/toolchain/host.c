@@ -41,7 +41,17 @@ const char *mcc_host_status_text(int status);
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
 
-#ifdef MCC_HOST_WORKERS
+#if defined(MCC_HOST_WORKERS) && defined(__TINYC__)
+/* tcc has no atomic operations for a pool: the pieces run one after the other. */
+static void in_turn(void *of, ptrdiff_t count, void (*body)(void *context, ptrdiff_t index), void *context)
+{
+    ptrdiff_t index;
+    (void)of;
+    for (index = 0; index < count; ++index) body(context, index);
+}
+
+#define share_work(model) (int)MCC_HOST_NAME(_set_parallel)(model, in_turn, NULL)
+#elif defined(MCC_HOST_WORKERS)
 #include "mcc_pool.h"
 
 static mcc_pool pool;

@@ -13,6 +13,10 @@
 #ifndef MCC_POOL_H
 #define MCC_POOL_H
 
+#if defined(__TINYC__)
+#error "mcc_pool.h needs the atomic built-ins of gcc or clang: hand another parallel_for to <model>_set_parallel"
+#endif
+
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@ of a model that does not ask for it."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -174,3 +175,14 @@ def test_pieces_know_the_sizes_that_they_name(tmp_path: Path) -> None:
     x = floats(3, 4, 64, 64)
     result = Model.build(tmp_path / "out", flags=("-std=c99", "-O1", *STRICT)).run({"x": x})["y"]
     np.testing.assert_allclose(result, np.exp(x[-1:]), rtol=1e-5)
+
+
+@pytest.mark.skipif(not shutil.which("tcc"), reason="tcc is not installed")
+def test_without_atomic_operations_pieces_run_one_after_the_other(tmp_path: Path) -> None:
+    path = save(network(), tmp_path)
+    x = {"x": floats(7, 1, 8, 30, 26)}
+    results = []
+    for threads in (1, 3):
+        compile(path, Options(prefer="time", threads=threads)).write(tmp_path / f"out{threads}")
+        results.append(Model.build(tmp_path / f"out{threads}", "tcc", ["-std=c99"]).run(x)["y"])
+    np.testing.assert_array_equal(*results)
