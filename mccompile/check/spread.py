@@ -1,10 +1,10 @@
-"""How far a reference is from itself: where its optimiser is on, it computes in doubles, or weights and inputs are
-moved by a unit in the last place, results move too. Where they are rounded to integers on the way, or nearly cancel
-out, that is far more than a comparison allows, and no implementation can be held to it.
+"""The rounding spread of a reference: its results move when its optimiser is on, when it computes in float64, or when
+weights and inputs are moved by a unit in the last place. Where a network rounds to integers or nearly cancels out, the
+spread is far more than the tolerance of a comparison, and no implementation can be held to that.
 
-Invariant: what is further from the reference than twice what the reference is from itself, over all sets of inputs
-together, is wrong: in the number of elements that are out of tolerance, or in how far the worst of them is. A label is
-wrong where none of the reference's runs with the same inputs gives it.
+Invariant: an output is wrong whose difference is more than twice the spread, over all sets of inputs together: in the
+number of elements that exceed the tolerance, or in how far the worst of them does. A label is wrong where none of the
+reference's runs with the same inputs gives it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one output that is out of tolerance."""
+    """Of one output that exceeds the tolerance."""
 
     output: str
     sets: int

@@ -43,7 +43,7 @@ def commands() -> None:
 )
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
-@click.option("--explain", is_flag=True, help="Show which kernels there were, and why not others.")
+@click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
 @model_options
 def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
@@ -147,10 +147,10 @@ def _native_hint(plan: Plan, options: Options) -> str:
 @model_argument
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="A folder with test_data_set_* folders.")
 @json_flag
-@click.option("--seed", default=0, show_default=True, help="Of random inputs.")
-@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="How many random inputs.")
-@click.option("--rtol", default=1e-3, show_default=True, help="How far a float may be off, relative to itself.")
-@click.option("--atol", default=1e-7, show_default=True, help="The same, absolute.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random inputs.")
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="Number of random input sets.")
+@click.option("--rtol", default=1e-3, show_default=True, help="Relative tolerance of floats.")
+@click.option("--atol", default=1e-7, show_default=True, help="Absolute tolerance of floats.")
 @click.option("--cc", help="The C compiler; default: $CC, or cc.")
 @model_options
 def check(
@@ -209,12 +209,12 @@ def check(
     "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write."
 )
 @click.option(
-    "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="What to measure with; default: those of --data."
+    "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="Samples to measure with; default: --data."
 )
 @click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
 @click.option("--weights-only", default=0, metavar="8|4", help="Bits of weights; activations stay floats.")
-@click.option("--auto", default=0, metavar="COUNT", help="Leave the layers in float that win most by it.")
-@click.option("--samples", default=128, show_default=True, metavar="COUNT", help="The most to find ranges with.")
+@click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
+@click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")
 @click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
 @json_flag
 @model_options
@@ -243,7 +243,7 @@ def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
 @commands.command()
 @model_argument
 @json_flag
-@click.option("--seed", default=0, show_default=True, help="Of the random input.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random input.")
 @click.option("--cc", help="The C compiler; default: the target's.")
 @model_options
 def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:

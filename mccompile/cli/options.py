@@ -38,7 +38,7 @@ MODEL_OPTIONS = [
         "bounds",
         multiple=True,
         metavar="NAME=COUNT,...",
-        help="The most that sizes can be that follow from data, by the name of a tensor or a dimension: selected=100.",
+        help="Upper bounds of sizes that depend on data, by the name of a tensor or a dimension: selected=100.",
     ),
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
     click.option(
@@ -47,7 +47,7 @@ MODEL_OPTIONS = [
         metavar="PASS|KERNEL",
         help="Leave out one pass, or one kernel: gemm/f32_rows_tile__vec.",
     ),
-    click.option("--planner", default="", help="How memory is planned; as suits if not given."),
+    click.option("--planner", default="", help="Memory planner; default: chosen to suit the options."),
     click.option(
         "--rows",
         type=click.Choice(["off", "auto"]),
@@ -95,20 +95,18 @@ MODEL_OPTIONS = [
     click.option(
         "--updatable",
         is_flag=True,
-        help="Integers: make code that suits other scales and zero points too, so that `mccompile blob` can bring "
+        help="Quantized: make code that suits other scales and zero points too, so that `mccompile blob` can bring "
         "weights trained anew to it. Costs a few instructions per element.",
     ),
     click.option("--slices", is_flag=True, help="Let programs run a few steps at a time (<model>_run_steps)."),
     click.option("--keep-inputs", is_flag=True, help="A run must not overwrite the model's inputs."),
-    click.option(
-        "--io-layout", default="onnx", metavar="onnx|nhwc", help="Order of axes of pictures that go in and come out."
-    ),
+    click.option("--io-layout", default="onnx", metavar="onnx|nhwc", help="Axis order of image inputs and outputs."),
     click.option(
         "--io",
         "external",
         multiple=True,
         metavar="external|NAME=external,...",
-        help="Inputs and outputs that lie outside the arena, where pointers say that are set before a run.",
+        help="Inputs and outputs outside the arena, behind pointers that the program sets before a run.",
     ),
     click.option(
         "--state",
@@ -121,27 +119,27 @@ MODEL_OPTIONS = [
         "input_forms",
         multiple=True,
         metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
-        help="What is handed over; the model gets (that - mean) * scale.",
+        help="Element type and layout that the program passes; the model gets (input - mean) * scale.",
     ),
     click.option(
         "--output",
         "output_forms",
         multiple=True,
         metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
-        help="What is handed out.",
+        help="Form in which the program gets an output.",
     ),
     click.option(
         "--quantize",
         type=click.Path(path_type=Path),
         metavar="SAMPLES",
-        help="Make the numbers integers first, with ranges from these samples (`mccompile quantize` says more).",
+        help="Quantize to int8 first, with ranges from these samples (see `mccompile quantize`).",
     ),
     click.option(
         "--calibrate",
         type=click.Choice(["minmax", "percentile", "entropy"]),
         default="minmax",
         show_default=True,
-        help="How ranges are found in samples.",
+        help="How quantization ranges are derived from samples.",
     ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(

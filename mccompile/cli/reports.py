@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @commands.command()
 @model_argument
-@click.option("--explain", is_flag=True, help="Show instead which kernels there were, and why not others.")
+@click.option("--explain", is_flag=True, help="Show the kernels considered for each call instead.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
 @json_flag

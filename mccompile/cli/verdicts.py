@@ -83,7 +83,7 @@ def lines(verdict: Verdict, weights_dtype: str) -> Iterator[str]:
         labels = f"; {apart.unexplained} labels are none of those that it gives" if apart.unexplained else ""
         yield (
             f"{'near ' if apart.covers else 'WRONG'}  {apart.output}: {ours}, over {apart.sets} sets of inputs; "
-            f"the reference differs from itself in {own}{labels}"
+            f"rounding alone moves the reference by {own}{labels}"
         )
     for effect in verdict.effects:
         words = f"weights in {weights_dtype} move it by {effect.share:.2%} of its largest element"

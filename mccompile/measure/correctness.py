@@ -1,7 +1,7 @@
 """Does the compiled model compute what its file says? Builds it for its target, runs it, and compares with the
 reference.
 
-Floats that are out of tolerance are compared with the model in doubles. Where a result still differs more than the
+Floats that exceed the tolerance are compared with the model in doubles. Where a result still differs more than the
 reference does from itself (check/spread.py), the first tensor of the graph that differs is looked for: all inner
 tensors are made outputs, and where that makes the difference go away (they cannot be fused then), one at a time by
 bisection.

@@ -1,6 +1,6 @@
 """What a check has found.
 
-Invariant: an output is wrong that is out of tolerance and not explained by what the reference differs from itself.
+Invariant: an output is wrong that exceeds the tolerance and is not within the rounding spread of the reference.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Is every output within tolerance, or within what the reference differs from itself?"""
+        """Is every output within tolerance, or within the rounding spread of the reference?"""
         right = all(output.ok or self.covers(output.name) for run in self.runs for output in run.outputs)
         return right and all(effect.ok for effect in self.effects)
 

@@ -1,4 +1,4 @@
-"""What is within what a reference differs from itself, and what is not."""
+"""Which differences lie within the rounding spread of a reference, and which do not."""
 
 from __future__ import annotations
 
