@@ -1,5 +1,5 @@
-"""Depthwise convolution of 8-bit integers in dot products of vectors along channels: four rows of a column of the
-picture lie beside each other in a lane, and are multiplied with a column of the window.
+"""int8 depthwise conv in SIMD dot products along channels: four rows of a column of the image lie beside each other in
+a lane, and are multiplied with a column of the window.
 
 Windows of up to three rows that move by one row are computed for two rows of results at a time, since both find
 their rows among the same four.
@@ -111,7 +111,7 @@ class DepthwiseDots(Kernel):
         if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
             return No("channels are not each for itself")
         if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
-            return No("this is no picture, or weights are computed")
+            return No("it has more than 2 spatial axes, a tensor is empty, or weights or zero points are computed")
         layout = _Layout(call, dot_lanes(target), target.option("vector_registers", 16))
         epilogue = layout.epilogue
         if not epilogue.in_vectors or any(map(epilogue.moves, epilogue.extras)):

@@ -1,7 +1,7 @@
-"""conv of 8-bit integers, 3x3, each channel for itself, for cores with DSP instructions: four channels at a time are
-laid out as pairs of rows, band by band, and every channel of a band is computed in one go.
+"""int8 3x3 depthwise conv for cores with DSP instructions: four channels at a time are laid out as pairs of
+rows, band by band, and every channel of a band is computed in one go.
 
-Operands and result lie channels-last. Beside and above the image lie blanks, so borders are like the inside. The result
+Operands and result are channels-last (NHWC). Padding is read as a halo, so borders are like the inside. The result
 may take the place of x where both have one shape: a band is read before its results are written, and what the next one
 needs of it is kept.
 """

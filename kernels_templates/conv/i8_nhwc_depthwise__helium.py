@@ -1,8 +1,8 @@
-"""conv of 8-bit integers, 3x3, each channel for itself, for cores with Helium: the rows of a window lie side by side,
+"""int8 3x3 depthwise conv for cores with Helium: the rows of a window lie side by side,
 channel by channel, so that one instruction sums up a window.
 
-Operands and result lie channels-last. Beside and above the image lie zero points, so borders are like the inside. Of
-high pictures the columns are taken for rows: long rows are quicker.
+Operands and result lie channels-last. Beside and above the image lie zero points, so borders are like the inside. In
+tall images columns are taken as rows: long rows are quicker.
 """
 
 from __future__ import annotations

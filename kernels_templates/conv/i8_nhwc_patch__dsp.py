@@ -1,8 +1,8 @@
-"""conv of 8-bit integers for cores with DSP instructions: the windows of four positions are widened into a patch, which
-is multiplied with all channels.
+"""int8 conv for cores with DSP instructions: the windows of four positions are widened into a patch, which is
+multiplied with all channels.
 
-Where channels come in fours, taps outside of the image are blanks; else a window over the edge is put together byte by
-byte.
+Where channels are a multiple of four, taps outside of the image read padding; else a window over the edge is
+put together element by element.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""conv of 8-bit integers in dot products of vectors: tiles of positions x vectors of output channels.
+"""int8 conv in SIMD dot products: tiles of positions x vectors of output channels.
 
-Rows of x that windows hang over, or whose channels do not lie side by side, are copied into a ring of rows with blanks
-around; others are read where they lie. So a row of a window is always a run of elements, and borders are like the
-inside. Blanks are the zero point.
+Rows of x that need a halo, or whose channels are not contiguous, are copied into a ring of rows padded with the zero
+point; others are read in place. So a row of a window is always contiguous, and borders need no code of their own.
 
 A zero point of x that is not known when weights are packed comes off the sums afterwards, times the sum of the weights.
 Those of weights (unsigned ones have 128 more than what is packed) come off times the sum of the window less its zero
@@ -113,7 +112,7 @@ class ChannelsLastDots(Kernel):
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in (i8, u8) or kind.group != 1:
             return No("operands are not of 8 bits, or there are groups")
         if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not is_constant(w):
-            return No("this is no picture, or weights are computed")
+            return No("it has more than 2 spatial axes, a tensor is empty, or weights are computed")
         if kind.w_zero and not (is_constant(_w_zero(call)) and _w_zero(call).strides[0] in (0, 1)):
             return No("zero points of the weights are computed, or have gaps")
         if min(kind.pads) < 0:

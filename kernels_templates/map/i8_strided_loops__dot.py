@@ -1,5 +1,5 @@
-"""map of bytes in vectors along the axis in which the result lies side by side: integers that stay integers or become
-floats, or floats that are rounded and cast. Operands lie so too, or are one number."""
+"""map on int8 in SIMD along the axis in which the result is contiguous: integers that stay integers or become floats,
+or floats that are rounded and cast. Operands are contiguous along it too, or have one element."""
 
 from __future__ import annotations
 

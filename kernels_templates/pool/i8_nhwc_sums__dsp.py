@@ -1,4 +1,4 @@
-"""Sums of 8-bit integers in windows, for cores with DSP instructions: four channels at a time, in 16 bits as long as
+"""int8 pooling sums, for cores with DSP instructions: four channels at a time, in 16 bits as long as
 they hold the sum. Operand and result lie channels-last; windows lie inside the image."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Prints an expression over integers as C over vectors of sums (mcc_dot.h): what is made of dot products.
 
-Lanes are i32, bytes among them, and i64 on the way. `integer_refusal` says why something else cannot be printed.
+Lanes are i32 (int8 and uint8 widened), and i64 on the way. `integer_refusal` says why something else cannot be printed.
 Invariant: every lane gets the bits that scalar C would give.
 """
 
@@ -19,7 +19,7 @@ _OF_I64 = frozenset({"add"})
 
 
 def integer_refusal(expr: Expr) -> str:
-    """Why vectors of sums cannot compute the expression and store it as bytes or floats, or nothing."""
+    """Why vectors of sums cannot compute the expression and store it as int8, uint8 or float, or nothing."""
     if expr.dtype is f32:
         if uses_math(expr):
             return "functions of floats are not for vectors of sums"
@@ -52,7 +52,7 @@ def _refusal(node: Expr) -> str:
         case Cast() if node.dtype in (i8, u8) and node.argument.dtype in _LANES:
             low, high = _reach(node.argument)
             fits = node.dtype.low <= low and high <= node.dtype.high
-            return "" if fits else f"numbers that {node.dtype} cannot hold are not wrapped in vectors"
+            return "" if fits else f"values that overflow {node.dtype} are not wrapped in SIMD"
         case Cast() if node.dtype is i32 and node.argument.dtype in (*_LANES, i64):
             return ""
         case Apply(function="shift_right") if node.dtype in (i32, i64):

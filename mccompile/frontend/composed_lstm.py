@@ -59,7 +59,7 @@ def dynamic_quantize_lstm(body: Body) -> None:
 def _check(body: Body, directions: int) -> None:
     x, w, r = (body.type(index) for index in (X, W, R))
     if x.rank != 3 or x.dtype is not f32 or r.rank != 3 or {w.dtype, r.dtype} - {i8, u8}:
-        raise Invalid(f"x {x}, w {w} and r {r} are not a tensor of {f32} and two of bytes, all of rank 3")
+        raise Invalid(f"x {x}, w {w} and r {r} are not one {f32} tensor and two of {i8} or {u8}, all of rank 3")
     hidden = r.shape[1]
     if not isinstance(hidden, int) or body.attribute("hidden_size", hidden) != hidden:
         raise Invalid(f"hidden_size is {body.attribute('hidden_size', 'not given')}, but r is {r}")

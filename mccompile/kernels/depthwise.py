@@ -1,7 +1,7 @@
-"""What convolutions of 8-bit integers share that are 3x3 for each channel by itself, on machines without vectors of
-sums: what they can do, their names, and the sizes of the pictures.
+"""What int8 3x3 depthwise convolutions share on targets without SIMD dot products (mcc_dot.h): what they can do, their
+names, and the sizes of the images.
 
-Operands and result lie channels-last, and sums are just rescaled to 8 bits.
+Operands and result are channels-last (NHWC); the epilogue only requantizes.
 """
 
 from __future__ import annotations

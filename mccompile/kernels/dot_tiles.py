@@ -1,13 +1,14 @@
-"""Sums of products of bytes in vectors (mcc_dot.h): tiles of points x vectors of output channels, how weights are
-packed for them, and what is made of the sums.
+"""Accumulators of int8 dot products in SIMD (mcc_dot.h): tiles of points x vectors of output channels, how weights are
+packed for them, and how the epilogue requantizes the sums.
 
 One step of a sum is four products per lane. Packed weights of a group of channels are
 
     [sums to begin with: vectors x lanes i32][step][vector][lane][four bytes]
 
 so a tile reads them from one end to the other. The sums begin with what zero points contribute, and the bias where that
-comes first. Machines that multiply bytes of one kind only get the others shifted by 128 (`dot_signed`), which is taken
-out there as well. Where an epilogue has no vector form, sums wait in memory for scalar C, which takes any.
+comes first. ISAs that take either int8 or uint8 activations only get the other type shifted by 128 (`dot_signed`),
+which the first sums correct as well. Where an epilogue has no vector form, sums wait in memory for
+scalar C, which takes any.
 
 Invariant: every lane gives the bits of the portable kernel.
 """
@@ -50,7 +51,7 @@ def dot_headers(call: Call) -> frozenset[str]:
 
 
 def dot_refusal(target: Target) -> str:
-    return "" if dot_lanes(target) else "the target has no vectors of sums of bytes"
+    return "" if dot_lanes(target) else "the target has no vectors of sums for int8 dot products"
 
 
 def shifted(dtype: DType, target: Target) -> int:
@@ -161,7 +162,7 @@ class DotEpilogue:
         if self.expr is None or (reason := integer_refusal(self.expr)):
             return reason if self.expr is not None else "sums are stored as they are"
         if any(self.moves(v) and v.buffer.dtype is f32 for v in self.extras) and self.y.buffer.dtype is not f32:
-            return "floats among the operands of bytes"
+            return "some operands are float, and the result is not"
         if self.y.strides[self.axis] != 1 and self.channels != 1:
             return "channels of the result do not lie side by side"
         for view in self.extras:

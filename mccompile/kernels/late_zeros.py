@@ -1,4 +1,4 @@
-"""Zero points that sums of products of bytes do not know of when weights are packed, for kernels in dot products.
+"""Zero points that are not known, or not applied, when weights are packed, for kernels on int8 dot products.
 
 The sum of (x - zero of x) * (w - zero of w) is the sum of x * w, less the zero point of x times the sum of the weights,
 less the zero points of the weights times the sum of (x - zero of x). Weights without a sign are packed less 128, and so

@@ -1,9 +1,8 @@
-"""Rows of a picture as windows need them: pointers to the rows of a window, in each of which elements of a pixel lie
-side by side, and blanks stand where windows hang over.
+"""Padded rows of an image: pointers to the rows of a window, in each of which the channels of a pixel are contiguous,
+and the halo, where windows reach beyond the image, holds the zero point.
 
-Rows that are like that are read where they lie. Others are copied into a ring of rows between blanks, each once; one
-row more is blank altogether. Blanks are the zero point, so borders are like the inside. Positions in one dimension
-are a picture of one row.
+Rows that are like that already are read in place. Others are copied once each into a ring of padded rows; one more row
+is padding altogether. So borders need no code of their own. Positions in one dimension are an image of one row.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class PatchConv(Kernel):
             return "operands are not of 8 bits, weights have zero points, or there are groups"
         zeros = call.ins[2 : kind.fixed]
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
-            return "this is no picture, or weights are computed"
+            return "it is not 2-D, the result is empty, or weights or zero points are computed"
         height, width = y.type.static_shape[2:]
         by_rows = call.rows is not None
         flat = by_rows or height == 1 or width == 1 or y.strides[2] == width * static(y.strides[3])

@@ -1,4 +1,4 @@
-"""AffineGrid: where each element of a picture comes from, as coordinates from -1 to 1, for GridSample."""
+"""AffineGrid: where each element of an image comes from, as coordinates from -1 to 1, for GridSample."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AffineGrid(Operator):
             return declared[1:-1]
         found = site.known_ints(1, "the size")
         if found[0] != theta.shape[0]:
-            raise Invalid(f"the size {list(sizes(site, 1, 'the size'))} is not about {theta.shape[0]} pictures")
+            raise Invalid(f"the size {list(sizes(site, 1, 'the size'))} is not that of {theta.shape[0]} images")
         return tuple(found[2:])
 
     def infer(self, site: Site) -> list[Fact]:

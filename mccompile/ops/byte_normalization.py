@@ -1,4 +1,4 @@
-"""Softmax and normalizations from quantized numbers to quantized numbers: lower_qdq makes them out of DequantizeLinear,
+"""Softmax and normalizations from quantized tensors to quantized tensors: lower_qdq makes them out of DequantizeLinear,
 operator, QuantizeLinear. What is computed is the definition of the kinds byte_softmax and byte_norm; all numbers that
 depend on scales and weights are operands.
 """

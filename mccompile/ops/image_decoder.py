@@ -22,7 +22,7 @@ class ImageDecoder(Operator):
     def infer(self, site: Site) -> list[Fact]:
         file = site.type(0)
         if file.dtype is not u8 or file.rank != 1 or self.pixel_format not in PIXELS:
-            raise Invalid(f"{self.pixel_format} pixels of {file}, which is no vector of bytes")
+            raise Invalid(f"{self.pixel_format} pixels of {file}, which is no 1-D tensor of u8")
         shape = site.declared(0, "the file")
         if len(shape) != 3 or shape[2] != (1 if self.pixel_format == "Grayscale" else 3):
             raise Invalid(f"the model declares {shape}, which is no image of {self.pixel_format} pixels")

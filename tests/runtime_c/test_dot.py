@@ -1,4 +1,4 @@
-"""Vectors of sums of bytes give the bits of integer arithmetic, also where 16 bits would not hold two products; on
+"""SIMD int8 dot products give the bits of integer arithmetic, also where 16 bits would not hold two products; on
 every width of vector that this machine has."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """fuse_pad: padding becomes part of the convolution or pool behind it, where that computes exactly the same.
 
 A convolution pads with zeros; so does an average pool that counts its padding. A maximum pool ignores its padding,
-which is the same as padding with the lowest number, or with zeros where nothing is negative. The number that pads
+which is the same as padding with the lowest value, or with zeros where nothing is negative. The number that pads
 stands in a constant, so that it is the right one is recorded.
 
 Between quantized tensors the padding is of integers, with the zero point: `lower_qdq` applies QUANTIZED_RULES before it

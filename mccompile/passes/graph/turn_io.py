@@ -19,14 +19,14 @@ Order = tuple[int, ...]
 
 
 def turned(graph: Graph, asked: Collection[str] | None = None) -> Mapping[str, Order]:
-    """The order of axes that each picture among inputs and outputs gets, by name; of all, or of those asked for."""
+    """The order of axes that each image among inputs and outputs gets, by name; of all, or of those asked for."""
     through = {value.name for value in graph.inputs if value in graph.outputs}  # an output of the same name shows these
     found = {value.name: value for value in graph.inputs if _is_picture(value) and value.name not in through}
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
     found |= {value.name: value for value in made if _is_picture(value)}
     inside = {*graph.states, *graph.states.values()}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
-        why = "it is handed out as it comes in" if name in through else "it is no picture"
+        why = "it is handed out as it comes in" if name in through else "it is no image"
         raise WrongUse(Problem(f"{name!r} cannot be channels-last", graph.name, why))
     wanted = [name for name in found if name not in inside and (asked is None or name in asked)]
     return {name: last_order(found[name].type.rank) for name in wanted}

@@ -1,4 +1,4 @@
-"""byte_weights: weights that the model stores as bytes with a scale per channel stay bytes in the blob, where time does
+"""byte_weights: weights that the model stores as int8 with a scale per channel stay int8 in the blob, where time does
 not come first; sums are multiplied with the scales, in the epilogue of a product or by the recurrent layer itself.
 
 Invariant: what anything but products and recurrent layers reads stays floats. Before `narrow_weights`, which takes what

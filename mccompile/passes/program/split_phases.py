@@ -3,8 +3,8 @@
 With stride s, results o, o + s, o + 2s ... along an axis meet the same taps at neighbouring inputs: such a phase is a
 convolution of stride 1 with every so-manieth tap. The phases along all axes are computed one after the other, each by
 the best kernel for convolutions that the target has, and take turns in the result (`Concat.in_turns`), where
-bind_storage has them written in place. So all that is known about convolutions (vectors, Winograd's method, dot
-products of bytes, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
+bind_storage has them written in place. So all that is known about convolutions (SIMD, Winograd's method, int8
+dot products, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
 between inputs.
 
 Along the last axis, all phases may be one convolution with more channels where results lie channels-last: few channels
