@@ -4,8 +4,8 @@ Beside MODEL.onnx may lie MODEL.in.npy with its input, or a folder test_data_set
 `mccompile check` are. Free dimensions get their sizes by --dim and --shape. All contestants use one thread and take
 turns in one run (A B C, B C A, ...), so that a busy machine slows all alike; medians over all runs are compared, and
 the fastest runs beside them. Every result is compared with that of the first peer: a fast wrong answer is marked. In
-quantized networks and those in 16-bit floats everybody rounds in places of his own, so there results need only be about as
-close to the first peer's as those of the other peers are, whose distance is told as well.
+quantized networks and 16-bit floats every library rounds in other places, so results need only be about as close to
+the first peer's as those of the other peers are, whose distance is shown as well.
 Shares of the peak are of what one core is measured to do in multiply-adds on registers.
 """
 
