@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?\*/')
-_POSITION = re.compile(r"const mcc_index (\w+) = [^;]*;")
+_POSITION = re.compile(r"const mcc_index (\w+) = [^;,]*;")  # one alone
 _OPENING = re.compile(r"(?:[(\[,]|\breturn|(?<![=<>!])=) ?\Z")  # before brackets with a whole operand in them
 _TERM = re.compile(r"(?<=[-+*,=(\[] )\((?!(?:float|double|unsigned|int|\w+_t)\)|mcc_)(\w+)\)(?= [-+*]|[;,)\]])")
 

@@ -24,6 +24,7 @@ from .tensors import declared
 ALWAYS = False  # tests compare every result with ONNX's inference, whatever the file declares
 # sizes that follow from floats, or that the inference knows in part only: what is behind them says no sizes either
 _ROUNDED = frozenset({"Resize", "Upsample", "STFT"})
+_LONG = 1 << 16  # elements of a vector; shapes are far shorter
 _LARGE = 4096  # bytes of an initializer that no shape follows from
 
 
@@ -123,7 +124,9 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
         if entry.name in given:
             entry.type.CopyFrom(type_proto(given[entry.name]))
     try:
-        copy = shape_inference.infer_shapes(copy, data_prop=True)
+        plain = shape_inference.infer_shapes(copy)
+        # with values, every element of a vector is kept, however many there are
+        copy = plain if _has_long_vector(plain.graph) else shape_inference.infer_shapes(copy, data_prop=True)
     except Exception:  # onnx raises many kinds; there is no second opinion then
         return {}
     rounded = any(node.op_type in _ROUNDED for graph in _graphs(copy.graph) for node in graph.node)
@@ -133,6 +136,11 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
         types = {entry.name: entry.type for entry in (*graph.output, *graph.value_info) if entry.name not in own}
         found |= {name: None if name in found else _said(type, not rounded) for name, type in types.items()}
     return {name: said for name, said in found.items() if said is not None}
+
+
+def _has_long_vector(graph: GraphProto) -> bool:
+    shapes = (v.type.tensor_type.shape.dim for g in _graphs(graph) for v in (*g.input, *g.value_info, *g.output))
+    return any(len(dims) == 1 and dims[0].dim_value > _LONG for dims in shapes)
 
 
 def _bare(model: ModelProto) -> ModelProto:

@@ -84,3 +84,8 @@ y[at] = 1.0f;
 """
     gone = "const mcc_index t = s;\nconst mcc_index at = t * 3;\n"
     assert tidied(text) == text.replace(gone, "")
+
+
+def test_a_position_that_is_read_stays_beside_one_that_is_not() -> None:
+    line = "const mcc_index below = top + 1, row = below < 8 ? below : 7;"
+    assert line in tidied(f"{{\n{line}\ny[row] = 0;\n}}")
