@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
+from ..base.near import near
 from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ class _Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
+            close = near(args[0], self.commands)
+            if close and not Path(args[0]).exists():
+                raise click.UsageError(f"there is no command {args[0]!r}; did you mean {close}?", ctx)
             args = ["compile", *args]
         return super().parse_args(ctx, args)
 

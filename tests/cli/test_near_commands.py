@@ -1,0 +1,20 @@
+"""A mistyped command is named, not taken for a model; a file of that name still is one."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mccompile.cli.commands import commands
+
+
+def test_a_mistyped_command_names_the_near_one() -> None:
+    result = CliRunner().invoke(commands, ["chek", "model.onnx"])
+    assert result.exit_code == 2
+    assert "there is no command 'chek'; did you mean check?" in result.output
+
+
+def test_a_file_named_like_a_command_is_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chek").write_bytes(b"")
+    assert "no command" not in CliRunner().invoke(commands, ["chek", "-o", "out"]).output
