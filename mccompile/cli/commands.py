@@ -24,7 +24,7 @@ class _Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
-            close = near(args[0], self.commands)
+            close = near(args[0], self.commands) if args[0].isalpha() else ""
             if close and not Path(args[0]).exists():
                 raise click.UsageError(f"there is no command {args[0]!r}; did you mean {close}?", ctx)
             args = ["compile", *args]
