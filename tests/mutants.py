@@ -49,7 +49,11 @@ SUBJECTS = (
     Subject(
         "in_place",
         ("mccompile/passes/in_place.py",),
-        ("tests/passes/program/test_bind_storage.py", "tests/passes/test_in_place.py"),
+        (
+            "tests/passes/program/test_bind_storage.py",
+            "tests/passes/test_sharing.py",
+            "tests/passes/test_plan_memory.py",
+        ),
     ),
     Subject("blob", ("mccompile/emit/blob.py",), ("tests/emit/test_blob.py", "tests/emit/test_carriers.py")),
     Subject(
