@@ -11,12 +11,13 @@ ifeq ($(origin PY),undefined)
 PY      := $(VENV)/bin/python
 RUNTIME := $(VENV)/runtime.stamp
 TESTS   := $(VENV)/test.stamp
+SITE    := $(VENV)/docs.stamp
 endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite fuzz size bench mutants wheel clean
+.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite fuzz size bench mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +71,9 @@ mutants: $(TESTS) ## change one place of the code at a time: do the tests notice
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
 	$(PY) tests/mutants.py --jobs $(JOBS) $(ARGS)
 
+docs: $(SITE) ## build the documentation into build/site
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
 wheel: $(TESTS) ## build the wheel into dist/
 	$(PY) -m build --wheel
 
@@ -93,6 +97,10 @@ $(LOWEST)/test.stamp: pyproject.toml tests/lowest.py
 
 $(VENV)/runtime.stamp: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/docs.stamp: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(VENV)/bin/python

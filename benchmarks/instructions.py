@@ -100,7 +100,7 @@ def main() -> int:
         FIGURES.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         page = PAGE.read_text(encoding="utf-8")
         before_table, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        text = "\n".join([BEGIN, "", "```", *shown(recorded), "```", "", END])
+        text = "\n".join([BEGIN, "", "```text", *shown(recorded), "```", "", END])
         PAGE.write_text(f"{before_table}{text}{after}", encoding="utf-8")
     print("\n".join([*shown({key: row for key, row in recorded.items() if "portable" in row}), *grown]))
     return 1 if grown and not given.update else 0

@@ -112,7 +112,7 @@ def write_page(recorded: dict[str, dict[str, Any]]) -> None:
         groups.setdefault((target, prefer), []).append(line)
     parts = []
     for (target, prefer), lines in groups.items():
-        parts += [f"### {target}, `--prefer {prefer}`", "", "```", *table(HEAD, lines, frozenset({0})), "```", ""]
+        parts += [f"### {target}, `--prefer {prefer}`", "", "```text", *table(HEAD, lines, frozenset({0})), "```", ""]
     page = PAGE.read_text(encoding="utf-8")
     before, after = page.partition(BEGIN)[0], page.partition(END)[2]
     PAGE.write_text(f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"{END}{after}", encoding="utf-8")

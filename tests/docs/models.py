@@ -1,0 +1,40 @@
+"""Small models for the pages: `python -m tests.docs.models vad net` writes vad.onnx and net.onnx."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import numpy_helper, parser
+
+_HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+GRAPHS = {
+    "net": "net (float[batch, time, 16] x) => (float[batch, time, 4] y) { h = MatMul(x, w16x4)  y = Relu(h) }",
+    "detector": """detector (float[1, 1000] scores_in) => (int64[2, selected] places) {
+        limit = Constant<value_float = 0.9>()  high = Greater(scores_in, limit)  places = NonZero(high) }""",
+    "vad": """vad (float[1, 16] x, float[1, 4] state) => (float[1, 4] speech, float[1, 4] stateN) {
+        p = MatMul(x, w16x4)  s = Add(p, state)  stateN = Tanh(s)  speech = Sigmoid(stateN) }""",
+    "denoiser": """denoiser (float[1, 16] x, float[1, 4] h_in, float[1, 4] c_in)
+        => (float[1, 4] y, float[1, 4] h_out, float[1, 4] c_out) {
+        p = MatMul(x, w16x4)  c_out = Add(p, c_in)  g = Tanh(c_out)  h_out = Mul(g, h_in)  y = Add(h_out, g) }""",
+    "words": """words (string[2] words) => (string[2] y) { y = Identity(words) }""",
+}
+
+
+def model(name: str, chance: np.random.Generator) -> onnx.ModelProto:
+    made = parser.parse_model(_HEAD + GRAPHS[name])
+    if "w16x4" in GRAPHS[name]:
+        drawn = chance.standard_normal((16, 4)).astype(np.float32) / 4
+        made.graph.initializer.append(numpy_helper.from_array(drawn, "w16x4"))
+    return made
+
+
+def main(names: Sequence[str]) -> None:
+    for name in names:
+        onnx.save(model(name, np.random.default_rng(1)), f"{name}.onnx")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+"""Pages that follow from code hold what is in the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from types import ModuleType
+
+import pytest
+
+from mccompile.cli.commands import commands
+from mccompile.targets import api
+from tests.docs.pages import TOP
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", TOP / "docs" / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    path = list(sys.path)
+    spec.loader.exec_module(module)
+    sys.path[:] = path
+    return module
+
+
+def test_the_command_line_has_every_command_and_option_once(generate: ModuleType) -> None:
+    page = generate.command_line()
+    for name, command in commands.commands.items():
+        assert page.count(f"\n## {name}\n") == 1
+        for parameter in command.params:
+            for option in (option for option in parameter.opts if option.startswith("-")):
+                assert re.search(rf"\n\| `(-\w, )?{option}[ `,]", page), f"{name} {option}"
+    assert page.count("| `--state ") == 1
+    assert "| `--prefer ram\\|time\\|flash` |" in page
+
+
+def test_targets_are_all_there_and_say_nothing_of_this_machine(generate: ModuleType) -> None:
+    page = generate.targets()
+    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(api.names())
+    native = page.partition("## native\n")[2].partition("## ")[0]
+    assert "compiler" not in native and "follow from the machine" in native
+    assert "-mcpu=cortex-m4" in page.partition("## cortex-m4\n")[2].partition("## ")[0]
+
+
+def test_the_report_has_every_field_of_the_schema(generate: ModuleType) -> None:
+    schema = json.loads((TOP / "mccompile/emit/report.schema.json").read_text(encoding="utf-8"))
+    page = generate.report()
+    for name in schema["properties"]:
+        assert f"| `{name}` |" in page
+    assert "| `inputs` | array of [tensor](#tensor) |" in page and "\n## tensor\n" in page
+
+
+def test_links_lead_to_pages_or_become_text(generate: ModuleType) -> None:
+    text = "[a](docs/memory.md#rows) [the blob](runtime_c/SPEC.md) [demo](examples/digits) [x](https://example.org)"
+    assert generate.moved(text, "DESIGN.md", "project/design.md") == (
+        "[a](../memory.md#rows) [the blob](../reference/blob.md) demo (`examples/digits`) [x](https://example.org)"
+    )
+    assert generate.moved("[a](misra.md)", "docs/embedded.md", "embedded.md") == "[a](misra.md)"
