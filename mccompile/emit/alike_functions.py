@@ -7,7 +7,6 @@ numbers that stand for indices, by the types that C declares, are taken out (ind
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from ..base.names import Names, c_identifier
@@ -20,7 +19,6 @@ SHORTEST = 900  # characters of a text that is worth it
 MOST_SHORT = (1 << 15) - 1
 MOST_LONG = (1 << 31) - 1
 _GAP = "\0"
-_BYTES = re.compile(r"\b(memcpy|memmove|memset|sizeof|size_t)\b")  # numbers of another type than mcc_index
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def _member(function: Function) -> _Member:
 def _family(member: _Member) -> object:
     """Members that agree in this can become one."""
     function, body = member.function, member.body
-    if function.kernel.isa != "c" or function.table_c or len(body) < SHORTEST or _BYTES.search(body):
+    if function.kernel.isa != "c" or function.table_c or len(body) < SHORTEST:
         return function.name
     return function.kernel.id, signature(replace(function, name="")), body
 

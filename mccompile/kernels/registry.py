@@ -90,7 +90,7 @@ class Registry(Mapping[str, Kernel]):
                 refusals.append((kernel.stem, answer.reason))
             else:
                 candidates.append(answer)
-        candidates.sort(key=lambda c: (effort(c.cost, target), c.kernel.id))
+        candidates.sort(key=lambda c: effort(c.cost, target))  # equal ones stay in the order of their ids
         return Choice(tuple(candidates), tuple(refusals))
 
 

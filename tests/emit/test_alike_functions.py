@@ -48,6 +48,29 @@ def test_each_step_brings_the_numbers_of_its_own(tmp_path: Path) -> None:
         assert step.table is not None and step.function.body.count("= sizes[") == len(step.table.numbers)
 
 
+def lines(*widths: int) -> onnx.ModelProto:
+    """Depthwise convolutions of lines that are so long. The one number that their functions do not share is 9 less."""
+    nodes = [node("Conv", f"x{w} w{w}", f"y{w}", pads=[0, 1, 0, 1], group=2) for w in widths]
+    ins, outs = ([(f"{name}{w}", (1, 2, 1, w)) for w in widths] for name in "xy")
+    return model("lines", nodes, ins, outs, {f"w{w}": floats(1, 2, 1, 1, 3) for w in widths})
+
+
+@pytest.mark.parametrize(
+    ("most", "type_c"), [((1 << 15) - 1, "int16_t"), (1 << 15, "int32_t"), ((1 << 31) - 1, "int32_t")]
+)
+def test_a_table_has_the_narrowest_type_that_holds_its_numbers(most: int, type_c: str, tmp_path: Path) -> None:
+    plan = compile(save(lines(most + 8, most + 9), tmp_path), Options(prefer="flash")).plan
+    assert [(step.table.c, step.table.numbers) for step in plan.steps() if step.table] == [
+        (type_c, (most - 1,)),
+        (type_c, (most,)),
+    ]
+
+
+def test_numbers_that_no_table_holds_stay_in_their_functions(tmp_path: Path) -> None:
+    plan = compile(save(lines((1 << 31) + 8, (1 << 31) + 9), tmp_path), Options(prefer="flash")).plan
+    assert not any(step.table for step in plan.steps())
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_no_warning(compiler: str, tmp_path: Path) -> None:
     compile(save(separable(), tmp_path), Options(prefer="flash")).write(tmp_path / "out")

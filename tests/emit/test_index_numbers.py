@@ -48,6 +48,9 @@ def test_sizes_and_offsets_are_found(body: str, found: str) -> None:
         "switch (begin) { case 3: break; }",
         "int i = 3; { mcc_index i = 4; y[i * 5] = 0.0f; }",
         "x[3] = y[2];",
+        "(void)memcpy(y + begin * 36, x, 48);",
+        "(void)memcpy(y, x, (size_t)(begin * 4) * sizeof *y);",
+        "(void)memset(y, 0, (size_t)begin * 4u);",
     ],
 )
 def test_all_others_stay(body: str) -> None:
