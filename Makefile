@@ -69,7 +69,7 @@ bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS
 
 mutants: $(TESTS) ## change one place of the code at a time: do the tests notice? (ARGS="--only memory --count 50")
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
-	$(PY) tests/mutants.py --jobs $(JOBS) $(ARGS)
+	$(PY) -m tests.mutants --jobs $(JOBS) $(ARGS)
 
 docs: $(SITE) ## build the documentation into build/site
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
