@@ -17,7 +17,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite fuzz size bench mutants docs wheel clean
+.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite exporters fuzz size bench mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,9 @@ zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder)
 
 onnx-suite: $(TESTS) ## run ONNX's own backend tests (ARGS="--only conv")
 	$(PY) tests/onnx_suite.py --jobs $(JOBS) $(ARGS)
+
+exporters: $(TESTS) ## compile models as exporters spell them, next to canonical ones (ARGS="-k attention")
+	$(PY) -m tests.exporters --jobs $(JOBS) $(ARGS)
 
 fuzz: $(TESTS) ## compile random programs and compare them with references (SECONDS=600 SEED=1 ARGS="--targets generic")
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --jobs $(JOBS) $(ARGS)

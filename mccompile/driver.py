@@ -262,6 +262,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
         interface,
         options.weights_section,
         to_json(options, without=_NOT_RECORDED),
+        graph.assumed,
     )
     made = replace(made, explanations=tuple(context.explanations))
     return single_file(made) if options.single_file else made

@@ -71,6 +71,8 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
         click.echo(summary(plan, len(package.files[f"{plan.prefix}.mcb"])))
+        for assumed in package.assumed:
+            click.echo(f"assumed  {assumed}")
         hint = _native_hint(plan, options)
         if hint:
             click.echo(hint)

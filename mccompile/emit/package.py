@@ -32,6 +32,7 @@ class Package:
     files: Mapping[str, bytes]
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
+    assumed: Sequence[str] = ()  # what the model does not say
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     with_weights_of: Callable[[str, bytes], Mapping[str, str]] = lambda prefix, identity: {}  # own files for that blob
 
@@ -49,10 +50,11 @@ def package(
     interface: Interface | None = None,
     section: str = "",
     options: Mapping[str, object] | None = None,
+    assumed: Sequence[str] = (),
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
-    not only tensors. `options`: what was asked for, for the report."""
+    not only tensors. `options`: what was asked for, for the report. `assumed`: what the model does not say."""
     needed = needed_runtime()
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
@@ -74,10 +76,10 @@ def package(
     files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
     if carrier == blob_format.ARRAY:
         files[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
-    about_code = {"identity": identity.hex(), "options": options or {}}
+    about_code = {"identity": identity.hex(), "options": options or {}, **({"assumed": [*assumed]} if assumed else {})}
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
     files = with_report(files, what)
-    return Package(plan, files, identity=identity, about=about, with_weights_of=with_weights_of)
+    return Package(plan, files, identity=identity, assumed=assumed, about=about, with_weights_of=with_weights_of)
 
 
 def needed_runtime() -> int:

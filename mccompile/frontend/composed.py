@@ -19,6 +19,8 @@ from ..graph.ir import Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
 from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
+from .composed_early import STANDARD_FROM
+from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
 
@@ -197,7 +199,14 @@ def _skip_layer_normalization(body: Body) -> None:
     if body.has(4):
         total = body.op("Add", total, body.operand(4))
     epsilon = body.attribute("epsilon", 1e-12)
-    body.give(0, body.op("LayerNormalization", total, body.operand(2), body.operand(3), axis=-1, epsilon=epsilon))
+    parts = (total, body.operand(2), body.operand(3))
+    made = body.op(
+        "LayerNormalization", *parts, outs=3 if body.wants(1) or body.wants(2) else 1, axis=-1, epsilon=epsilon
+    )
+    body.give(0, made)
+    for number in (1, 2):
+        if body.wants(number):
+            body.give(number, f"{made}_{number}")
     body.give(3, total)
 
 
@@ -208,6 +217,8 @@ def _skip_rms_normalization(body: Body) -> None:
     square = body.op("ReduceMean", body.op("Mul", total, total), body.ints(-1), keepdims=1)
     root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-12))))
     body.give(0, body.op("Mul", body.op("Div", total, root), body.operand(2)))
+    if body.wants(2):
+        body.give(2, body.op("Reciprocal", root))
     body.give(3, total)
 
 
@@ -219,25 +230,28 @@ def _layer_normalization(body: Body) -> None:
 def _rms_normalization(body: Body) -> None:
     body.opset = 23
     attributes = {"axis": -1, **body.picked("axis", "epsilon")}
-    body.give(0, body.op("RMSNormalization", body.operand(0), body.operand(1), **attributes))
+    x, rank = body.operand(0), body.type(0).rank
+    body.give(0, body.op("RMSNormalization", x, body.operand(1), **attributes))
+    if body.wants(1):
+        axes = body.ints(*range(int(attributes["axis"]) % rank, rank))
+        square = body.op("ReduceMean", body.op("Mul", x, x), axes, keepdims=1)
+        root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-5))))
+        body.give(1, body.op("Reciprocal", root))
 
 
 def _embed_layer_normalization(body: Body) -> None:
     if len(body.node.output) > 1 and body.node.output[1]:
-        batch = body.type(0).shape[0]
         if body.has(7):
             whole = body.op("Cast", body.operand(7), to=TensorProto.INT32)
             body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0), False)
-        elif isinstance(batch, int):
-            body.give(1, body.constant(np.zeros(batch, np.int32)), False)
+        else:
+            none = body.constant(np.array(0, np.int32))
+            body.give(1, body.op("Expand", none, body.sizes(body.size(0, 0))), False)
     total = body.op("Gather", body.operand(2), body.operand(0), axis=0)
     if body.has(8):
         total = body.op("Add", total, body.op("Gather", body.operand(3), body.operand(8), axis=0))
     else:
-        length = body.type(0).shape[1]
-        if not isinstance(length, int):
-            raise Unsupported("a sequence whose length is known only at run time", "fix it with --dim or --shape")
-        first = body.op("Slice", body.operand(3), body.ints(0), body.ints(length), body.ints(0))
+        first = body.op("Slice", body.operand(3), body.ints(0), body.sizes(body.size(0, 1)), body.ints(0))
         total = body.op("Add", total, first)
     if body.has(1):
         total = body.op("Add", total, body.op("Gather", body.operand(4), body.operand(1), axis=0))
@@ -315,7 +329,26 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     # onnxruntime has these in ONNX's domain, the first for opsets before it came to ONNX
     ("", "LayerNormalization"): _layer_normalization,
     ("", "SimplifiedLayerNormalization"): _rms_normalization,
+    **EARLY,
 }
+# Names in ONNX's domain that it does not have, or only from an opset on.
+_BEFORE: dict[str, int | None] = {
+    **{name: None for _, name in EARLY},
+    **STANDARD_FROM,
+    "LayerNormalization": 17,
+    "SimplifiedLayerNormalization": None,
+}
+
+
+_SEARCHES = ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
+
+
+def why_not(domain: str, name: str) -> tuple[str, str] | None:
+    """Why an operator is not written out, and what helps."""
+    if domain == CONTRIB and name in _SEARCHES:
+        fix = "export the decoder as a model of its own, with its past as inputs, and choose tokens in your program"
+        return f"{name} runs a whole decoder for every token, until the tokens say that it is enough", fix
+    return None
 
 
 def names() -> frozenset[tuple[str, str]]:
@@ -325,7 +358,13 @@ def names() -> frozenset[tuple[str, str]]:
 
 def is_of_onnxruntime(domain: str, name: str, opset: int) -> bool:
     """Is it an operator that ONNX does not have, at least not at this opset, though it is in its domain?"""
-    return not domain and (name == "SimplifiedLayerNormalization" or (name == "LayerNormalization" and opset < 17))
+    first = _BEFORE.get(name, 0)
+    return not domain and (first is None or opset < first)
+
+
+def domains() -> frozenset[str]:
+    """Those of others than ONNX, whose operators have one version that a file need not name."""
+    return frozenset(domain for domain, _ in _WRITERS if domain)
 
 
 def composed(

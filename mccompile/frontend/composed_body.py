@@ -15,6 +15,7 @@ from ..graph.ir import Invalid, Unsupported, Value
 
 CONTRIB = "com.microsoft"
 OPSET = 21  # that the bodies are written in
+Size = int | str  # of an axis: a number, or the name of a vector of one element that holds it in a run
 
 
 class Body:
@@ -89,6 +90,34 @@ class Body:
 
     def ints(self, *values: int) -> str:
         return self.constant(np.array(values, np.int64))
+
+    # -- sizes that may be known only at run time
+
+    def size(self, index: int, axis: int) -> Size:
+        """Of an operand along an axis."""
+        dim = self.type(index).shape[axis]
+        return dim if isinstance(dim, int) else self.op("Shape", f"in{index}", start=axis, end=axis + 1)
+
+    def sizes(self, *sizes: Size) -> str:
+        """A vector of them."""
+        numbers = [size for size in sizes if isinstance(size, int)]
+        if len(numbers) == len(sizes):
+            return self.ints(*numbers)
+        return self.op("Concat", *(self.ints(s) if isinstance(s, int) else s for s in sizes), axis=0)
+
+    def sum(self, a: Size, b: Size) -> Size:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        return self.op("Add", self.sizes(a), self.sizes(b)) if a != 0 and b != 0 else a or b
+
+    def places(self, count: Size, first: Size = 0) -> str:
+        """A vector of so many numbers that count from the first on."""
+        if isinstance(count, int) and isinstance(first, int):
+            return self.ints(*range(first, first + count))
+        if isinstance(count, int):
+            return self.op("Add", self.ints(*range(count)), self.sizes(first))
+        many = self.op("Range", self.index(0), self.op("Squeeze", count), self.index(1))
+        return many if first == 0 else self.op("Add", many, self.sizes(first))
 
     def give(self, index: int, name: str, is_float: bool = True) -> None:
         if self.narrow is not None and is_float:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from ..base.dims import Dim, upper
 from ..base.dtypes import i64
 from ..graph.ir import Invalid, Unsupported
-from .composed_body import Body
+from .composed_body import Body, Size
 
 (QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK) = range(12)
 _LATER = ("scales of a quantized cache", "the same", "norms of queries", "norms of keys")
@@ -34,103 +35,128 @@ def group_query_attention(body: Body) -> None:
     heads, groups = int(body.attribute("num_heads", 0)), int(body.attribute("kv_num_heads", 0))
     if heads < 1 or groups < 1 or heads % groups:
         raise Invalid(f"{heads} heads of queries do not share {groups} of keys and values")
-    batch, length, width = _sizes(body, heads, groups)
-    query, key, value = _sides(body, (heads, groups), (batch, length, width))
-    past = int(str(body.type(PAST_KEY).shape[2])) if body.has(PAST_KEY) else 0
-    total = _total(body)
-    before = body.ints(*[0] * batch)  # how many keys of each sample come before those of this run
-    if length != total:
-        last = body.op("Cast", body.op("Reshape", body.operand(LENGTHS), body.ints(batch)), to=TensorProto.INT64)
-        before = body.op("Add", last, body.index(1 - length))
+    width = _width(body, heads, groups)
+    query, key, value = _sides(body, (heads, groups), width)
+    batch, length = body.size(QUERY, 0), body.size(QUERY, 1)
+    past: Size = body.size(PAST_KEY, 2) if body.has(PAST_KEY) else 0
+    room = _room(body, past, length)
+    before = body.op("Expand", body.index(0), body.sizes(batch))  # keys of each sample before those of this run
+    if length != room:
+        last = body.op("Cast", body.op("Reshape", body.operand(LENGTHS), body.ints(-1)), to=TensorProto.INT64)
+        start = body.op("Sub", body.index(1), body.sizes(length)) if isinstance(length, str) else body.index(1 - length)
+        before = body.op("Add", last, start)
     if body.attribute("do_rotary", 0):
-        query, key = (_rotated(body, side, before, batch, length) for side in (query, key))
-    room = max(past, total)
-    keys = body.constant(np.arange(room, dtype=np.int64).reshape(1, 1, room, 1))
-    end = body.op("Add", body.op("Reshape", before, body.ints(batch, 1, 1, 1)), body.index(length))
+        query, key = (_rotated(body, side, before, length) for side in (query, key))
+    keys = body.op("Unsqueeze", _keys(body, past, room), body.ints(0, 1, 3))
+    end = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), body.sizes(length))
     taken = body.op("Less", keys, end)
     caches = []
     for number, new in ((0, key), (1, value)):
-        cache = _cache(body, number, (batch, groups, past, width), room)
+        cache = _cache(body, number, body.sizes(batch, groups, _rest(body, room, past, length), width), room)
         written = body.op("TensorScatter", cache, new, before, axis=2)
         caches.append(written if length == room else body.op("Where", taken, written, body.number(0.0)))
         if body.wants(1 + number):
             body.give(1 + number, caches[-1])
-    seen = _seen(body, before, batch, length, room)
-    group = heads // groups
-    queries = body.op("Reshape", query, body.ints(batch, groups, group * length, width))
+    seen = _seen(body, before, length, room)
+    queries = body.op("Reshape", query, body.ints(0, groups, -1, width))
     scores = body.op("MatMul", queries, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
     scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
-    scores = body.op("Reshape", scores, body.ints(batch, heads, length, room))
-    shares = _shares(body, scores, seen, (batch, heads, length, room), total)
-    shares = body.op("Reshape", shares, body.ints(batch, groups, group * length, room))
-    mixed = body.op("Reshape", body.op("MatMul", shares, caches[1]), body.ints(batch, heads, length, width))
+    scores = body.op("Reshape", scores, body.sizes(0, heads, length, room))
+    shares = _shares(body, scores, seen, (batch, heads, length), room)
+    shares = body.op("Reshape", shares, body.sizes(0, groups, -1, room))
+    mixed = body.op("Reshape", body.op("MatMul", shares, caches[1]), body.sizes(0, heads, length, width))
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    body.give(0, body.op("Reshape", back, body.ints(batch, length, heads * width)))
+    body.give(0, body.op("Reshape", back, body.ints(0, 0, -1)))
 
 
-def _sizes(body: Body, heads: int, groups: int) -> tuple[int, int, int]:
-    """Samples, tokens of this run, channels of a head."""
+def _width(body: Body, heads: int, groups: int) -> int:
+    """The channels of a head."""
     query = body.type(QUERY)
-    sizes = [*query.shape, *(body.type(PAST_KEY).shape if body.has(PAST_KEY) else ())]
-    if query.rank != 3 or not all(isinstance(dim, int) for dim in sizes):
-        raise Unsupported(f"queries {query} after a past, whose sizes are not all known", _FIX)
-    batch, length, channels = (int(str(dim)) for dim in query.shape)
-    return batch, length, channels // (heads if body.has(KEY) else heads + 2 * groups)
+    channels = query.shape[2] if query.rank == 3 else None
+    if not isinstance(channels, int):
+        raise Unsupported(f"queries {query}, whose channels are not known", _FIX)
+    return channels // (heads if body.has(KEY) else heads + 2 * groups)
 
 
-def _sides(body: Body, heads: tuple[int, int], sizes: tuple[int, int, int]) -> tuple[str, str, str]:
+def _room(body: Body, past: Size, length: Size) -> Size:
+    """How long the cache is with what this run writes: as long as it was where that is enough."""
+    total = _total(body)
+    if isinstance(past, str):
+        return body.sum(past, length)  # it grows by the tokens of each run
+    if isinstance(total, int):
+        return max(past, total)
+    if not past:
+        return length
+    if upper(total) > past:
+        raise Unsupported(f"a total length of {total}, for which a cache of {past} may be too short", _FIX)
+    return past
+
+
+def _keys(body: Body, past: Size, room: Size) -> str:
+    """The places of the cache. The total length has to be that of a cache that grows; a run where it is not stops."""
+    if (isinstance(past, int) and past) or _total(body) == room:
+        return body.places(room)
+    said = body.op("Reshape", body.op("Cast", body.operand(TOTAL), to=TensorProto.INT64), body.ints(1))
+    return body.op("Reshape", body.places(said), body.sizes(room))
+
+
+def _rest(body: Body, room: Size, past: Size, length: Size) -> Size:
+    """How much the cache grows."""
+    return room - past if isinstance(room, int) and isinstance(past, int) else length
+
+
+def _sides(body: Body, heads: tuple[int, int], width: int) -> tuple[str, str, str]:
     """Queries, keys and values cut into heads, which go before the tokens."""
-    batch, length, width = sizes
     names = (body.operand(QUERY), body.operand(KEY), body.operand(VALUE))
     counts = (heads[0], heads[1], heads[1])
     if not body.has(KEY):  # all three in one operand
         parts = body.op("Split", names[0], body.ints(*(count * width for count in counts)), axis=2, outs=3)
         names = (parts, f"{parts}_1", f"{parts}_2")
     query, key, value = (
-        body.op("Transpose", body.op("Reshape", name, body.ints(batch, length, count, width)), perm=[0, 2, 1, 3])
+        body.op("Transpose", body.op("Reshape", name, body.ints(0, 0, count, width)), perm=[0, 2, 1, 3])
         for name, count in zip(names, counts, strict=True)
     )
     return query, key, value
 
 
-def _total(body: Body) -> int:
+def _total(body: Body) -> Dim:
     """The most tokens that a sample has with those of this run."""
     operand = body.operands[TOTAL] if body.has(TOTAL) else None
     value = None if operand is None else operand.fact.value
     first = None if value is None else value.reshape(-1)[0]
-    if not isinstance(first, int | np.integer):
-        why = f"total_sequence_length is {'not known' if first is None else first} before the model runs"
-        raise Unsupported(why, "fix the length of the attention mask with --dim or --shape")
-    return int(first)
+    if first is None:
+        fix = "compute it from the shape of the attention mask, as exporters do, or make it a constant"
+        raise Unsupported("total_sequence_length is not known before the model runs", fix)
+    return int(first) if isinstance(first, np.integer) else first
 
 
-def _rotated(body: Body, side: str, before: str, batch: int, length: int) -> str:
-    places = body.constant(np.arange(length, dtype=np.int64).reshape(1, length))
-    positions = body.op("Add", body.op("Reshape", before, body.ints(batch, 1)), places)
+def _rotated(body: Body, side: str, before: str, length: Size) -> str:
+    places = body.op("Unsqueeze", body.places(length), body.ints(0))
+    positions = body.op("Add", body.op("Unsqueeze", before, body.ints(1)), places)
     if body.has(POSITIONS):
         if body.type(POSITIONS).dtype is not i64:
             raise Invalid(f"positions are {body.type(POSITIONS)}, not {i64}")
-        positions = body.op("Reshape", body.operand(POSITIONS), body.ints(batch, length))
+        positions = body.op("Reshape", body.operand(POSITIONS), body.sizes(-1, length))
     interleaved = body.attribute("rotary_interleaved", 0)
     caches = (body.operand(COSINES), body.operand(SINES))
     return body.op("RotaryEmbedding", side, *caches, positions, interleaved=interleaved)
 
 
-def _cache(body: Body, number: int, shape: tuple[int, int, int, int], room: int) -> str:
+def _cache(body: Body, number: int, rest: str, room: Size) -> str:
     """Keys or values of the past, with room for those of this run."""
-    batch, groups, past, width = shape
-    blank = np.zeros((batch, groups, room - past, width), np.float32)
-    if not past:
-        return body.constant(blank)
+    if not body.has(PAST_KEY):
+        return body.op("Expand", body.number(0.0), rest)
     given = body.operand(PAST_KEY + number)
-    return body.op("Concat", given, body.constant(blank), axis=2) if room > past else given
+    if room == body.type(PAST_KEY).shape[2]:
+        return given
+    return body.op("Concat", given, body.op("Expand", body.number(0.0), rest), axis=2)
 
 
-def _seen(body: Body, before: str, batch: int, length: int, room: int) -> str:
+def _seen(body: Body, before: str, length: Size, room: Size) -> str:
     """Which keys each token sees: those up to its own, and where there is a window only the last ones."""
-    tokens = body.constant(np.arange(length, dtype=np.int64).reshape(1, 1, length, 1))
-    own = body.op("Add", body.op("Reshape", before, body.ints(batch, 1, 1, 1)), tokens)
-    keys = body.constant(np.arange(room, dtype=np.int64).reshape(1, 1, 1, room))
+    tokens = body.op("Unsqueeze", body.places(length), body.ints(0, 1, 3))
+    own = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), tokens)
+    keys = body.op("Unsqueeze", body.places(room), body.ints(0, 1, 2))
     seen = body.op("LessOrEqual", keys, own)
     window = int(body.attribute("local_window_size", -1))
     if window < 0:
@@ -138,21 +164,22 @@ def _seen(body: Body, before: str, batch: int, length: int, room: int) -> str:
     return body.op("And", seen, body.op("Greater", keys, body.op("Sub", own, body.index(window))))
 
 
-def _shares(body: Body, scores: str, seen: str, shape: tuple[int, int, int, int], total: int) -> str:
+def _shares(body: Body, scores: str, seen: str, shape: tuple[Size, int, Size], room: Size) -> str:
     """The softmax over the keys that are seen."""
-    batch, heads, length, room = shape
+    batch, heads, length = shape
     cap = body.attribute("softcap", 0.0)
     if cap:
         scores = body.op("Mul", body.op("Tanh", body.op("Div", scores, body.number(cap))), body.number(cap))
     if body.has(BIAS):
         bias = body.operand(BIAS)
-        if body.type(BIAS).shape[3] != room:
-            bias = body.op("Pad", bias, body.ints(0, 0, 0, 0, 0, 0, 0, room - total))
+        wide = body.type(BIAS).shape[3]
+        if isinstance(wide, int) and isinstance(room, int) and wide != room:
+            bias = body.op("Pad", bias, body.ints(0, 0, 0, 0, 0, 0, 0, room - wide))
         scores = body.op("Add", scores, bias)
     scores = body.op("Where", seen, scores, body.number(float("-inf")))
     if not body.has(SINK) and not body.attribute("smooth_softmax", 0):
         return body.op("Softmax", scores, axis=-1)
     sink = body.op("Reshape", body.operand(SINK), body.ints(1, heads, 1, 1)) if body.has(SINK) else body.number(0.0)
-    column = body.op("Expand", sink, body.ints(batch, heads, length, 1))  # takes a share that goes to no key
+    column = body.op("Expand", sink, body.sizes(batch, heads, length, 1))  # takes a share that goes to no key
     shares = body.op("Softmax", body.op("Concat", scores, column, axis=3), axis=-1)
-    return body.op("Slice", shares, body.ints(0), body.ints(room), body.ints(3))
+    return body.op("Slice", shares, body.ints(0), body.ints(-1), body.ints(3))

@@ -31,7 +31,16 @@ from .loop_trips import exact_trips, without_condition
 from .ordering import names_read, node_name
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
-from .signature import STANDARD_DOMAINS, Signature, check_form, check_types, signature, similar
+from .signature import (
+    CONSUMED,
+    STANDARD_DOMAINS,
+    Signature,
+    check_form,
+    check_types,
+    signature,
+    similar,
+    without_consumed,
+)
 from .tensors import attribute_value
 
 
@@ -52,6 +61,7 @@ class NodeReader(GraphReader):
         self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
         self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
+        self.assumed: dict[str, None] = {}  # where the file does not say it
 
     # -- nodes
 
@@ -96,18 +106,20 @@ class NodeReader(GraphReader):
         function = self.functions.get((domain, node.op_type, node.overload))
         if function is not None:
             return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
-        if domain not in scope.opsets:
+        if domain not in scope.opsets and domain in composed.domains():
+            self.assumed[f"the model does not name its version of domain {domain!r}: 1 is taken"] = None
+        elif domain not in scope.opsets:
             known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets)
             name = domain or "ai.onnx"
             raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
-        opset = scope.opsets[domain]
+        opset = scope.opsets.get(domain, 1)
         cls = find(domain, node.op_type)
         is_onnx = domain in STANDARD_DOMAINS and not composed.is_of_onnxruntime(domain, node.op_type, opset)
         sig = signature(domain, node.op_type, opset) if is_onnx else None
         if sig is None:
             version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0
         else:
-            version = sig.version
+            version = sig.version if cls and sig.version in cls.versions else without_consumed(sig)
             check_form(sig, resolved(node, scope.attributes))
         inputs = [scope.find(name) for name in node.input]
         if (domain, node.op_type) == ("", "If"):
@@ -125,6 +137,8 @@ class NodeReader(GraphReader):
             _no_class(cls, domain, node, version)
         plain = (a for a in attributes_of(node, scope.attributes) if not _is_graph(a))
         attributes = {a.name: attribute_value(a, self.folder) for a in plain}
+        if sig and version > sig.version:
+            attributes.pop(CONSUMED, None)
         operands = [value if isinstance(value, Value) else None for value in inputs]
         least = sig.schema.min_input if sig is not None else 0
         while len(operands) > least and operands[-1] is None:
@@ -396,6 +410,7 @@ class NodeReader(GraphReader):
             results.append(value)
         return results
 
+
 def _is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH
 
@@ -421,6 +436,8 @@ def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> 
 def _no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: int) -> NoReturn:
     if cls is None:
         place = f" of domain {domain!r}" if domain else ""
+        if reason := composed.why_not(domain, node.op_type):
+            raise Unsupported(*reason)
         known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
         raise Unsupported(
             f"mccompile has no operator {node.op_type}{place}",

@@ -72,10 +72,29 @@ def signature(domain: str, name: str, opset: int) -> Signature:
         allowed = tuple(d for name, d in sorted(_BY_TYPE_NAME.items()) if name in names)
         variadic = formal.option == _Option.Variadic
         required = formal.option == _Option.Single
-        formals.append(
-            Formal(formal.name, formal.type_str, allowed, required, variadic, bool(formal.is_homogeneous))
-        )
+        formals.append(Formal(formal.name, formal.type_str, allowed, required, variadic, bool(formal.is_homogeneous)))
     return Signature(name, domain, schema.since_version, schema, tuple(formals))
+
+
+CONSUMED = "consumed_inputs"  # which operands the runtimes of the first opsets might overwrite; it means nothing
+
+
+@cache
+def without_consumed(sig: Signature) -> int:
+    """The version with the same meaning that has no `consumed_inputs`; the signature's own where there is none."""
+    attributes = _attributes(sig.schema)
+    if attributes.pop(CONSUMED, None) is not None:
+        schemas = defs.get_all_schemas_with_history()
+        later = [s for s in schemas if s.domain == sig.domain and s.name == sig.name and s.since_version > sig.version]
+        following = min(later, key=lambda schema: schema.since_version, default=None)
+        if following is not None and _attributes(following) == attributes:
+            return int(following.since_version)
+    return sig.version
+
+
+def _attributes(schema: Any) -> dict[str, tuple[bool, bytes]]:
+    """Whether each is required, and its default."""
+    return {name: (a.required, a.default_value.SerializeToString()) for name, a in schema.attributes.items()}
 
 
 @cache

@@ -16,13 +16,17 @@ from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.read_numbers import ReadNumbers
 from ..kinds.write_numbers import WriteNumbers
 from ..program.ir import If, Stop, View
-from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
 from .elementwise import Elementwise
 from .known_elements import known_result
 from .strings import made
 
 _READ = frozenset({"f64", "f32", "f16", "bf16"})
 _WRITTEN = _READ | {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"}
+_NAMES = (  # of element types in the first opset, by ONNX's numbers from 1 on
+    "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16", "DOUBLE", "UINT32",
+    "UINT64",
+)  # fmt: skip
 _FLOAT_BYTES = 24  # that the text of a float takes at most
 
 
@@ -67,11 +71,20 @@ def converted(to: Lowering, x: View, dtype: DType, saturate: int, round_mode: st
 @dataclass(frozen=True)
 class Cast(Elementwise):
     name = "Cast"
-    versions = (6, 9, 13, 19, 21, 23, 24, 25, 28)
+    versions = (1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
     takes = "elements of any type"
     to: int
     saturate: int = 1
     round_mode: str = "up"
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version == 1:  # the type by its name
+            name = str(node.attributes.get("to", "")).upper()
+            if name not in _NAMES:
+                raise Invalid(f"there is no element type {name!r}")
+            node.attributes["to"] = 1 + _NAMES.index(name)
+        return make(cls, node)
 
     def target(self) -> DType:
         target = of_onnx(self.to)

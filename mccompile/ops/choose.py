@@ -36,13 +36,14 @@ class Clip(Operator):
     """Bounds are scalar operands, each optional; where the lower one is above the upper, the upper one wins."""
 
     name = "Clip"
-    versions = (6, 11, 12, 13)
+    versions = (1, 6, 11, 12, 13)
     fusion = INJECTIVE
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         x = node.inputs[0] if node.inputs else None
-        if node.version == 6 and x is not None:
+        node.attributes.pop("consumed_inputs", None)
+        if node.version < 11 and x is not None:
             largest = float(np.finfo(np.float32).max)
             for position, (name, default) in enumerate((("min", -largest), ("max", largest)), 1):
                 if node.attributes.get(name, default) == default:

@@ -18,9 +18,15 @@ from .shapes import FIX_DIMENSIONS, fact, sizes
 @dataclass(frozen=True)
 class Concat(Operator):
     name = "Concat"
-    versions = (4, 11, 13)
+    versions = (1, 4, 11, 13)
     fusion = INJECTIVE
     axis: int
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version == 1:
+            node.attributes.setdefault("axis", 1)
+        return make(cls, node)
 
     def infer(self, site: Site) -> list[Fact]:
         parts = [site.type(i) for i in range(len(site.facts))]

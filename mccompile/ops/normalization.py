@@ -283,9 +283,9 @@ class BatchNormalization(Operator):
         if site.outputs > (3 if self.training_mode else 1) or (self.training_mode and not self.spatial):
             raise Unsupported("BatchNormalization with statistics of an old opset", "export the network for inference")
         check_dtypes(self.name, "floats", [site.type(i) for i in range(5)], same=False)
-        if x.rank < 2:
+        if x.rank == 0:
             raise Invalid(f"x {x} has no channels")
-        shape = x.shape[1:2] if self.spatial else x.shape[1:]
+        shape = (x.shape[1:2] if self.spatial else x.shape[1:]) or (1,)  # of rank 1 it has one channel
         for i, what in enumerate(("scale", "bias", "mean", "variance"), 1):
             if site.shape(i) != shape:
                 raise Invalid(f"the {what} {site.type(i)} does not fit x {x}")
@@ -301,7 +301,7 @@ class BatchNormalization(Operator):
         middle = reduce_call(to, axes, "add", element, [x], average)
         off = apply("sub", element, operand(1, work))
         spread = reduce_call(to, axes, "add", apply("mul", off, off), [x, middle.broadcast_to(x.shape)], average)
-        found = to.reshape(middle, (x.shape[1],)), to.reshape(spread, (x.shape[1],))
+        found = to.reshape(middle, x.shape[1:2] or (1,)), to.reshape(spread, x.shape[1:2] or (1,))
         for number, (before, now) in enumerate(zip((mean, variance), found, strict=True), 1):
             if to.wants(number):
                 kept = apply("mul", cast(operand(0, before.buffer.dtype), work), literal(self.momentum, work))
@@ -323,7 +323,7 @@ class BatchNormalization(Operator):
         factor = to.map(apply("div", read(0, scale), deviation), [scale, variance])
         parts = [mean, factor, bias]
         if self.spatial:
-            parts = [to.reshape(view, (x.shape[1], *(1 for _ in x.shape[2:]))) for view in parts]
+            parts = [to.reshape(view, (*x.shape[1:2], *(1 for _ in x.shape[2:]))) for view in parts]
         off = apply("sub", read(0, x), read(1, mean))
         value = apply("add", apply("mul", off, operand(2, accumulator)), read(3, bias))
         to.set(0, to.map(cast(value, x.buffer.dtype), [x, *parts], x.shape))

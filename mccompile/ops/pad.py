@@ -32,13 +32,13 @@ from .shapes import FIX_DIMENSIONS, sizes
 @dataclass(frozen=True)
 class Pad(Operator):
     name = "Pad"
-    versions = (2, 11, 13, 18, 19, 21, 23, 24, 25)
+    versions = (1, 2, 11, 13, 18, 19, 21, 23, 24, 25)
     fusion = INJECTIVE
     mode: str = "constant"
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
-        node.attribute_to_input("pads", 1)
+        node.attribute_to_input("paddings" if node.version == 1 else "pads", 1)
         x = node.inputs[0] if node.inputs else None
         if "value" in node.attributes and x is not None:
             node.attribute_to_input("value", 2, x.type.dtype.numpy)

@@ -66,8 +66,15 @@ class SameElements(Operator):
 @dataclass(frozen=True)
 class Reshape(SameElements):
     name = "Reshape"
-    versions = (5, 13, 14, 19, 21, 23, 24, 25)
+    versions = (1, 5, 13, 14, 19, 21, 23, 24, 25)
     allowzero: int = 0
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version == 1:
+            node.attributes.pop("consumed_inputs", None)
+            node.attribute_to_input("shape", 1)
+        return make(cls, node)
 
     def shape(self, site: Site) -> Shape:
         if len(site.shape(1)) != 1:

@@ -150,9 +150,7 @@ class Resize(Operator):
             plan.append((size, _scaled(size, scale), float(scale), None))
         return plan
 
-    def by_sizes(
-        self, x: TensorType, axes: list[int], wanted: tuple[Dim, ...]
-    ) -> list[Planned | None]:
+    def by_sizes(self, x: TensorType, axes: list[int], wanted: tuple[Dim, ...]) -> list[Planned | None]:
         policy = self.keep_aspect_ratio_policy
         if policy not in ("stretch", "not_larger", "not_smaller"):
             raise Invalid(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
@@ -252,9 +250,7 @@ class Resize(Operator):
         if self.mode == "nearest":
             result = resized_nearest(formula, x, moving, mode, self.nearest_mode)
         else:
-            how = Interpolation(
-                self.mode, mode, self.cubic_coeff_a, bool(self.exclude_outside), bool(self.antialias)
-            )
+            how = Interpolation(self.mode, mode, self.cubic_coeff_a, bool(self.exclude_outside), bool(self.antialias))
             accumulator = _accumulator(x.buffer.dtype)
             result = resized_weighted(formula, x, moving, how, accumulator, _rounded(accumulator, x.buffer.dtype))
         if mode == "tf_crop_and_resize":
@@ -436,6 +432,10 @@ class Upsample(Operator):
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         node.attribute_to_input("scales", 1, np.float32)
+        given = node.inputs[1].constant if len(node.inputs) > 1 and node.inputs[1] is not None else None
+        if given is not None and (given.array < 1).any():
+            why = f"scales {given.array.reshape(-1).tolist()} are below 1, and Upsample does not make anything smaller"
+            raise Invalid(why, "export the model with Resize, which came with opset 10")
         node.inputs[1:] = [None, *node.inputs[1:]]
         if node.attributes.get("mode") == "bilinear":
             node.attributes["mode"] = "linear"

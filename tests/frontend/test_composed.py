@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx import ValueInfoProto, helper, numpy_helper
 
+import mccompile
 from mccompile import backend
 from mccompile.base.errors import MccError
 
@@ -252,6 +253,16 @@ def test_quantizing_in_the_domain_that_had_more_types_first(dtype: type) -> None
     x = np.array([[1, 2, 3], [-4 if dtype != np.uint16 else 4, 5, 6]], dtype)
     agrees("DequantizeLinear", x, scale(0.1, 0.2, 0.3), zeros, axis=1)
     agrees("DequantizeLinear", x, scale(0.1), zeros[0])
+
+
+def test_a_domain_that_the_model_does_not_name_is_taken_at_its_only_version() -> None:
+    model = _model("QuickGelu", [f(3, 8)], CONTRIB, "y", {})
+    want = backend.run_model(model, {"x0": np.ones((3, 8), np.float32)})[0]
+    del model.opset_import[1]
+    got = backend.run_model(model, {"x0": np.ones((3, 8), np.float32)})[0]
+    np.testing.assert_array_equal(got, want)
+    (assumed,) = mccompile.compile(model).report["assumed"]
+    assert "'com.microsoft'" in assumed
 
 
 def test_what_is_not_known_of_an_operator_is_refused() -> None:

@@ -1,0 +1,102 @@
+"""Spellings: the ways in which exporters write the same network.
+
+Invariant: the first spelling of a family is its canonical one; the others have the same inputs and draw the same
+weights, so their results are alike and their arenas and numbers of steps can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.errors import MccError
+from mccompile.driver import Options
+
+from .judge import Made, differences, made, wanted
+from .net import Net
+
+Writer = Callable[..., str | Sequence[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Spelling:
+    family: str
+    name: str
+    write: Writer
+    opset: int = 17
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    off: int = 0  # by how much integers may differ
+    close: float = 3e-5  # how far floats may be off, as a part of the largest
+    room: float = 1.02  # arena, as a multiple of the canonical spelling's
+    steps: int | None = 0  # how many more it may have; None: they are not compared
+    refused: str = ""  # what is said where the model is refused, as it should be
+    domains: tuple[str, ...] = ("com.microsoft",)
+    unknown: bool = False  # no other runtime has it: its results are those of the canonical spelling
+    edit: Callable[[Any], None] | None = None
+
+    def net(self) -> tuple[Net, Any]:
+        net = Net(self.opset, self.domains)
+        outputs = self.write(net, **self.arguments)
+        model = net.model(*([outputs] if isinstance(outputs, str) else outputs))
+        if self.edit:
+            self.edit(model)
+        return net, model
+
+    @cached_property
+    def made(self) -> Made:
+        net, model = self.net()
+        return made(model, net.feeds, Options(dims=net.dims, bounds=net.bounds))
+
+    @cached_property
+    def wanted(self) -> Mapping[str, np.ndarray]:
+        net, model = self.net()
+        return wanted(model, net.feeds)
+
+
+FAMILIES: dict[str, list[Spelling]] = {}
+
+
+def spelled(family: str, *variants: Mapping[str, Any], **more: Any) -> Callable[[Writer], Writer]:
+    """Adds a spelling to a family, or one for each of the arguments."""
+
+    def add(write: Writer) -> Writer:
+        names = write.__name__.strip("_")
+        for arguments in variants or ({},):
+            label = ",".join(f"{key}={_short(value)}" for key, value in arguments.items())
+            name = f"{names}[{label}]" if label else names
+            FAMILIES.setdefault(family, []).append(Spelling(family, name, write, arguments=arguments, **more))
+        return write
+
+    return add
+
+
+def _short(value: Any) -> str:
+    return str(value).replace(" ", "")
+
+
+def problems(spelling: Spelling) -> list[str]:
+    """What is wrong with how a spelling is compiled."""
+    _, model = spelling.net()
+    try:
+        own = spelling.made
+    except MccError as error:
+        if spelling.refused and spelling.refused in str(error):
+            return []
+        return [f"refused: {error}"]
+    if spelling.refused:
+        return [f"it is compiled, and should be refused: {spelling.refused}"]
+    canonical = FAMILIES[spelling.family][0]
+    want = canonical.wanted if spelling.unknown else spelling.wanted
+    want = dict(zip((output.name for output in model.graph.output), want.values(), strict=False))
+    found = differences(own.results, want, spelling.off, spelling.close)
+    if canonical is not spelling and not canonical.refused:
+        usual = canonical.made
+        if own.arena > usual.arena * spelling.room:
+            found.append(f"its arena has {own.arena} bytes, that of {canonical.name} {usual.arena}")
+        if spelling.steps is not None and own.steps > usual.steps + spelling.steps:
+            found.append(f"it has {own.steps} steps, {canonical.name} {usual.steps}")
+    return found
