@@ -17,13 +17,15 @@ from . import __version__
 from .base.constant import Constant
 from .base.dataclass_json import to_json
 from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
-from .base.names import c_identifier, readable
+from .base.names import readable
+from .base.near import meant
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.dispatch import dispatched, picks_at_run_time, refuse_unreachable, variant_name
 from .emit.guarded import Variant, guarded, refuse
 from .emit.layouts import arranged, layouts
 from .emit.package import Package, package
+from .emit.prefix import c_prefix
 from .emit.several import several
 from .emit.single_file import single_file
 from .frontend.load import load
@@ -182,7 +184,7 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
     if any(options.single_file for _, options in jobs):
         raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
     packages = [compile(model, options) for model, options in jobs]
-    return packages, several(packages, _prefix(name))
+    return packages, several(packages, c_prefix(name))
 
 
 def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:
@@ -220,7 +222,7 @@ def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tup
     for target, asked in zip(targets, options.target.split(","), strict=True):
         own = replace(options, name=variant_name(name, target), blob=EXTERNAL, weights_section="", target=asked)
         packages.append(compile(model, own))
-    return packages, dispatched(packages, targets, name, _prefix(name), options.blob, options.weights_section)
+    return packages, dispatched(packages, targets, name, c_prefix(name), options.blob, options.weights_section)
 
 
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:
@@ -243,7 +245,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.run(PROGRAM, program, program_passes)
     program.name = name
     target, pools = context.target, options.mem or context.target.separate_pools
-    prefix, planner = _prefix(name), _planner(options, target)
+    prefix, planner = c_prefix(name), _planner(options, target)
     plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     check_addressable(plan, target)
     plan = replace(plan, sliced=options.slices)
@@ -272,60 +274,14 @@ def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options
     """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
     if layout not in layouts():
         why = f"it can be {', '.join(layouts())}"
-        raise WrongUse(Problem(f"there is no arrangement of files for {layout!r}", "--package", why))
+        fix = meant(layout, layouts(), "--package")
+        raise WrongUse(Problem(f"there is no arrangement of files for {layout!r}", "--package", why, fix))
     if options.single_file:
         raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave one of the two out"))
     if options.blob == INCBIN:
         why = "each of these builds has its own way of telling the assembler where files are"
         raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
-    return arranged(files, layouts()[layout], _prefix(name), __version__, options.blob == EXTERNAL)
-
-
-# Files called after these would stand in the way of a header of C or of the runtime, or of main.c.
-_HEADERS = frozenset(
-    [
-        "alloca",
-        "assert",
-        "complex",
-        "ctype",
-        "endian",
-        "errno",
-        "features",
-        "fenv",
-        "float",
-        "inttypes",
-        "iso646",
-        "limits",
-        "locale",
-        "main",
-        "math",
-        "setjmp",
-        "signal",
-        "stdalign",
-        "stdarg",
-        "stdatomic",
-        "stdbool",
-        "stddef",
-        "stdint",
-        "stdio",
-        "stdlib",
-        "string",
-        "strings",
-        "tgmath",
-        "threads",
-        "time",
-        "uchar",
-        "unistd",
-        "wchar",
-        "wctype",
-    ]
-)
-
-
-def _prefix(name: str) -> str:
-    """What all names in C, and most files, begin with."""
-    prefix = c_identifier(name).lower()
-    return f"{prefix}_net" if prefix in _HEADERS or prefix.startswith("mcc") else prefix
+    return arranged(files, layouts()[layout], c_prefix(name), __version__, options.blob == EXTERNAL)
 
 
 def run_passes(
@@ -349,7 +305,9 @@ def run_passes(
         else:
             known = [*graph_passes, "lower"] if isinstance(ir, Graph) else list(program_passes)
             kind = "graph" if isinstance(ir, Graph) else "program"
-            raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), f"there are {', '.join(known)}"))
+            early = name in program_passes and isinstance(ir, Graph)
+            why, fix = f"there are {', '.join(known)}", "run `lower` before it" if early else meant(name, known)
+            raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), why, fix))
     if isinstance(ir, Graph):
         return GRAPH.show(ir), dict(GRAPH.constants(ir))
     return PROGRAM.show(ir), dict(PROGRAM.constants(ir))
@@ -389,8 +347,11 @@ def _observe(graph: Graph, names: tuple[str, ...]) -> None:
     """Makes inner tensors outputs."""
     found = {value.name: value for value in graph.values()}
     unknown = [name for name in names if name not in found]
-    fix = 'name one that `mccompile opt MODEL --passes ""` shows'
-    raise_all(WrongUse, (Problem(f"there is no tensor {name!r} to observe", graph.name, "", fix) for name in unknown))
+    problems = []
+    for name in unknown:
+        fix = meant(name, found, "--observe") or 'name one that `mccompile opt MODEL --passes ""` shows'
+        problems.append(Problem(f"there is no tensor {name!r} to observe", graph.name, "", fix))
+    raise_all(WrongUse, problems)
     graph.outputs += [found[name] for name in names if not graph.is_output(found[name])]
 
 
@@ -405,29 +366,29 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "lower", "all"}
     registry = Registry.load(options.kernels)
-    for wanted in sorted(options.print_after | (options.without - registry.keys())):
-        if wanted not in names:
-            raise WrongUse(Problem(f"there is no pass {wanted!r}", "", f"the passes are {', '.join(sorted(names))}"))
+    for flag, given in (("--print-after", options.print_after), ("--without", options.without - registry.keys())):
+        for wanted in sorted(given - names):
+            is_kernel = "/" in wanted
+            known = registry.keys() if is_kernel else names
+            what = f"there is no {'kernel' if is_kernel else 'pass'} {wanted!r}"
+            why = "" if is_kernel else f"the passes are {', '.join(sorted(names))}"
+            raise WrongUse(Problem(what, flag, why, meant(wanted, known, flag)))
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
-    if options.planner and options.planner not in PLANNERS:
-        raise WrongUse(
-            Problem(f"there is no planner {options.planner!r}", "", f"the planners are {', '.join(PLANNERS)}")
-        )
-    if options.io_layout not in ("onnx", "nhwc"):
-        raise WrongUse(Problem(f"there is no layout {options.io_layout!r}", "--io-layout", "it can be onnx or nhwc"))
-    if options.prefer not in ("", "ram", "time", "flash"):
-        raise WrongUse(Problem(f"cannot prefer {options.prefer!r}", "", "it can be ram, time or flash"))
-    if options.blob not in CARRIERS:
-        raise WrongUse(Problem(f"the blob cannot be {options.blob!r}", "", f"it can be {', '.join(CARRIERS)}"))
+    for what, value, allowed, flag in (
+        ("there is no planner {!r}", options.planner, ("", *PLANNERS), "--planner"),
+        ("there is no layout {!r}", options.io_layout, ("onnx", "nhwc"), "--io-layout"),
+        ("cannot prefer {!r}", options.prefer, ("", "ram", "time", "flash"), "--prefer"),
+        ("the blob cannot be {!r}", options.blob, CARRIERS, "--blob"),
+        ("rows cannot be {!r}", options.rows, ("off", "auto"), "--rows"),
+        ("weights cannot be stored as {!r}", options.weights_dtype, ("", "f16", "bf16"), "--weights-dtype"),
+    ):
+        if value not in allowed:
+            why = f"it can be {', '.join(filter(None, allowed))}"
+            raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
     check_section(options.weights_section, options.blob)
-    if options.rows not in ("off", "auto"):
-        raise WrongUse(Problem(f"rows cannot be {options.rows!r}", "", "they can be off or auto"))
     if options.threads < 1:
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least"))
-    if options.weights_dtype not in ("", "f16", "bf16"):
-        why = "they can be f16 or bf16"
-        raise WrongUse(Problem(f"weights cannot be stored as {options.weights_dtype!r}", "--weights-dtype", why))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == "ram"
     context = Context(

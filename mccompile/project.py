@@ -12,7 +12,6 @@ Invariant: a model is compiled as by its options on the command line: this modul
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .base.errors import BadFile, Problem, WrongUse, raise_all
+from .base.near import meant
 
 _OWN = ("name", "package", "model")  # keys at the top that are no options of models
 
@@ -90,8 +90,7 @@ def _unknown(table: Mapping[str, Any], known: list[str], where: str) -> list[Pro
     found = []
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            fix = f"did you mean {near[0]!r}?" if near else "leave it out"
+            fix = meant(key, known) or "leave it out"
             found.append(Problem(f"there is no key {key!r}", where, f"the keys are {', '.join(known)}", fix))
     return found
 

@@ -17,6 +17,7 @@ from . import __version__
 from .base.dataclass_json import from_json
 from .base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse, raise_all
 from .base.names import c_identifier
+from .base.near import near
 from .base.provenance import show
 from .driver import Options, compile, read
 from .emit.folder import LIST, MARK
@@ -68,7 +69,8 @@ def read_code(folder: Path, name: str = "") -> Code:
         raise WrongUse(Problem("no blob is made for code of several targets", str(folder), why, fix))
     chosen = [model for model in models if not name or name in (model["model"], model["prefix"])]
     if len(chosen) != 1:
-        fix = f"--name {c_identifier(names[0])}: there are {', '.join(names)}"
+        close = near(name, names) or names[0]
+        fix = f"--name {c_identifier(close)}: there are {', '.join(names)}"
         what = "there is no such model in the folder" if name else "there are several models in the folder"
         raise WrongUse(Problem(what, str(folder), "", fix))
     return _code(folder, chosen[0], files)

@@ -72,8 +72,8 @@ def test_two_shapes_of_one_model_share_the_weights(tmp_path: Path) -> None:
 WRONG = {
     'target = "generic"\n': ("names no models", "[[model]]"),
     '[[model]]\nname = "a"\n': ("a model has no file", "model 1"),
-    '[[model]]\nfile = "conv.onnx"\nkeep-input = true\n': ("no key 'keep-input'", "did you mean 'keep-inputs'"),
-    'tarjet = "generic"\n[[model]]\nfile = "conv.onnx"\n': ("there is no key 'tarjet'", "did you mean 'target'"),
+    '[[model]]\nfile = "conv.onnx"\nkeep-input = true\n': ("no key 'keep-input'", "did you mean keep-inputs?"),
+    'tarjet = "generic"\n[[model]]\nfile = "conv.onnx"\n': ("there is no key 'tarjet'", "did you mean target?"),
     '[[model]]\nfile = "conv.onnx"\nrows = "sometimes"\n': ("an option cannot be as it is", "model 1 (conv.onnx)"),
     "[[model]\n": ("cannot be read", "models.toml"),
     '[[model]]\nfile = "none.onnx"\n': ("none.onnx", ""),

@@ -1,4 +1,4 @@
-"""The known name that was probably meant by one that is not known."""
+"""The known names that were probably meant by one that is not known: the only place that guesses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from difflib import get_close_matches
 
 def near(name: str, known: Iterable[str]) -> str:
     """The known name most like `name`, whatever their case; "" when none is."""
+    return next(iter(_nearest(name, known, 1)), "")
+
+
+def meant(name: str, known: Iterable[str], flag: str = "", most: int = 1) -> str:
+    """`did you mean Conv or ConvTranspose?`, each behind its flag; "" when nothing is like it."""
+    found = [f"{flag} {close}".lstrip() for close in _nearest(name, known, most)]
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def _nearest(name: str, known: Iterable[str], most: int) -> list[str]:
     by_lower = {one.lower(): one for one in sorted(known)}
-    found = get_close_matches(name.lower(), by_lower, 1)
-    return by_lower[found[0]] if found else ""
+    return [by_lower[close] for close in get_close_matches(name.lower(), by_lower, most)]

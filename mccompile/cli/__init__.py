@@ -18,6 +18,7 @@ from ..base.errors import MccError, Problem, WrongUse
 from . import reports  # adds its commands to the others
 from .commands import commands as every_command
 from .last_stops import CLOSED, explained, finish, is_closed_pipe, say
+from .usage import problem_of
 
 __all__ = ["main", "reports", "run"]
 
@@ -45,7 +46,7 @@ def _run(arguments: list[str]) -> int:
         say(str(error))
         return error.exit_code
     except click.ClickException as error:
-        say(_shown(error))
+        say(problem_of(error).render())
         return WrongUse.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130
@@ -65,9 +66,3 @@ def _run(arguments: list[str]) -> int:
         say(Problem("this is a bug in mccompile", "", why, fix).render())
         return BUG
     return result if isinstance(result, int) else 0
-
-
-def _shown(error: click.ClickException) -> str:
-    text = io.StringIO()
-    error.show(text)
-    return text.getvalue().rstrip("\n")

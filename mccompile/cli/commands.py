@@ -11,7 +11,7 @@ import click
 
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
-from ..base.near import near
+from ..base.near import meant
 from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ class _Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
-            close = near(args[0], self.commands) if args[0].isalpha() else ""
-            if close and not Path(args[0]).exists():
-                raise click.UsageError(f"there is no command {args[0]!r}; did you mean {close}?", ctx)
+            fix = meant(args[0], self.commands) if args[0].isalpha() else ""
+            if fix and not Path(args[0]).exists():
+                raise WrongUse(Problem(f"there is no command {args[0]!r}", "", "`mccompile --help` lists them", fix))
             args = ["compile", *args]
         return super().parse_args(ctx, args)
 
@@ -320,7 +320,8 @@ def ops(name: str | None) -> None:
         click.echo(f"{name}  written out as other operators while a model is read")
         return
     if found is None:
-        raise WrongUse(Problem(f"operator {name!r} is not supported", "", "", "`mccompile ops` lists those that are"))
+        fix = meant(name, [*known, *supported()]) or "`mccompile ops` lists those that are"
+        raise WrongUse(Problem(f"operator {name!r} is not supported", "", "", fix))
     click.echo(f"{_qualified(found)}  versions {', '.join(map(str, found.versions))}")
     documentation = (found.__doc__ or "").strip()
     if documentation and not documentation.startswith(f"{found.__name__}("):  # dataclasses write one if there is none

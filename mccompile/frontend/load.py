@@ -16,12 +16,14 @@ from onnx.defs import onnx_opset_version
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 from ..base.names import readable
+from ..base.near import near
 from ..base.structures import Interface, leaves, named
 from ..graph.ir import Graph, Invalid, Refused, Value
 from .bounds import Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes
 from .findings import Findings
+from .foreign import recognised
 from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
@@ -48,10 +50,12 @@ def load(
 def read_proto(path: Path) -> ModelProto:
     """What a file holds, without data in other files."""
     try:
-        data = path.read_bytes()
+        data = b"" if path.is_dir() else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
-        raise BadFile(Problem(f"cannot read {path.name}", str(path), why, "name an ONNX file that exists")) from None
+        close = near(path.name, [other.name for other in path.parent.glob("*.onnx")])
+        fix = f"did you mean {path.with_name(close)}?" if close else "name an ONNX file that exists"
+        raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
     try:
         model: ModelProto = ModelProto.FromString(data)
     except _DecodeError:
@@ -217,8 +221,9 @@ def _without_repeats(model: ModelProto) -> ModelProto:
 
 
 def _not_onnx(path: Path, data: bytes) -> BadFile:
-    if data.startswith(b"version https://git-lfs"):
-        why, fix = "it is a placeholder of Git LFS, not the model itself", "fetch it with `git lfs pull`"
+    known = recognised(path, data)
+    if known is not None:
+        why, fix = f"it is {known.what}", known.fix
     elif not data:
         why, fix = "the file is empty", "copy or export it again"
     else:

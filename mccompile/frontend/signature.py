@@ -6,7 +6,6 @@ so operators need not look for that again.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 from onnx import AttributeProto, NodeProto, TensorProto, defs
 
 from ..base.dtypes import DTYPES, DType
+from ..base.near import meant
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Refused, Unsupported
 
@@ -104,11 +104,7 @@ def operator_names(domain: str) -> tuple[str, ...]:
 
 def similar(name: str, known: Collection[str]) -> str:
     """`did you mean Conv?`, or nothing."""
-    close = difflib.get_close_matches(name, sorted(known), 2, 0.6)
-    if not close:
-        folded = {k.lower(): k for k in known}
-        close = [folded[name.lower()]] if name.lower() in folded else []
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return meant(name, known, most=2)
 
 
 def _unknown(domain: str, name: str, opset: int) -> Refused:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..base.errors import Problem, WrongUse, raise_all
+from ..base.near import meant
 from ..graph.ir import Graph
 from ..kernels.api import Needs
 from ..kernels.registry import Registry
@@ -25,7 +26,8 @@ def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
         for name, found, what in ((after, outputs, "output"), (before, inputs, "input")):
             if name not in found:
                 known = f"the {what}s are {', '.join(found) or 'none'}"
-                problems.append(Problem(f"there is no {what} {name!r}", where, known, "write --state OUTPUT=INPUT"))
+                fix = meant(name, found) or "write --state OUTPUT=INPUT"
+                problems.append(Problem(f"there is no {what} {name!r}", where, known, fix))
         if before in graph.states:
             why = f"output {graph.states[before]!r} becomes it already"
             problems.append(Problem(f"input {before!r} is the state of two outputs", where, why, "leave one out"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import option_texts
 from ..base.errors import Problem, WrongUse
-from ..base.near import near
+from ..base.near import meant
 from ..driver import Options
 from ..passes.graph.io_forms import parse_input, parse_output
 
@@ -22,8 +22,7 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     known = [field.name for field in fields(Options)]
     for name in keywords:
         if name not in known:
-            close = near(name, known)
-            fix = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+            fix = meant(name, known) or f"there are {', '.join(known)}"
             raise WrongUse(Problem(f"there is no option {name!r}", "", "", fix))
     found = {}
     for name, value in keywords.items():

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mccompile.base.errors import BadFile, Problem, WrongUse
+from mccompile.base.near import meant
 
 _FOLDER = Path(__file__).resolve().parent
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
@@ -129,7 +130,8 @@ def _find(name_or_path: str, folder: Path) -> Path:
             Problem(
                 f"unknown target {name_or_path!r}",
                 why=f"the targets are {', '.join(names())}",
-                fix="name one of them, or a TOML file of your own: --target ./mine.toml",
+                fix=meant(name_or_path, names(), "--target")
+                or "name one of them, or a TOML file of your own: --target ./mine.toml",
             )
         )
     return _FOLDER / f"{name_or_path}.toml"
@@ -166,7 +168,8 @@ def _read(path: Path) -> dict[str, Any]:
     problems, table = [], {}
     for key, value in raw.items():
         if key not in readers:
-            problems.append(f"unknown key {key!r}; the keys are {', '.join(sorted(readers))}")
+            hint = meant(key, readers) or f"the keys are {', '.join(sorted(readers))}"
+            problems.append(f"unknown key {key!r}; {hint}")
             continue
         try:
             table[key] = readers[key](value)

@@ -14,6 +14,7 @@ import numpy as np
 from mccompile.base import dims
 from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, Problem, WrongUse, raise_all
+from mccompile.base.near import meant
 from mccompile.base.structures import Interface
 
 
@@ -140,7 +141,7 @@ def check_inputs(report: Report, inputs: Mapping[str, np.ndarray]) -> None:
             f"there is no input {name!r}",
             where=report.prefix,
             why=f"the inputs are {', '.join(expected) or 'none'}",
-            fix="remove it or correct its name",
+            fix=meant(name, expected) or "remove it or correct its name",
         )
         for name in inputs
         if name not in expected

@@ -375,11 +375,6 @@ def test_sizes_that_are_too_small_are_not_the_models_fault() -> None:
     [
         (b"", "the file is empty", "copy or export it again"),
         (b"hello, this is no model", "its 23 bytes are of another format, or were cut off", "export or copy it again"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\n",
-            "it is a placeholder of Git LFS, not the model itself",
-            "fetch it with `git lfs pull`",
-        ),
     ],
 )
 def test_a_file_that_is_not_onnx(tmp_path: Path, data: bytes, why: str, fix: str) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dtypes import DTYPES, DType, f32, i32
 from ...base.errors import Problem, WrongUse
+from ...base.near import meant
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Value, is_input
 from ...ops.along_axis import ArgMax
@@ -102,7 +103,9 @@ def _numbers(text: str) -> Numbers:
 def _dtype(word: str, others: str) -> DType:
     found = DTYPES.get(word)
     if found is None or found.kind not in ("int", "uint", "float") or found.is_packed:
-        raise ValueError(f"{word!r} is none of {others} and no type of numbers such as u8 or f32")
+        close = meant(word, [*(other.strip() for other in others.split(",")), *DTYPES])
+        hint = f"; {close}" if close else ""
+        raise ValueError(f"{word!r} is none of {others} and no type of numbers such as u8 or f32{hint}")
     return found
 
 
@@ -157,7 +160,8 @@ def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[s
         for name in asked:
             if name not in known or name in {*graph.states, *graph.states.values()}:
                 why = f"the model has {', '.join(map(repr, known))}"
-                raise WrongUse(Problem(f"there is no {what} {name!r} to be handed over", graph.name, why))
+                fix = meant(name, known)
+                raise WrongUse(Problem(f"there is no {what} {name!r} to be handed over", graph.name, why, fix))
     ins = [(value, inputs[value.name]) for value in graph.inputs if value.name in inputs]
     outs = [(value, outputs[value.name]) for value in graph.outputs if value.name in outputs]
     handed_in = {value.name: edge.input(value, form) for value, form in ins}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.names import Names
+from ...base.near import meant
 from ...expr.ir import operand
 from ...kinds.map import Map
 from ...program.ir import EXTERNAL, TEMPORARY, Buffer, Call, Loop, Program, View, walk
@@ -21,11 +22,10 @@ def place_outside(program: Program, context: Context) -> None:
     outputs = [name for name, _ in program.outputs if name not in program.states.values()]
     known = [*inputs, *outputs]
     wanted = known if ALL in context.external else context.external
-    fix = f"the inputs and outputs are {', '.join(known) or 'none'}"
+    why = f"the inputs and outputs are {', '.join(known) or 'none'}"
     unknown = (name for name in wanted if name not in known)
-    raise_all(
-        WrongUse, (Problem(f"{n!r} is no input or output to be told by pointer", "--io", "", fix) for n in unknown)
-    )
+    what = "is no input or output to be told by pointer"
+    raise_all(WrongUse, (Problem(f"{name!r} {what}", "--io", why, meant(name, known)) for name in unknown))
     for name in wanted:
         if name in inputs:
             inputs[name].role = EXTERNAL

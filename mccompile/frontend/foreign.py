@@ -1,0 +1,215 @@
+"""Files of other formats: what they are, and the way from there to ONNX.
+
+Invariant: what a file contains says more than what it is called; the commands can be pasted. Nothing in a file is
+executed, and pickles are only listed.
+"""
+
+from __future__ import annotations
+
+import io
+import pickletools
+import re
+import shlex
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEAD = 1 << 16  # bytes in which formats show themselves
+_LARGEST_PICKLE = 1 << 26
+
+
+@dataclass(frozen=True)
+class Foreign:
+    what: str
+    fix: str  # FILE, FOLDER and MODEL.onnx stand for the file, where it lies, and what becomes of it
+
+
+_TF2ONNX = "pip install tf2onnx tensorflow\npython -m tf2onnx.convert --{} FILE --output MODEL.onnx"
+_SCIKIT = (
+    "pip install scikit-learn skl2onnx joblib\n"
+    "python -c \"import joblib, numpy, skl2onnx; m = joblib.load('FILE'); "
+    "x = numpy.zeros((1, m.n_features_in_), 'float32'); "
+    "open('MODEL.onnx', 'wb').write(skl2onnx.to_onnx(m, x).SerializeToString())\""
+)
+_TORCH = "pip install torch onnx onnxscript\n"
+_OWN_SHAPE = "\n# with the shape of your own input in the place of 1, 3, 224, 224"
+_SCRIPT = (
+    f"{_TORCH}python -c \"import torch; torch.onnx.export(torch.jit.load('FILE').eval(), "
+    f"(torch.zeros(1, 3, 224, 224),), 'MODEL.onnx', dynamo=False)\"{_OWN_SHAPE}"
+)
+_WHOLE = (
+    f"{_TORCH}python -c \"import torch; m = torch.load('FILE', weights_only=False).eval(); "
+    f"torch.onnx.export(m, (torch.zeros(1, 3, 224, 224),), 'MODEL.onnx')\"{_OWN_SHAPE}\n"
+    "# only where the file is from somebody you trust: loading it runs code"
+)
+_STATE = (
+    "# in the Python that builds the network:\n"
+    "model.load_state_dict(torch.load('FILE')); model.eval()\n"
+    f"torch.onnx.export(model, (torch.zeros(1, 3, 224, 224),), 'MODEL.onnx'){_OWN_SHAPE}"
+)
+_EXPORT_AGAIN = "export it to ONNX where it was trained"
+
+_TFLITE = Foreign("a TensorFlow Lite model", _TF2ONNX.format("tflite"))
+_HDF5 = Foreign("a Keras model (HDF5)", _TF2ONNX.format("keras"))
+_KERAS_ZIP = Foreign("a Keras model", _TF2ONNX.format("keras"))
+_SAVED_MODEL = Foreign("a TensorFlow SavedModel", _TF2ONNX.format("saved-model"))
+_TORCHSCRIPT = Foreign("a TorchScript model (PyTorch)", _SCRIPT)
+_PROGRAM = Foreign(
+    "a program of torch.export (PyTorch)",
+    f"{_TORCH}python -c \"import torch; torch.onnx.export(torch.export.load('FILE'), dynamo=True).save('MODEL.onnx')\"",
+)
+_STATE_DICT = Foreign("a PyTorch file with weights only, without the network", _STATE)
+_MODULE = Foreign("a pickled PyTorch module", _WHOLE)
+_ULTRALYTICS = Foreign(
+    "a PyTorch checkpoint of Ultralytics YOLO", "pip install ultralytics\nyolo export model=FILE format=onnx"
+)
+_PICKLE = Foreign("a pickled Python object, such as a scikit-learn estimator", _SCIKIT)
+_CORE_ML = Foreign("a Core ML model", f"nothing converts that any more: {_EXPORT_AGAIN}")
+_FLATBUFFERS = {
+    b"TFL3": _TFLITE,
+    b"ORTM": Foreign("a model in onnxruntime's own format", "name the .onnx file that it was made from"),
+}
+_STARTS = {
+    b"\x89HDF\r\n\x1a\n": _HDF5,
+    b"GGUF": Foreign("weights of a language model for llama.cpp", _EXPORT_AGAIN),
+    b"\x93NUMPY": Foreign("an array of numpy, not a network", _EXPORT_AGAIN),
+    b"version https://git-lfs": Foreign(
+        "a placeholder of Git LFS, not the model itself", "git lfs install\ngit -C FOLDER lfs pull"
+    ),
+    b"\x1f\x8b": Foreign("compressed by gzip", "gunzip -c FILE > MODEL.onnx"),
+}
+_SUFFIXES = {
+    ".tflite": _TFLITE,
+    ".h5": _HDF5,
+    ".hdf5": _HDF5,
+    ".keras": _KERAS_ZIP,
+    ".pt": _TORCHSCRIPT,
+    ".pth": _STATE_DICT,
+    ".pt2": _PROGRAM,
+    ".pkl": _PICKLE,
+    ".pickle": _PICKLE,
+    ".joblib": _PICKLE,
+    ".mlmodel": _CORE_ML,
+}
+_LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a pickle of a magic number, then more pickles
+_FILE_PAGE = re.compile(rb"https://(github\.com|huggingface\.co)/[\w./-]+?/blob/([\w.%/-]+\.onnx)")
+
+
+def recognised(path: Path, data: bytes) -> Foreign | None:
+    """What a file or folder is that is not ONNX; None where nothing says it."""
+    found = _of_folder(path) if path.is_dir() else _of_content(data) or _of_name(path)
+    if found is None:
+        return None
+    made = path.with_suffix(".onnx") if path.suffix != ".onnx" else path.with_name(f"{path.stem}.new.onnx")
+    quote = _in_python if "'FILE'" in found.fix else shlex.quote
+    names = {"FILE": quote(str(path)), "FOLDER": quote(str(path.parent)), "MODEL.onnx": quote(str(made))}
+    return Foreign(found.what, re.sub(r"\bFILE\b|\bFOLDER\b|MODEL\.onnx", lambda name: names[name[0]], found.fix))
+
+
+def _in_python(name: str) -> str:
+    """A name within a text of Python, within double quotes of a shell."""
+    return re.sub(r"([\\\"$`])", r"\\\1", name.replace("\\", "\\\\").replace("'", "\\'"))
+
+
+def _of_folder(path: Path) -> Foreign | None:
+    if (path / "saved_model.pb").is_file():
+        return _SAVED_MODEL
+    if path.suffix == ".mlpackage":
+        return _CORE_ML
+    models = sorted(path.glob("*.onnx"))
+    fix = f"name the file in it: {shlex.quote(str(models[0]))}" if models else "name an ONNX file"
+    return Foreign("a folder", fix)
+
+
+def _of_name(path: Path) -> Foreign | None:
+    return _SAVED_MODEL if path.name == "saved_model.pb" else _SUFFIXES.get(path.suffix.lower())
+
+
+def _of_content(data: bytes) -> Foreign | None:
+    for start, found in _STARTS.items():
+        if data.startswith(start):
+            return found
+    if data[4:8] in _FLATBUFFERS:
+        return _FLATBUFFERS[data[4:8]]
+    if data.startswith(b"PK\x03\x04"):
+        return _of_zip(data)
+    if data.startswith(_LEGACY_TORCH):
+        return _of_pickle(data[len(_LEGACY_TORCH) :]) or _STATE_DICT
+    if re.match(rb"\x80[\x02-\x05]", data):
+        return _of_pickle(data) or _PICKLE
+    head = data[:_HEAD].lstrip().lower()
+    if head.startswith((b"<!doctype html", b"<html")):
+        return _of_page(data)
+    if re.match(rb".{7}\0\{\"", data[:_HEAD], re.DOTALL):
+        return Foreign("a file of weights (safetensors), without the network", _EXPORT_AGAIN)
+    return None
+
+
+def _of_page(data: bytes) -> Foreign:
+    page = _FILE_PAGE.search(data)
+    what = "a web page, not the model itself"
+    if page is None:
+        return Foreign(what, "download the file itself: behind `Raw` or `Download` on its page")
+    place = b"/resolve/" if page[1] == b"huggingface.co" else b"/raw/"
+    return Foreign(what, f"curl -L -o FILE {page[0].replace(b'/blob/', place).decode()}")
+
+
+def _of_zip(data: bytes) -> Foreign | None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            pickled = next((name for name in names if name.endswith("/data.pkl")), None)
+            if _any(names, r"(^|/)(serialized_exported_program\.json|models/[^/]*\.json)$"):
+                return _PROGRAM
+            if pickled is not None and _any(names, r"/(code/|constants\.pkl$)"):
+                return _TORCHSCRIPT
+            if pickled is not None:
+                return (_of_pickle(archive.read(pickled)) if _is_small(archive, pickled) else None) or _STATE_DICT
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError):
+        return None
+    if "model.weights.h5" in names or {"config.json", "metadata.json"} <= set(names):
+        return _KERAS_ZIP
+    if names and all(name.endswith(".npy") for name in names):
+        return Foreign("arrays of numpy, not a network", _EXPORT_AGAIN)
+    inside = next((name for name in names if name.endswith(".onnx")), None)
+    return Foreign("a zip archive", f"unzip -p FILE {shlex.quote(inside)} > MODEL.onnx" if inside else "unzip FILE")
+
+
+def _any(names: Iterable[str], pattern: str) -> bool:
+    return any(re.search(pattern, name) for name in names)
+
+
+def _is_small(archive: zipfile.ZipFile, name: str) -> bool:
+    return archive.getinfo(name).file_size <= _LARGEST_PICKLE
+
+
+def _of_pickle(data: bytes) -> Foreign | None:
+    """By the modules whose classes it names."""
+    modules = {name.partition(".")[0] for name in _modules(data[:_LARGEST_PICKLE])}
+    if "ultralytics" in modules:
+        return _ULTRALYTICS
+    if "torch" in modules:
+        inside = {name for name in _modules(data) if not name.startswith(("torch._utils", "torch.storage", "torch._"))}
+        return _STATE_DICT if inside <= {"torch", "collections", "_codecs", "numpy"} else _MODULE
+    return _PICKLE if modules else None
+
+
+def _modules(data: bytes) -> set[str]:
+    """Of everything global that a pickle refers to; no pickle is loaded."""
+    found, pushed, memo = set(), ["", ""], []
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name == "GLOBAL":
+                found.add(str(argument).partition(" ")[0])
+            elif opcode.name == "STACK_GLOBAL":
+                found.add(pushed[-2])
+            if opcode.name == "MEMOIZE":
+                memo.append(pushed[-1])
+            elif opcode.name in ("BINGET", "LONG_BINGET"):
+                pushed.append(memo[argument] if isinstance(argument, int) and argument < len(memo) else "")
+            else:
+                pushed.append(argument if isinstance(argument, str) else "")
+    except ValueError:  # cut off
+        pass
+    return found

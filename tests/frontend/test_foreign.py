@@ -1,0 +1,130 @@
+"""Files of other formats: recognised by what is in them, answered with commands that can be pasted."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.errors import BadFile
+from mccompile.frontend.load import read_proto
+
+
+class Net:
+    """Pickled in place of what is not installed."""
+
+
+def zipped(*names: str, **contents: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, contents.get(name.rpartition("/")[2].partition(".")[0], b""))
+    return file.getvalue()
+
+
+def pickled(*modules: str) -> bytes:
+    """A pickle that names a class of each module."""
+    return b"\x80\x02(" + b"".join(b"c" + module.encode() + b"\nThing\n" for module in modules) + b"t."
+
+
+CONTENTS = {
+    "TensorFlow Lite": (b"\x1c\0\0\0TFL3" + bytes(16), "python -m tf2onnx.convert --tflite "),
+    "onnxruntime's own": (b"\x1c\0\0\0ORTM" + bytes(16), "name the .onnx file"),
+    "Keras model (HDF5)": (b"\x89HDF\r\n\x1a\n" + bytes(16), "python -m tf2onnx.convert --keras "),
+    "a Keras model": (zipped("metadata.json", "config.json", "model.weights.h5"), "tf2onnx.convert --keras "),
+    "TorchScript": (zipped("n/data.pkl", "n/code/__torch__.py", "n/constants.pkl"), "torch.jit.load('"),
+    "torch.export": (zipped("serialized_exported_program.json"), "torch.export.load('"),
+    "weights only": (
+        zipped("n/data.pkl", "n/version", data=pickled("collections", "torch._utils", "torch")),
+        "load_state_dict(torch.load('",
+    ),
+    "pickled PyTorch module": (zipped("n/data.pkl", data=pickled("torch._utils", "nets.mine")), "weights_only=False"),
+    "Ultralytics": (zipped("n/data.pkl", data=pickled("ultralytics.nn.tasks", "torch")), "yolo export model="),
+    "pickled Python object": (pickle.dumps(Net(), 4), "skl2onnx.to_onnx("),
+    "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", " lfs pull"),
+    "web page": (
+        b"\n<!DOCTYPE html><link rel=canonical href=https://github.com/a/b/blob/main/m/n.onnx>",
+        "https://github.com/a/b/raw/main/m/n.onnx",
+    ),
+    "safetensors": (b'\x10\0\0\0\0\0\0\0{"a": 1}', "export it to ONNX"),
+    "llama.cpp": (b"GGUF\3\0\0\0", "export it to ONNX"),
+    "arrays of numpy": (zipped("x.npy"), "export it to ONNX"),
+    "zip archive": (zipped("README.md", "a/net.onnx"), "unzip -p "),
+    "gzip": (b"\x1f\x8b\x08", "gunzip -c "),
+}
+
+
+def told(path: Path) -> str:
+    with pytest.raises(BadFile) as caught:
+        read_proto(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("what", CONTENTS)
+@pytest.mark.parametrize("name", ["net.onnx", "net.keras"])
+def test_content_says_what_it_is(what: str, name: str, tmp_path: Path) -> None:
+    contents, way = CONTENTS[what]
+    (tmp_path / name).write_bytes(contents)
+    said = told(tmp_path / name)
+    assert what in said and way in said and "FILE" not in said and "MODEL.onnx" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.tflite", "TensorFlow Lite"),
+        ("a.h5", "HDF5"),
+        ("a.keras", "Keras"),
+        ("a.pt", "TorchScript"),
+        ("a.pth", "weights only"),
+        ("a.pt2", "torch.export"),
+        ("a.pkl", "scikit-learn"),
+        ("a.joblib", "scikit-learn"),
+        ("a.mlmodel", "Core ML"),
+        ("saved_model.pb", "SavedModel"),
+    ],
+)
+def test_else_the_name_does(name: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\xff\xff\xff\xff what nobody knows")
+    assert what in told(tmp_path / name)
+
+
+def test_folders(tmp_path: Path) -> None:
+    saved, models = tmp_path / "saved", tmp_path / "models"
+    saved.mkdir()
+    models.mkdir()
+    assert "name an ONNX file" in told(models)
+    (saved / "saved_model.pb").write_bytes(b"")
+    assert f"--saved-model {saved} --output {saved}.onnx" in told(saved)
+    (models / "a b.onnx").write_bytes(b"")
+    assert f"name the file in it: {shlex.quote(str(models / 'a b.onnx'))}" in told(models)
+
+
+def test_a_command_takes_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "a \"b\" $HOME 'c' \\d.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    command = told(path).splitlines()[-1].strip()
+    assert str(path) in shlex.split(command)
+    path = path.with_suffix(".joblib")
+    path.write_bytes(pickle.dumps(Net(), 2))
+    command = told(path).splitlines()[-1].strip()
+    names = command.replace("python", sys.executable, 1).partition("import")[0] + "import sys; print("
+    text = command[command.index("load('") + 5 : command.index(");")]
+    shown = subprocess.run(["bash", "-c", f'{names}{text})"'], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{path}\n"
+
+
+def test_nothing_that_is_pickled_runs(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (tmp_path / "a.pkl").write_bytes(
+        b"\x80\x02cpathlib\nPath\n(X" + len(str(made)).to_bytes(4, "little") + str(made).encode() + b"tR."
+    )
+    assert "pickled Python object" in told(tmp_path / "a.pkl") and not made.exists()
+    (tmp_path / "a.pkl").write_bytes(b"\x80\x04\x95\xff\xff")
+    assert "pickled Python object" in told(tmp_path / "a.pkl")
