@@ -1,14 +1,17 @@
 """`pytest --update-golden` rewrites the expected files of tests/golden, to be reviewed with git diff.
 
-Whatever a test loads has its types compared with those that ONNX's own inference finds."""
+Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed
+shortly."""
 
 from __future__ import annotations
 
 import pytest
 
 from mccompile.frontend import contradictions
+from mccompile.measure import speed
 
 contradictions.ALWAYS = True
+speed.SECONDS = 0.02
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -262,12 +262,22 @@ def _texts(contents: bytes, blocks: Sequence[bytes], shape: tuple[int, ...]) -> 
     return found.reshape(shape)
 
 
-def write_sources(found: Sequence[Trial], folder: Path) -> None:
-    """kernels.c with the functions, cases.h with what harness.c needs to call them."""
+def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
+    """kernels.c with the functions, cases.h with what harness.c needs to call them. Without `restrict`, which means
+    nothing to a compiler that does not optimise, functions that differ by nothing else are written once."""
     headers = sorted({header for trial in found for header in trial.function.kernel.headers(trial.function.call)})
     includes = "".join(f"#include <{name}>\n" for name in ("float.h", "math.h", "string.h"))
     own = "".join(f'#include "{name}"\n' for name in headers)
-    texts = [function_text(trial.function) for trial in found]
+    names: dict[str, str] = {}  # of functions, by what stands in them
+    texts, called = [], []
+    for trial in found:
+        text, name = function_text(trial.function), trial.function.name
+        if not restrict:
+            text = text.replace("MCC_RESTRICT ", "")
+        key = text if restrict else text.replace(name, "")
+        if key not in names:
+            texts.append(text)
+        called.append(names.setdefault(key, name))
     declared = [text.split("{", 1)[0].strip() + ";" for text in texts]
     (folder / "kernels.h").write_text('#include "mcc.h"\n' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(
@@ -281,9 +291,9 @@ def write_sources(found: Sequence[Trial], folder: Path) -> None:
     lines.append("    void (*call)(uint8_t **);")
     lines.append("};")
     rows = []
-    for number, trial in enumerate(found):
+    for number, (trial, name) in enumerate(zip(found, called, strict=True)):
         runs = [f", {begin}, {end}" for begin, end in trial.pieces] or [""]
-        calls = " ".join(f"{trial.function.name}({_arguments(trial)}{run});" for run in runs)
+        calls = " ".join(f"{name}({_arguments(trial)}{run});" for run in runs)
         lines.append(f"static void call_{number}(uint8_t **b) {{ {calls} }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
         aligns = ", ".join(f"{align}u" for align in trial.aligns)

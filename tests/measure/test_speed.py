@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 
 from mccompile.driver import Options
-from mccompile.measure import speed as measured
 from mccompile.measure.speed import speed
+from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import save
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measured, "SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("options", [Options(), Options(prefer="time", threads=2), Options(prefer="ram")])
@@ -32,3 +27,11 @@ def test_the_table_and_the_dictionary_say_the_same(tmp_path: Path) -> None:
     figures = json.loads(json.dumps(found.as_dict()))
     assert f"median   {figures['median_us']:.1f} us" in found.show()
     assert len(figures["steps"]) == len(found.steps) == found.show().count("\n") - 5
+
+
+def test_a_model_of_many_runs_has_as_long_for_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One run is over in less than a step takes to be asked for."""
+    asked: list[int] = []
+    time = Model.time
+    monkeypatch.setattr(Model, "time", lambda self, inputs, runs: asked.append(runs) or time(self, inputs, runs))
+    assert len(speed(save(small_models.mlp(), tmp_path), Options()).runs) == asked[1] > 2 * (len(asked) - 2)
