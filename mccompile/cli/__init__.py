@@ -15,12 +15,12 @@ import traceback
 import click
 
 from ..base.errors import MccError, Problem, WrongUse
-from . import reports  # adds its commands to the others
+from . import doctor, reports  # they add their commands to the others
 from .commands import commands as every_command
 from .last_stops import CLOSED, explained, finish, is_closed_pipe, say
 from .usage import problem_of
 
-__all__ = ["main", "reports", "run"]
+__all__ = ["doctor", "main", "reports", "run"]
 
 BUG = 70  # EX_SOFTWARE of sysexits.h
 DEBUG = "MCCOMPILE_DEBUG"

@@ -25,6 +25,7 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
 _FOLDER = Path(__file__).resolve().parent
+_NATIVE = "native"
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
 POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
@@ -120,6 +121,14 @@ def load(name_or_path: str) -> Target:
     if problems:
         raise _bad(path, problems)
     return Target(name=path.stem, **{**table, "options": tuple(sorted(table.get("options", {}).items()))})
+
+
+def runs_here(target: Target) -> bool:
+    """Does this machine run programs for a target that names no emulator? What `native` is here says so."""
+    if target.name in (_FALLBACK, _NATIVE):
+        return True
+    rules = _read(_FOLDER / f"{_NATIVE}.toml")["detect"]
+    return any(rule.inherits == target.name and rule.fits() for rule in rules)
 
 
 def _find(name_or_path: str, folder: Path) -> Path:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -32,6 +31,7 @@ from .elements import from_bytes, to_bytes
 from .image import address, read_map
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 from .stack import FLAG, CallGraph
+from .tools import require
 from .wasm import MAGIC as WASM
 from .wasm import with_counters
 
@@ -49,22 +49,6 @@ _STAGES = {
     6: "resize failed",
 }
 _SECONDS = 600  # an emulated core is some 50 times slower than the host
-# Debian's packages.
-_PACKAGES = {
-    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
-    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
-    "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
-    "clang-19": "clang-19 lld-19 gcc-riscv64-linux-gnu libc6-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32",
-    "qemu-system-arm": "qemu-system-arm",
-    "qemu-system-riscv32": "qemu-system-misc",
-    "qemu-aarch64": "qemu-user",
-    "qemu-arm": "qemu-user",
-    "qemu-riscv64": "qemu-user",
-    "node": "nodejs",
-    "gcc": "gcc",
-}
 # A blob that the model's own files do not carry.
 _WEIGHTS = """#include "NAME.h"
 extern const size_t NAME_weights_bytes;
@@ -290,15 +274,6 @@ class _Linking:
 def run_command(target: Target) -> list[str]:
     """The words that a program's path is appended to. A file of the folder `board` may be among them."""
     return [str(_FOLDER / word) if (_FOLDER / word).is_file() else word for word in shlex.split(target.run)]
-
-
-def require(commands: Sequence[str], what: str) -> None:
-    """Refuses, with the packages to install, where a command is missing."""
-    absent = [command for command in commands if shutil.which(command) is None]
-    packages = " ".join(_PACKAGES.get(command, "") for command in absent).strip()
-    fix = f"Debian: apt-get install --no-install-recommends {packages}" if packages else "install it"
-    if absent:
-        raise WrongUse(Problem(f"{', '.join(absent)} not found", what, "it is not on the PATH", fix))
 
 
 def _call(command: Sequence[str], what: str) -> None:

@@ -9,8 +9,8 @@ import pytest
 from mccompile.base.errors import WrongUse
 from mccompile.targets import api
 from mccompile.toolchain.boards import BOARDS, linker_script
-from mccompile.toolchain.emulate import require
 from mccompile.toolchain.image import read_map
+from mccompile.toolchain.tools import require
 
 
 def test_what_is_missing_is_named_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:

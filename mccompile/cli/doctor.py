@@ -1,0 +1,59 @@
+"""The command that says what is installed of what targets and options need."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib import metadata
+
+import click
+
+from .. import __version__
+from .commands import commands
+from .options import json_flag
+
+
+@commands.command()
+@click.argument("targets", metavar="[TARGET]...", nargs=-1)
+@json_flag
+def doctor(targets: tuple[str, ...], as_json: bool) -> None:
+    """Show what can be built and run here, and how to install the rest.
+
+    For each target its compiler and emulator, then Python packages that commands and options need.
+    """
+    from ..targets import api
+    from ..toolchain.doctor import extras, tools_of
+    from ..toolchain.tools import install
+
+    found = [tools_of(api.load(name)) for name in targets or api.names()]
+    wanted = extras()
+    apt = install(dict.fromkeys(program for tools in found for program in tools.absent))
+    absent = list(dict.fromkeys(package for extra in wanted for package in extra.absent))
+    pip = f"pip install {' '.join(absent)}" if absent else ""
+    if as_json:
+        everything = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "packages": {name: metadata.version(name) for name in ("onnx", "numpy", "jinja2", "click", "cffi")},
+            "targets": {tools.target: tools.as_dict() for tools in found},
+            "extras": {extra.name: dict(extra.packages) for extra in wanted},
+            "install": {"apt": apt, "pip": pip},
+        }
+        click.echo(json.dumps(everything, indent=1))
+        return
+    from ..emit.summary import table
+
+    rows = []
+    for tools in found:
+        builds = tools.cannot_build or tools.compiler
+        runs = tools.cannot_run or tools.runner or "this machine"
+        rows.append([tools.target, "yes" if not tools.cannot_build else "no", builds])
+        rows[-1] += ["no" if tools.cannot_build or tools.cannot_run else "yes", runs]
+    click.echo(f"mccompile {__version__}, Python {platform.python_version()}, onnx {metadata.version('onnx')}\n")
+    click.echo("\n".join(table(["target", "builds", "with", "runs", "on"], rows, frozenset(range(5)))) + "\n")
+    for extra in wanted:
+        packages = ", ".join(f"{name} {version or 'is not installed'}" for name, version in extra.packages.items())
+        click.echo(f"extra {extra.name}: {packages}")
+    for what, how in (("programs (Debian)", apt), ("Python packages", pip)):
+        if how:
+            click.echo(f"to install {what}: {how}")

@@ -1,0 +1,52 @@
+"""Programs that targets need besides mccompile, and the packages of Debian that bring them.
+
+Invariant: which programs a target needs stands in its TOML file; which package has a program, only here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+
+from mccompile.base.errors import Problem, WrongUse
+
+_PACKAGES = {
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
+    "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
+    "clang-19": "clang-19 lld-19 gcc-riscv64-linux-gnu libc6-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32",
+    "qemu-system-arm": "qemu-system-arm",
+    "qemu-system-riscv32": "qemu-system-misc",
+    "qemu-aarch64": "qemu-user",
+    "qemu-arm": "qemu-user",
+    "qemu-riscv64": "qemu-user",
+    "node": "nodejs",
+    "gcc": "gcc",
+}
+
+
+def missing(commands: Iterable[str]) -> list[str]:
+    """Those that are not on the PATH."""
+    return [command for command in commands if shutil.which(command) is None]
+
+
+def packages(commands: Iterable[str]) -> list[str]:
+    """Of Debian, that bring these programs and what they need."""
+    return list(dict.fromkeys(word for command in commands for word in _PACKAGES.get(command, "").split()))
+
+
+def install(commands: Iterable[str]) -> str:
+    """How to get these programs; empty where nothing is known of them."""
+    wanted = packages(commands)
+    return f"apt-get install --no-install-recommends {' '.join(wanted)}" if wanted else ""
+
+
+def require(commands: Sequence[str], what: str) -> None:
+    """Refuses, with the packages to install, where a command is missing."""
+    absent = missing(commands)
+    how = install(absent)
+    if absent:
+        fix = f"Debian: {how}" if how else "install it"
+        raise WrongUse(Problem(f"{', '.join(absent)} not found", what, "it is not on the PATH", fix))
