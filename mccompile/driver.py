@@ -68,7 +68,8 @@ class Options:
     without: frozenset[str] = frozenset()  # optional passes, and kernels, to leave out
     planner: str = ""  # one that suits
     rows: str = "auto"  # "off": calls never run row by row
-    budget: Mapping[str, int] = field(default_factory=dict)  # the most bytes of "ram" (arena) and of "flash" (weights)
+    # the most bytes of "ram" (arena), "weights", "flash" (these and the code), "stack", and "instructions" of a run
+    budget: Mapping[str, int] = field(default_factory=dict)
     mem: tuple[Pool, ...] = ()  # memories for tensors; empty: what the target says
     weights_section: str = ""  # of the linker, for the weights; empty: where constants go
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
@@ -130,15 +131,18 @@ def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
 
 
 def _over_budget(model: Path, package: Package, options: Options) -> list[Problem]:
+    """What is known before C is compiled; measure/budgets.py holds the rest."""
     plan, problems = package.plan, []
-    for what, used in (("ram", plan.arena_bytes), ("flash", len(package.files[f"{plan.prefix}.mcb"]))):
+    weights = len(package.files[f"{plan.prefix}.mcb"])
+    for what, used in (("ram", plan.arena_bytes), ("weights", weights), ("flash", weights)):
         limit = options.budget.get(what, used)
         if used <= limit:
             continue
         lives = [life for life in plan.lives if life.name in plan.at_peak]
         sizes = ", ".join(f"{life.name} {life.high - life.low}" for life in lives)
-        why = f"at its peak it holds {sizes} bytes" if what == "ram" else "so large are the weights"
-        fix = _what_fits(model, options, limit) if what == "ram" else ""
+        alone = " alone, without any code" if what == "flash" else ""
+        why = f"at its peak it holds {sizes} bytes" if what == "ram" else f"so large are the weights{alone}"
+        fix = _what_fits(model, options, limit) if what == "ram" else f"allow it: --budget {what}={used}"
         problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
     return problems
 

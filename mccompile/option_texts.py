@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from .base.near import meant
 from .passes.api import ALL
 from .targets.api import POOL_NAME, Pool, fastest_first
 
@@ -59,11 +60,29 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def budget(text: str) -> tuple[str, int]:
-    what, _, size = text.partition("=")
-    if what in ("ram", "flash") and (bytes := _bytes(size)) is not None:
-        return what, bytes
-    raise ValueError(f"{text!r} is not ram=SIZE or flash=SIZE")
+BUDGETS = ("ram", "weights", "flash", "stack", "instructions")
+
+
+def budget(texts: tuple[str, ...]) -> dict[str, int]:
+    """What may be used at most; each text may hold several, with commas between."""
+    found = {}
+    for part in (part for text in texts for part in text.split(",")):
+        what, _, size = part.partition("=")
+        if what not in BUDGETS:
+            close = meant(what, BUDGETS)
+            hint = f"; {close}" if close else ""
+            raise ValueError(f"{part!r} is none of the budgets {', '.join(BUDGETS)}{hint}")
+        found[what] = budget_of(what, size)
+    return found
+
+
+def budget_of(what: str, size: str) -> int:
+    """Bytes, where K is 1024; or instructions, where it is 1000."""
+    number = _number(size, 1000 if what == "instructions" else 1024)
+    if number is None:
+        example = "2M" if what == "instructions" else "96K"
+        raise ValueError(f"{what}={size} is not {what}=SIZE, such as {what}={example}")
+    return number
 
 
 def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
@@ -72,7 +91,7 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     for text in texts:
         what, comma, speed = text.partition(",")
         name, equals, size = what.partition("=")
-        bytes = _bytes(size)
+        bytes = _number(size)
         if not POOL_NAME.fullmatch(name) or (equals and bytes is None) or (comma and speed != "fast"):
             raise ValueError(f"{text!r} is not NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits")
         found.append(Pool(name, bytes, 0 if comma else 1))
@@ -83,9 +102,9 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     return fastest_first(found)
 
 
-def _bytes(size: str) -> int | None:
+def _number(size: str, thousand: int = 1024) -> int | None:
     """65536, 64K or 1M as a number; None: it is none of these."""
-    unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:].upper(), 1)
+    unit = {"K": thousand, "M": thousand * thousand}.get(size[-1:].upper(), 1)
     digits = size[:-1] if unit > 1 else size
     return int(digits) * unit if digits.isdecimal() else None
 

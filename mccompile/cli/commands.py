@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or jobs[0][0].stem) if len(jobs) == 1 else name
+    held = _held(jobs)
     write_folder(output, arrange(files, layout, name, options) if layout else files, force)
     for package in packages:
         plan = package.plan
@@ -78,10 +80,21 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
             click.echo(hint)
         if explain:
             click.echo("\n" + explanation(package.explanations))
+    if held:
+        click.echo("\n".join(held))
     if len({package.plan.target for package in packages}) > 1 and "," in jobs[0][1].target:
         picked = "picked" in json.loads(files["report.json"])
         how = "by init, at run time" if picked else "by the compiler's flags, when C is compiled; not at run time"
         click.echo(f"target   is picked {how}")
+
+
+def _held(jobs: Sequence[tuple[Path, Options]]) -> list[str]:
+    """What budgets are compared with that a compiler or an emulator has to measure."""
+    if not any(what not in ("ram", "weights") for _, options in jobs for what in options.budget):
+        return []
+    from ..measure.budgets import hold
+
+    return [line for model, options in jobs for line in hold(model, options)]
 
 
 @commands.command()

@@ -61,7 +61,13 @@ MODEL_OPTIONS = [
         help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
         "errors near 1e-5 of the largest result (2: 1e-6). The target has a default.",
     ),
-    click.option("--budget", multiple=True, metavar="ram|flash=SIZE", help="Fail above so many bytes: ram=96K."),
+    click.option(
+        "--budget",
+        multiple=True,
+        metavar="KIND=SIZE,...",
+        help="Fail above it: ram=96K (the arena), flash=512K (code and weights), weights=400K, stack=2K, "
+        "instructions=2M. All but ram and weights are measured with the target's compiler and emulator.",
+    ),
     click.option(
         "--mem",
         multiple=True,
@@ -177,7 +183,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 without=frozenset(values.pop("without")),
                 planner=values.pop("planner"),
                 rows=values.pop("rows"),
-                budget=dict(option_texts.budget(text) for text in values.pop("budget")),
+                budget=option_texts.budget(values.pop("budget")),
                 mem=option_texts.pools(values.pop("mem")),
                 weights_section=values.pop("weights_section"),
                 winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],

@@ -34,5 +34,8 @@ def problem_of(error: click.ClickException) -> Problem:
             return Problem(f"{flag} cannot be {given!r}", path, why, meant(given, known, flag) or shown)
         case click.BadParameter(param=click.Parameter() as param):
             return Problem(f"{param.opts[0]} cannot be as it is", path, error.message, shown)
+        case click.BadParameter():
+            what, _, close = error.message.partition("; did you mean ")
+            return Problem(what, path, "", f"did you mean {close}" if close else shown)
         case _:
             return Problem(error.format_message(), path if context is not None else "", "", shown)

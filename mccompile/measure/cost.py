@@ -6,7 +6,7 @@ map, and from a painted stack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,11 +36,11 @@ class Cost:
     @property
     def code_bytes(self) -> int:
         """Flash besides the weights: code and tables of the model, and of what it uses of the compiler's libraries."""
-        return sum(size for source in _CODE for name, size in self.sections.get(source, {}).items() if name != "bss")
+        return flash_of(self.sections)
 
     @property
     def own_code_bytes(self) -> int:
-        return sum(size for source in _OWN for name, size in self.sections.get(source, {}).items() if name != "bss")
+        return flash_of(self.sections, _OWN)
 
     @property
     def weights_bytes(self) -> int:
@@ -95,6 +95,11 @@ class Cost:
                 f"stack    at most {bound}{besides}",
             ]
         )
+
+
+def flash_of(sections: Mapping[str, Mapping[str, int]], sources: Sequence[str] = _CODE) -> int:
+    """Bytes that lie in flash, of these sources."""
+    return sum(size for source in sources for name, size in sections.get(source, {}).items() if name != "bss")
 
 
 def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Cost:

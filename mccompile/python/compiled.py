@@ -14,6 +14,7 @@ from ..base.errors import Problem, WrongUse
 from ..driver import Options
 from ..driver import compile as compile_file
 from ..emit.package import Package
+from ..measure.budgets import hold
 from ..measure.correctness import Verdict
 from ..measure.correctness import check as check_file
 from ..measure.cost import Cost, cost
@@ -71,7 +72,9 @@ def compile(model: Any, options: Options | None = None, /, **keywords: Any) -> C
     Raises `mccompile.MccError` where the model cannot be compiled; its text says why and what to do."""
     path, kept = model_file(model)
     given = options_of(options, keywords)
-    return Compiled(path, given, compile_file(path, given), kept)
+    package = compile_file(path, given)
+    hold(path, given)
+    return Compiled(path, given, package, kept)
 
 
 def model_file(model: Any) -> tuple[Path, Any]:

@@ -54,9 +54,9 @@ def _sizes(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, int) else tuple(given)
 
 
-def _bytes(given: int | str) -> int:
+def _budget(what: str, given: int | str) -> int:
     """65536, "64K" or "1M"."""
-    return given if isinstance(given, int) else option_texts.budget(f"ram={given}")[1]
+    return option_texts.budget((f"{what}={given}",))[what]
 
 
 def _paths(given: Any) -> tuple[Path, ...]:
@@ -73,7 +73,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "dims": _mapping(_range),
     "shapes": _mapping(_sizes),
     "bounds": _mapping(_sizes),
-    "budget": _mapping(_bytes),
+    "budget": lambda given: {what: _budget(what, value) for what, value in dict(given).items()},
     "state": _mapping(str),
     "inputs": _forms(parse_input),
     "outputs": _forms(parse_output),

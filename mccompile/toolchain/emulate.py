@@ -112,11 +112,12 @@ class Emulated:
 
     @classmethod
     def build(cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = ()) -> Emulated:
-        """Cross-compile an output folder of mccompile. `flags` are added to the target's."""
+        """Cross-compile an output folder of mccompile. `flags` are added to the target's. For a target that names no
+        emulator the program is only looked at."""
         report = read_report(folder)
         command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
-        require([compiler[0], command[0]], target.name)
+        require([compiler[0], *command[:1]], target.name)
         made = tempfile.TemporaryDirectory(prefix="mccompile-")
         scratch = Path(made.name).resolve()
         (scratch / "mcc_host_model.h").write_text(_model_header(report), encoding="utf-8")

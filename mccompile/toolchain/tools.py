@@ -24,6 +24,7 @@ _PACKAGES = {
     "qemu-riscv64": "qemu-user",
     "node": "nodejs",
     "gcc": "gcc",
+    "cc": "gcc libc6-dev",
 }
 
 

@@ -107,7 +107,7 @@ CHOICES: Mapping[str, Draw] = {
     "without": _without,
     "planner": _sometimes(0.3, *sorted(PLANNERS)),
     "rows": _sometimes(0.2, "off"),
-    "budget": _sometimes(0.05, {"ram": 1 << 24, "flash": 1 << 24}),
+    "budget": _sometimes(0.05, {"ram": 1 << 24, "flash": 1 << 24, "weights": 1 << 24}),
     "mem": _mem,
     "weights_section": _sometimes(0.05, ".fuzzed"),
     "winograd": _sometimes(0.15, 0, 2, 4),
