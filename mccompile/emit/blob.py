@@ -97,8 +97,7 @@ def element_bytes(constant: Constant) -> bytes:
         return constant.raw_bytes()
     per_byte = 8 // dtype.bits
     values = np.asarray(constant.array)
-    codes = values.view(np.uint8) if dtype.is_float else values.astype(np.int16).astype(np.uint8)
-    flat = codes.reshape(-1) & np.uint8((1 << dtype.bits) - 1)
+    flat = values.view(np.uint8).reshape(-1) & np.uint8((1 << dtype.bits) - 1)
     padded = np.zeros(-(-flat.size // per_byte) * per_byte, np.uint8)
     padded[: flat.size] = flat
     groups = padded.reshape(-1, per_byte)
