@@ -87,7 +87,7 @@ def fuzz(
     while workers or more():
         if time.monotonic() - told > TOLD:
             told = time.monotonic()
-            print(f"{figures.lines(seed, first, following - 1, told - start)[0]}", file=sys.stderr, flush=True)
+            print("\n".join(figures.lines(seed, first, following - 1, told - start)[:4]), file=sys.stderr, flush=True)
         while len(workers) < jobs and more():
             count = min(GROUP, first + subjects - following) if subjects else GROUP
             workers.append(_Worker(seed, range(following, following + count), there, shrinking))
