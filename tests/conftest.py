@@ -5,6 +5,8 @@ shortly."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from mccompile.frontend import contradictions
@@ -15,4 +17,5 @@ speed.SECONDS = 0.02
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite the expected files of tests/golden")
+    with suppress(ValueError):  # the package's own plugin brings it, where the package is installed
+        parser.addoption("--update-golden", action="store_true", help="rewrite the expected files of tests/golden")

@@ -171,6 +171,13 @@ def _native_hint(plan: Plan, options: Options) -> str:
 @click.option("--rtol", default=1e-3, show_default=True, help="Relative tolerance of floats.")
 @click.option("--atol", default=1e-7, show_default=True, help="Absolute tolerance of floats.")
 @click.option("--cc", help="The C compiler; default: $CC, or cc.")
+@click.option(
+    "--golden",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Compare outputs and files with those in DIR; written there the first time, where they are right.",
+)
+@click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
 @model_options
 def check(
     model: Path,
@@ -181,6 +188,8 @@ def check(
     rtol: float,
     atol: float,
     cc: str | None,
+    golden: Path | None,
+    update_golden: bool,
     options: Options,
 ) -> int:
     """Build a model, run it (emulated where its target needs that), and compare with the reference.
@@ -189,8 +198,11 @@ def check(
     several models with their options.
     """
     from ..measure import correctness
+    from ..measure.golden import check_golden
     from . import verdicts
 
+    if update_golden and golden is None:
+        raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
     is_project = model.suffix in (".toml", ".json")
     jobs = _project((model,), options)[0] if is_project else [(model, options)]
     jobs = [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
@@ -198,19 +210,33 @@ def check(
     for file, own in jobs:
         if len(jobs) > 1 and not as_json:
             click.echo(f"{file} for {own.target}")
+        kept = None
         try:
-            verdict = correctness.check(file, own, data, seed, runs, correctness.Tolerance(rtol, atol), cc)
+            how: dict[str, Any] = {
+                "data": data,
+                "seed": seed,
+                "runs": runs,
+                "tolerance": correctness.Tolerance(rtol, atol),
+                "cc": cc,
+            }
+            if golden is None:
+                verdict = correctness.check(file, own, **how)
+            else:
+                kept = check_golden(file, own, golden, update_golden, **how)
+                verdict = kept.verdict
         except CheckFailed as failed:
             if len(jobs) == 1:
                 raise
             failures.append(failed)
             found.append({"ok": False, "model": str(file), "target": own.target, "error": str(failed)})
             continue
-        found.append(verdicts.as_dict(verdict))
+        found.append(verdicts.as_dict(verdict, kept))
         if not as_json:
-            click.echo("\n".join(verdicts.lines(verdict, own.weights_dtype)))
+            click.echo("\n".join(verdicts.lines(verdict, own.weights_dtype, kept)))
+        if kept is not None and kept.problems:
+            failures.append(CheckFailed(*kept.problems))
         if not verdict.ok:
-            failures.append(verdicts.failure(file, verdict))
+            failures.append(verdict.failure(file))
     if as_json:
         click.echo(json.dumps(found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found}, indent=1))
         return CheckFailed.exit_code if failures else 0

@@ -6,19 +6,17 @@ Invariant: both say the same; where something is wrong, the text ends with an er
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import CheckFailed, Problem
-
 if TYPE_CHECKING:
+    from ..measure.golden import Golden
     from ..measure.verdict import Run, Verdict
 
 
-def as_dict(verdict: Verdict) -> dict[str, Any]:
+def as_dict(verdict: Verdict, golden: Golden | None = None) -> dict[str, Any]:
     first = verdict.first
     return {
-        "ok": verdict.ok,
+        "ok": verdict.ok if golden is None else golden.ok,
         "model": verdict.package.plan.name,
         "target": verdict.package.plan.target,
         "outputs": [
@@ -47,7 +45,13 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "effects": [{"output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects],
         "runs": [_run(run) for run in verdict.runs],
         "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
+        **({} if golden is None else {"golden": _golden(golden)}),
     }
+
+
+def _golden(golden: Golden) -> dict[str, Any]:
+    changed = [line for problem in golden.problems for line in problem.why.splitlines()]
+    return {"folder": str(golden.folder), "written": golden.written, "changed": changed}
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def _number(value: float) -> float | str:
     return value if value < float("inf") else "inf"
 
 
-def lines(verdict: Verdict, weights_dtype: str) -> Iterator[str]:
+def lines(verdict: Verdict, weights_dtype: str, golden: Golden | None = None) -> Iterator[str]:
     for run in verdict.runs:
         if run.skipped:
             yield f"skip   {run.name}: the reference does not run it: {run.skipped.strip().splitlines()[-1]}"
@@ -91,13 +95,5 @@ def lines(verdict: Verdict, weights_dtype: str) -> Iterator[str]:
     for name, remark in verdict.remarks.items():
         advice = "" if "not compared" in remark else "; this proves little, give real inputs with --data"
         yield f"note   {name}: {remark}{advice}"
-
-
-def failure(model: Path, verdict: Verdict) -> CheckFailed:
-    wrong = [c for c in verdict.worst() if not c.ok and not verdict.covers(c.name)]
-    where = ", ".join(f"output {c.name!r}" for c in wrong)
-    why = "the first tensor that differs could not be found"
-    if verdict.first:
-        nodes = ", ".join(f'node "{name}"' for name in verdict.first.nodes)
-        why = f"the first tensor that differs is {verdict.first.tensor!r}, made by {nodes or 'an unnamed node'}"
-    return CheckFailed(Problem(f"{model} gives wrong results", where, why, verdict.fix))
+    if golden is not None and golden.written:
+        yield f"wrote  {golden.folder}: outputs and hashes of files, to be compared with from now on"

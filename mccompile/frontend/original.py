@@ -238,6 +238,12 @@ def read_values(folder: Path, stem: str, forms: Sequence[object] = ()) -> list[A
     return found
 
 
+def write_values(folder: Path, stem: str, tensors: Mapping[str, np.ndarray]) -> None:
+    """`input_0.pb`, `input_1.pb`, ... in order."""
+    for number, (name, array) in enumerate(tensors.items()):
+        (folder / f"{stem}_{number}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+
+
 _READERS: dict[type[Any], Callable[[Any], Any]] = {
     TensorProto: numpy_helper.to_array,
     SequenceProto: numpy_helper.to_list,

@@ -119,7 +119,14 @@ class _Check:
             raise refused[0]
         remarks = {name: remark([each.wanted.get(name) for each in kept]) for name in self.names}
         remarks = {name: text for name, text in remarks.items() if text} | self.remarks
-        verdict = Verdict(self.package, tuple(done), remarks=remarks)
+        only_tensors = not (self.lists.inputs or self.lists.outputs)
+        verdict = Verdict(
+            self.package,
+            tuple(done),
+            remarks=remarks,
+            made=tuple(self.made),
+            kept=tuple(kept) if only_tensors else (),
+        )
         made = [run for run in done if not run.skipped]
         wrong = next((data_set for run, data_set in zip(made, tried, strict=True) if not run.ok), None)
         return verdict if wrong is None else self._judged(verdict, kept, wrong, data is None, (seed, runs))

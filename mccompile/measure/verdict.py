@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from ..base.errors import CheckFailed, Problem
 from ..check import rounding
 from ..check.arbiter import arbitrate
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
@@ -92,6 +94,10 @@ class Verdict:
     spreads: tuple[Spread, ...] = ()  # of outputs that differ
     remarks: Mapping[str, str] = field(default_factory=dict)  # what weakens a verdict, by output
     fix: str = REPORT  # where it is wrong
+    made: tuple[str, ...] = ()  # outputs of the model, in order
+    kept: tuple[Kept, ...] = field(
+        default=(), compare=False, repr=False
+    )  # of the runs that were made; nothing where there are not only tensors
 
     @property
     def ok(self) -> bool:
@@ -101,6 +107,15 @@ class Verdict:
 
     def covers(self, output: str) -> bool:
         return any(spread.covers for spread in self.spreads if spread.output == output)
+
+    def failure(self, model: Path) -> CheckFailed:
+        wrong = [c for c in self.worst() if not c.ok and not self.covers(c.name)]
+        where = ", ".join(f"output {c.name!r} ({c.why or f'max abs {c.max_abs:.3g}'})" for c in wrong)
+        why = "the first tensor that differs could not be found"
+        if self.first:
+            nodes = ", ".join(f'node "{name}"' for name in self.first.nodes)
+            why = f"the first tensor that differs is {self.first.tensor!r}, made by {nodes or 'an unnamed node'}"
+        return CheckFailed(Problem(f"{model} gives wrong results", where, why, self.fix))
 
     def worst(self) -> tuple[Comparison, ...]:
         """Per output the largest figures of all runs."""
