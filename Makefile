@@ -17,7 +17,8 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite exporters fuzz size bench mutants docs wheel clean
+.PHONY: help demo test test-lowest test-embedded lint golden zoo onnx-suite exporters fuzz fuzz-init size bench \
+        mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +63,9 @@ exporters: $(TESTS) ## compile models as exporters spell them, next to canonical
 
 fuzz: $(TESTS) ## compile random programs and compare them with references (SECONDS=600 SEED=1 ARGS="--targets generic")
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --jobs $(JOBS) $(ARGS)
+
+fuzz-init: $(TESTS) ## offer broken blobs to the init of compiled models, with libFuzzer (SECONDS=600 ARGS="--only trees")
+	$(PY) -m tests.fuzz.blobs --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)
 
 size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 	$(PY) -m benchmarks.size

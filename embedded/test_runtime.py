@@ -24,7 +24,7 @@ mcc_status check(void *arena, size_t bytes, size_t need, size_t align);
 const char *text(mcc_status status);
 mcc_status open_blob(const void *blob, size_t bytes, const uint8_t *identity, const uint8_t **data)
 {
-    return mcc_blob_open(blob, bytes, identity, data);
+    return mcc_blob_open(blob, bytes, identity, 64u, 16u, data);
 }
 mcc_status check(void *arena, size_t bytes, size_t need, size_t align)
 {

@@ -35,14 +35,19 @@ def identity(plan: Plan, code: str) -> bytes:
 
 def blob_bytes(plan: Plan) -> int:
     """How long the file is."""
-    return _data_offset(plan) + _padded(plan.data_bytes)
+    return _data_offset(plan) + data_bytes(plan)
+
+
+def data_bytes(plan: Plan) -> int:
+    """How long the section of data is."""
+    return _padded(plan.data_bytes)
 
 
 def blob(plan: Plan, identity: bytes, alignment: int) -> bytes:
     """The whole file; its bytes are written once, into their place, as weights may be most of the memory there is."""
     table, begin = _table(plan), _data_offset(plan)
     made = io.BytesIO()
-    made.seek(begin + _padded(plan.data_bytes) - 1)
+    made.seek(blob_bytes(plan) - 1)
     made.write(b"\0")
     with made.getbuffer() as whole:
         whole[HEADER_BYTES : HEADER_BYTES + len(table)] = table
@@ -92,8 +97,7 @@ def element_bytes(constant: Constant) -> bytes:
         return constant.raw_bytes()
     per_byte = 8 // dtype.bits
     values = np.asarray(constant.array)
-    codes = values.view(np.uint8) if dtype.is_float else values.astype(np.int16).astype(np.uint8)
-    flat = codes.reshape(-1) & np.uint8((1 << dtype.bits) - 1)
+    flat = values.view(np.uint8).reshape(-1) & np.uint8((1 << dtype.bits) - 1)
     padded = np.zeros(-(-flat.size // per_byte) * per_byte, np.uint8)
     padded[: flat.size] = flat
     groups = padded.reshape(-1, per_byte)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ..base.dims import Dim, static
+from ..base.dtypes import i64
 from ..base.provenance import show
 from ..expr.dims_c import dim_c
+from ..expr.scalar_c import literal_c
 from ..plan.ir import (
     BLOB,
     STREAMS,
     Address,
     Argument,
     Branch,
+    Checked,
     Halt,
     Item,
     Measured,
@@ -203,6 +206,13 @@ def _arguments(step: Step, more: tuple[str, ...]) -> str:
 
 def _argument(argument: Argument) -> str:
     return pointer(argument.address, argument.type.dtype.storage_c, const=not argument.written)
+
+
+def check_c(check: Checked) -> str:
+    """A call that is true where constants are as the code needs them."""
+    tables = [pointer(Address(BLOB, offset), check.dtype.storage_c, const=True) for offset in check.offsets]
+    arguments = [*tables, f"{check.count}u", *(literal_c(number, i64) for number in check.numbers)]
+    return f"mcc_check_{check.function}_{check.dtype}({', '.join(arguments)})"
 
 
 def pointer(address: Address, c: str, const: bool, sizes: str = "") -> str:

@@ -18,9 +18,9 @@ from ..plan.ir import (
     max_bytes,
     swaps,
 )
-from .blob import EXTERNAL
+from .blob import EXTERNAL, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import IN_STRUCT, body, in_struct, pieces, pointer, slices, suffix_of
+from .items import IN_STRUCT, body, check_c, in_struct, pieces, pointer, slices, suffix_of
 from .render import TEMPLATES, comment, render, render_c
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
@@ -80,6 +80,8 @@ def model_context(
         "arenas": [_arena(arena) for arena in plan.arenas],
         "weights_bytes": weights_bytes,
         "blob_align": blob_align,
+        "data_bytes": data_bytes(plan),
+        "checks": [check_c(check) for check in plan.checks],
         "carrier": carrier,
         "runtime_version": runtime_version,
         "variants": [],

@@ -106,7 +106,8 @@ def literal(value: int | float | bool, dtype: DType) -> Expr:
 
 
 def apply(function: str, *args: Expr) -> Expr:
-    """A function of the table applied to arguments whose types are checked here."""
+    """A function of the table applied to arguments whose types are checked here. An integer compared with itself is a
+    literal: compilers warn of such comparisons."""
     signature = FUNCTIONS.get(function)
     if signature is None:
         raise InternalError(f"no scalar function {function!r}")
@@ -114,7 +115,12 @@ def apply(function: str, *args: Expr) -> Expr:
         dtype = signature.result(tuple(arg.dtype for arg in args))
     except ValueError as problem:
         raise InternalError(f"{function}({', '.join(str(arg.dtype) for arg in args)}): {problem}") from None
+    if function in _OF_ITSELF and args[0] == args[1] and not args[0].dtype.is_float:
+        return literal(_OF_ITSELF[function], dtype)
     return Apply(dtype, function, args)
+
+
+_OF_ITSELF = {"equal": True, "less_equal": True, "greater_equal": True, "less": False, "greater": False, "xor": False}
 
 
 def cast(argument: Expr, dtype: DType, saturate: bool = True) -> Expr:
@@ -137,7 +143,7 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
         return changed
     match expr:
         case Apply():
-            return Apply(expr.dtype, expr.function, tuple(rebuild(arg, change) for arg in expr.arguments))
+            return apply(expr.function, *(rebuild(arg, change) for arg in expr.arguments))
         case Cast():
             return Cast(expr.dtype, rebuild(expr.argument, change), expr.saturate)
     return expr

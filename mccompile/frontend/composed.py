@@ -23,6 +23,7 @@ from .composed_early import STANDARD_FROM
 from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
+from .composed_quantizers import WRITERS as QUANTIZERS
 
 
 def _qlinear_conv(body: Body) -> None:
@@ -330,6 +331,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("", "LayerNormalization"): _layer_normalization,
     ("", "SimplifiedLayerNormalization"): _rms_normalization,
     **EARLY,
+    **QUANTIZERS,
 }
 # Names in ONNX's domain that it does not have, or only from an opset on.
 _BEFORE: dict[str, int | None] = {

@@ -15,13 +15,14 @@ from onnx import GraphProto, ValueInfoProto
 from ..base import dims as dimensions
 from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
-from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.errors import Problem, WrongUse, raise_all
 from ..base.names import c_identifier
 from ..base.structures import Items, Maybe, Room, Slots, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Refused, Unsupported, Value
 from .bounds import Limits
 from .findings import Findings
+from .open_sizes import OpenSizes, Shape, SizesMissing
 from .scope import Whole
 from .signature import similar
 from .tensors import declared
@@ -60,7 +61,7 @@ class Inputs:
         self.inputs = [entry for entry in graph.input if entry.name not in constants]
         self.free: dict[str, None] = {}  # names of free dimensions that the file has
         self.bound: dict[str, Dim] = {}
-        self.unbound: dict[str, list[str]] = {}  # flag to add -> what it is for
+        self.open = OpenSizes()
 
     def values(self) -> list[tuple[str, Whole]]:
         types = [(entry.name, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
@@ -78,16 +79,8 @@ class Inputs:
             if whole is not None:
                 flag = Value(f"{name}_present", Fact(TensorType(bool_, ())))
                 values.append((name, Maybe(flag, whole) if found.is_optional else whole))
-        if self.unbound:
-            places = [f"{' and '.join(dict.fromkeys(users))} in {self.file}" for users in self.unbound.values()]
-            raise UnsupportedModel(
-                Problem(
-                    "free dimensions have no size",
-                    "\n".join(places),
-                    "memory is planned at compile time, so every size must be known",
-                    f"add {' '.join(self.unbound)} (with sizes of your own)",
-                )
-            )
+        if self.open.users:
+            raise SizesMissing(self.open, self.file)
         return values
 
     def _tensor(self, name: str, found: _Declared) -> Value | None:
@@ -106,7 +99,8 @@ class Inputs:
                 tuple(Value(n, Fact(TensorType(found.dtype, s))) for n, s in zip(names, listed, strict=True)),
             )
         if most is None:
-            self.unbound.setdefault(f"--bound {name}=10", []).append(f"sequence {name!r}")
+            self.open.sequences[name] = None
+            self.open.use(f"--bound {name}", f"sequence {name!r}")
             return None
         self.limits.used.add(name)
         shape = self._shape(name, found.shape)
@@ -165,23 +159,27 @@ class Inputs:
             self._check_shape(name, shape, wanted)
             given: Sequence[int | str | None] = wanted
         elif shape is None:
-            self.unbound.setdefault(f"--shape {name}=1,3,32,32", []).append(f"input {name!r}")
+            self._open_shape(name, None)
             return None
         else:
             given = shape
         sizes: list[Dim] = []
-        for dim in given:
+        for axis, dim in enumerate(given):
             if isinstance(dim, int):
                 sizes.append(dim)
             elif dim is not None and (found := self._bound_size(dim)) is not None:
                 sizes.append(found)
             elif dim is None or not re.search(r"\w", dim):  # no name, or one such as "?", which stands for several
-                example = [str(d) if isinstance(d, int) else "32" if axis else "1" for axis, d in enumerate(given)]
-                self.unbound.setdefault(f"--shape {name}={','.join(example)}", []).append(f"input {name!r}")
+                self._open_shape(name, tuple(given))
             else:
                 for part in self._names_in(dim):
-                    self.unbound.setdefault(f"--dim {_quoted(part)}=1", []).append(f"{dim!r} of input {name!r}")
+                    self.open.dims.setdefault(part, []).append((name, axis, tuple(given)))
+                    self.open.use(f"--dim {part}", f"{dim!r} of input {name!r}")
         return tuple(sizes) if len(sizes) == len(given) else None
+
+    def _open_shape(self, name: str, shape: Shape | None) -> None:
+        self.open.shapes[name] = shape
+        self.open.use(f"--shape {name}", f"input {name!r}")
 
     def _bound_size(self, dim: str) -> Dim | None:
         """The size that a name in the file stands for; exporters also write arithmetic, such as 2*time + 1."""
@@ -236,7 +234,3 @@ def _symbol_name(text: str, taken: Mapping[str, Dim]) -> str:
     while name in used:
         name += "_"
     return name
-
-
-def _quoted(dim: str) -> str:
-    return dim if re.fullmatch(r"[\w.-]+", dim) else f'"{dim}"'

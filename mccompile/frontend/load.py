@@ -28,6 +28,7 @@ from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
 from .nodes import NodeReader
+from .open_sizes import Sizes, SizesMissing, proposed
 from .ordering import texts
 from .scope import Scope, Whole
 from .slots import received
@@ -90,8 +91,14 @@ def load_proto(
     def read(assumed: Assumption | None = None) -> Graph:
         return read_as(Findings(findings.sized) if assumed else findings, assumed)
 
+    def sized(sizes: Sizes) -> Graph:
+        given = {**(dims or {}), **sizes.dims}, {**(shapes or {}), **sizes.shapes}, {**(bounds or {}), **sizes.bounds}
+        return load_proto(model, folder, given[0], given[1], name, bounds=given[2])
+
     try:
         return read()
+    except SizesMissing as missing:
+        raise proposed(missing, len(model.graph.node), sized) from None
     except UnsupportedModel:
         used = _by_use(lambda chosen, found: read_as(found, None, chosen), findings)
         if used is not None:

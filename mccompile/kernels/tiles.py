@@ -194,8 +194,8 @@ def pack_rows(weights: np.ndarray, row: int) -> np.ndarray:
 
 
 def is_constant(view: View) -> bool:
-    """Such an operand may be packed; what is computed at run time lies as it does."""
-    return view.buffer.role == CONSTANT
+    """Such an operand may be packed; what is computed, or chosen, at run time lies as it does."""
+    return view.buffer.role == CONSTANT and isinstance(view.offset, int)
 
 
 def epilogue_alias(call: Call, fixed: int) -> dict[tuple[int, int], int]:

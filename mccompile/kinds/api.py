@@ -10,7 +10,7 @@ Invariant: a kind is a frozen dataclass; two equal kinds over equal views comput
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import Field
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar
 
 from ..base.dims import Dim
@@ -20,6 +20,22 @@ from ..expr.ir import Expr, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf
 
 Box = tuple[tuple[Dim, Dim], ...]  # per axis [low, high)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What operands of one type must hold so that no access of a kernel leaves its memory. Init calls
+    `mcc_check_<function>_<dtype>(operands.., count, numbers..)` (mcc_check.h) for operands that lie in the blob; those
+    made at run time hold it by the way they are made."""
+
+    function: str
+    operands: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+def within(operand: int, low: int, high: int) -> Check:
+    """Every element lies from `low` to `high`."""
+    return Check("within", (operand,), (low, high))
 
 
 class Kind:
@@ -34,6 +50,10 @@ class Kind:
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         """Per operand, the box that is read to make `box` of result 0. The whole operand is always a right answer."""
         return tuple(whole(shape) for shape in ins)
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        """What operands must hold where kernels take their elements for indices as they are."""
+        return ()
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         """Multiply-accumulates (0 for what does not multiply and accumulate)."""

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from ..base.dtypes import DType, i8, i32, i64, u8
 from ..base.tensor import Shape, TensorType
-from .api import Box, Kind, whole
+from .api import Box, Check, Kind, whole, within
 
 MEASURES = ("standardize", "rms")
 LARGEST = 1 << 16  # group
@@ -82,3 +82,6 @@ class ByteNorm(Kind):
         full = whole(ins[0])
         read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
         return (read, (), (), box, box, ())
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        return (within(2, 1, (1 << 60) - 1),)

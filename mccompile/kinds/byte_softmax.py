@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from ..base.dtypes import i8, i64, u8, u32
 from ..base.tensor import Shape, TensorType
-from .api import Box, Kind, whole
+from .api import Box, Check, Kind, whole, within
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,7 @@ class ByteSoftmax(Kind):
         full = whole(ins[0])
         read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
         return (read, *(whole(shape) for shape in ins[1:]))
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        # e is at most the sum, so a quotient is at most factor / 2^shift: below 2^31
+        return (Check("divisor", (1,), ()), within(2, 0, (1 << 62) - 1), within(3, 32, 60))

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ..base.dtypes import i32, string
 from ..base.tensor import TensorType
-from .api import Kind
+from .api import Check, Kind
 from .made_strings import check_made
 
 
@@ -27,3 +27,6 @@ class ChangeCase(Kind):
         if ins[1].dtype is not i32 or ins[1].rank != 2 or ins[1].shape[1] != 4:
             return f"the table of cases is {ins[1]}"
         return check_made(outs, ins[0].shape)
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        return (Check("cases", (1,), ()),)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim
+from ..base.dims import Dim, bounds
 from ..base.dtypes import i32, i64
 from ..base.tensor import Shape, TensorType
-from .api import Box, Kind
+from .api import Box, Check, Kind, within
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class Gather(Kind):
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         x = tuple((0, dim) if axis < 0 else box[axis] for axis, dim in zip(self.axes, ins[0], strict=True))
         return (x, *(box for _ in ins[1:]))
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        indexed = zip(self.axes, ins[0].shape, strict=True) if self.in_range else ()
+        return tuple(within(-axis, 0, bounds(dim)[0] - 1) for axis, dim in indexed if axis < 0)
 
 
 def check_indexed(axes: tuple[int, ...], whole: TensorType, part: TensorType, indices: Sequence[TensorType]) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.dims import static
 from ..base.dtypes import bool_, string, u8, u16
 from ..base.tensor import TensorType
-from .api import Kind
+from .api import Check, Kind, within
 
 
 @dataclass(frozen=True)
@@ -26,3 +27,7 @@ class MatchStrings(Kind):
         if ins[1] != TensorType(u8, (256,)) or ins[2].dtype is not u16 or ins[2].rank != 2:
             return f"the automaton is {ins[1]}, {ins[2]}"
         return "" if ins[3] == TensorType(bool_, ins[2].shape[:1]) else f"accepting states are {ins[3]}"
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        states, columns = map(static, ins[2].shape)
+        return (within(1, 0, columns - 1), within(2, 0, states - 1))

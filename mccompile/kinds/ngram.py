@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from ..base.dtypes import f32, i32, i64, string
 from ..base.tensor import Shape, TensorType
-from .api import Box, Kind, whole
+from .api import Box, Check, Kind, whole, within
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,6 @@ class Ngram(Kind):
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         return ((box[0], (0, ins[0][1])), *(whole(shape) for shape in ins[1:]))
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        return (within(2, 0, self.columns - 1),)

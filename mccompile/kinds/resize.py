@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim
+from ..base.dims import Dim, bounds
 from ..base.dtypes import DType, i32
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
-from .api import Box, WithEpilogue
+from .api import Box, Check, WithEpilogue, within
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class Resize(WithEpilogue):
         x = tuple((0, dim) if axis in self.axes else box[axis] for axis, dim in enumerate(ins[0]))
         tables = [(box[axis], (0, taps)) for axis, taps in zip(self.axes, self.taps, strict=True) for _ in range(2)]
         return (x, *tables, *(box for _ in ins[self.fixed :]))
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        lengths = (bounds(ins[0].shape[axis])[0] for axis in self.axes)
+        return tuple(within(1 + 2 * number, 0, length - 1) for number, length in enumerate(lengths))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return outs[0].count * math.prod(self.taps)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.dims import static
 from ..base.dtypes import string, u8, u32
 from ..base.tensor import TensorType
-from .api import Kind
+from .api import Check, Kind
 
 
 @dataclass(frozen=True)
@@ -26,3 +27,6 @@ class StringTable(Kind):
         if ins[0] != TensorType(u32, (outs[0].count,)) or ins[1].dtype is not u8 or ins[1].rank != 1:
             return f"ends {ins[0]} and bytes {ins[1]} are not those of {outs[0]}"
         return ""
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        return (Check("rising", (0,), (static(ins[1].count),)),)

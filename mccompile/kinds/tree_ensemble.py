@@ -1,9 +1,9 @@
 """tree_ensemble: rows of features go down decision trees; the weights at the leaves they reach are combined per target.
 
-Operands: x [rows, features]; roots [trees]; per node: feature (-1 at a leaf), threshold, yes and no (where to go; at a
-leaf the first of its weights and the one after the last); per weight: target and weight; then, where `uses` names them:
-modes (index into MODES, where nodes differ) and missing (is the branch of a NaN the yes one?). The result is [rows,
-targets]; a target that no leaf speaks of is 0.
+Operands: x [rows, features]; roots [trees]; per node: feature (-1 at a leaf), threshold, yes and no (where to go, to a
+node behind it; at a leaf the first of its weights and the one after the last); per weight: target and weight; then,
+where `uses` names them: modes (index into MODES, where nodes differ) and missing (is the branch of a NaN the yes one?).
+The result is [rows, targets]; a target that no leaf speaks of is 0.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base.dims import Dim
+from ..base.dims import Dim, static
 from ..base.dtypes import i8, i16, i32, u8
 from ..base.tensor import TensorType
-from .api import Kind
+from .api import Check, Kind, within
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 COMBINE = ("sum", "average", "min", "max")
@@ -51,6 +51,16 @@ class TreeEnsemble(Kind):
         if outs[0].rank != 2 or outs[0].shape[0] != x.shape[0] or self.combine not in COMBINE or self.mode not in MODES:
             return f"the result is {outs[0]} for x {x}"
         return ""
+
+    def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
+        place = {name: number for number, name in enumerate(self.names)}
+        nodes, weights = (static(ins[place[name]].count) for name in ("feature", "weight"))
+        return (
+            within(place["roots"], 0, nodes - 1),
+            within(place["feature"], -1, static(ins[0].shape[1]) - 1),
+            within(place["target"], 0, static(outs[0].shape[1]) - 1),
+            Check("trees", (place["feature"], place["yes"], place["no"]), (weights,)),
+        )
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return 0

@@ -58,6 +58,11 @@ class Forest:
 
     def branch(self, feature: int, threshold: float, mode: int, missing: int) -> int:
         """A node whose ways are set later; its position."""
+        if feature < 0:
+            raise Invalid(f"a node looks at feature {feature}")
+        return self._add(feature, threshold, mode, missing)
+
+    def _add(self, feature: int, threshold: float, mode: int, missing: int) -> int:
         self.feature.append(feature)
         self.threshold.append(threshold)
         self.mode.append(mode)
@@ -67,38 +72,50 @@ class Forest:
         return len(self.feature) - 1
 
     def leaf(self, weights: Sequence[tuple[int, float]]) -> int:
-        position = self.branch(-1, 0.0, 0, 0)
+        position = self._add(-1, 0.0, 0, 0)
         self.yes[position] = len(self.target)
         self.target += [target for target, _ in weights]
         self.weight += [weight for _, weight in weights]
         self.no[position] = len(self.target)
         return position
 
-    def check(self, features: int, targets: int) -> None:
-        """Raises unless every walk ends at a leaf and every number names something that is there."""
-        if any(not -1 <= number < features for number in self.feature):
+    def order(self, features: int, targets: int) -> list[int]:
+        """All nodes that walks reach, each before those it leads to. Raises unless every walk ends at a leaf and every
+        number names something that is there."""
+        if any(number >= features for number in self.feature):
             raise Invalid(f"a node looks at feature {max(self.feature)}, and x has {features}")
         if any(not 0 <= number < targets for number in self.target):
             raise Invalid(f"a leaf speaks of target {max(self.target)} of {targets}")
-        done, above = set[int](), set[int]()
+        done, above = dict[int, None](), set[int]()
         waiting = list(self.roots)
         while waiting:
             position = waiting[-1]
             ways = [self.yes[position], self.no[position]] if self.feature[position] >= 0 else []
             if position in done or position in above:
-                done.add(waiting.pop())
+                done[waiting.pop()] = None
                 above.discard(position)
                 continue
             if any(way == position or way in above for way in ways):
                 raise Invalid("a tree has a cycle")
             above.add(position)
             waiting += [way for way in ways if way not in done]
+        return list(reversed(done))
+
+    def rearrange(self, order: Sequence[int]) -> None:
+        """Lays the nodes down in this order; those that are not in it are left out."""
+        place = {position: number for number, position in enumerate(order)}
+        self.roots = [place[root] for root in self.roots]
+        for ways in (self.yes, self.no):
+            ways[:] = [way if leaf < 0 else place.get(way, -1) for way, leaf in zip(ways, self.feature, strict=True)]
+        columns: list[list[Any]] = [self.feature, self.threshold, self.mode, self.missing, self.yes, self.no]
+        for column in columns:
+            column[:] = [column[position] for position in order]
 
     def tables(
         self, node: OnnxNode, dtype: DType, base: Sequence[float], features: int, targets: int
     ) -> dict[str, Any]:
         """Sets the node's operands; gives the attributes that tell how the kind is to read them."""
-        self.check(features, targets)
+        self.rearrange(self.order(features, targets))
         longest = max(len(self.feature), len(self.target), features)
         position = np.int16 if longest < 2**15 else np.int32
         inner = [mode for mode, feature in zip(self.mode, self.feature, strict=True) if feature >= 0]

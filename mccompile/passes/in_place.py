@@ -152,12 +152,11 @@ def _bind_before(
         base, shift = root(source)
         align = max(target.align, buffer.storage.align, base.storage.align)
         start = (shift - bytes) // align * align
-        later = any(a.time > now and a.low < start + buffer.max_bytes and start < a.high for a in accesses[base])
+        later = _needed_later(accesses[base], now, start, start + buffer.max_bytes)
         if later or base.role not in (TEMPORARY, INPUT) or any(t is not source and root(t)[0] is base for t in touched):
             continue
-        buffer.overlap = Overlap(base, start)
         base.storage = replace(base.storage, align=align)
-        accesses[base] += [replace(a, low=a.low + start, high=a.high + start) for a in accesses.pop(buffer, [])]
+        _lay(buffer, base, start, accesses)
         return
 
 
@@ -170,9 +169,7 @@ def _bind_after(region: Rows, call: Call, now: int, accesses: dict[Buffer, list[
     for base in dict.fromkeys(root(view.buffer)[0] for view in reads(region)):
         ends = base.role in (TEMPORARY, INPUT) and not any(access.time > now for access in accesses[base])
         if ends and base not in own and base.max_bytes >= buffer.max_bytes:
-            buffer.overlap = Overlap(base)
-            base.storage = replace(base.storage, align=max(base.storage.align, buffer.storage.align))
-            accesses[base] += accesses.pop(buffer, [])
+            _lay(buffer, base, 0, accesses)
             return
 
 
@@ -203,9 +200,7 @@ def _bind_next(
             and out.buffer not in parts
             and _others_agree(call, result, index, needs, base, (shift, shift + out.buffer.max_bytes))
         ):
-            out.buffer.overlap = Overlap(partner)
-            partner.storage = replace(partner.storage, align=max(partner.storage.align, out.buffer.storage.align))
-            accesses[base] += [replace(a, low=a.low + shift, high=a.high + shift) for a in accesses.pop(out.buffer)]
+            _lay(out.buffer, partner, 0, accesses)
             return
 
 
@@ -242,14 +237,24 @@ def _bind_result(
             or start + buffer.max_bytes > base.max_bytes
         ):
             continue
-        if any(a.time > now and a.low < span[1] and span[0] < a.high for a in accesses[base]):
+        if _needed_later(accesses[base], now, *span):
             continue
         if not _others_agree(call, result, index, needs, base, span):
             continue
-        buffer.overlap = Overlap(base, start)
-        base.storage = replace(base.storage, align=max(base.storage.align, buffer.storage.align))
-        accesses[base] += [replace(a, low=a.low + start, high=a.high + start) for a in accesses.pop(buffer, [])]
+        _lay(buffer, base, start, accesses)
         return
+
+
+def _lay(buffer: Buffer, over: Buffer, start: int, accesses: dict[Buffer, list[_Access]]) -> None:
+    """Lays a buffer over another one; its accesses are then ones of that memory."""
+    buffer.overlap = Overlap(over, start)
+    over.storage = replace(over.storage, align=max(over.storage.align, buffer.storage.align))
+    base, begin = root(buffer)
+    accesses[base] += [replace(a, low=a.low + begin, high=a.high + begin) for a in accesses.pop(buffer, [])]
+
+
+def _needed_later(accesses: list[_Access], now: int, low: int, high: int) -> bool:
+    return any(a.time > now and a.low < high and low < a.high for a in accesses)
 
 
 def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> bool:

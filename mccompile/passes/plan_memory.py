@@ -24,6 +24,7 @@ from ..plan.ir import (
     Arena,
     Argument,
     Branch,
+    Checked,
     Entry,
     Function,
     Halt,
@@ -149,6 +150,7 @@ def plan_memory(
         states=kept,
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
+        checks=tuple(planner_.checks),
     )
     verify_plan(plan)
     return plan
@@ -185,6 +187,7 @@ class _Planner:
         self.swaps = self.shared = 0
         self.outside: dict[Buffer, str] = {}  # inputs and outputs that are told by pointer
         self.streams: dict[Buffer, int] = {}
+        self.checks: dict[Checked, None] = {}  # in order, each once
         self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
 
     def item(self, item: Item) -> PlanItem:
@@ -257,8 +260,20 @@ class _Planner:
             workspace = call.scratch.max_bytes // call.workers if call.scratch is not None and not barrier else 0
             shared = Shared(self.shared, phases(kernel.units(call), call.workers, barrier), workspace)
             self.shared += len(shared.phases)
+        self.check(call)
         macs = upper(call.macs) * self.times
         return Step(call.kind.name, self.functions[key], tuple(arguments), macs, call.provenance, shared)
+
+    def check(self, call: Call) -> None:
+        """Has init check what kernels trust of constants."""
+        for check in call.kind.checks([view.type for view in call.ins], [view.type for view in call.outs]):
+            views = [call.ins[operand] for operand in check.operands]
+            if all(view.buffer.role == CONSTANT for view in views):
+                dtype = views[0].buffer.dtype
+                ranges = [self.argument("", view, False) for view in views]
+                count = (ranges[0].high - ranges[0].low) // dtype.nbytes(1)
+                offsets = tuple(place.low for place in ranges)
+                self.checks[Checked(check.function, dtype, offsets, count, check.numbers)] = None
 
     def argument(self, role: str, view: View, written: bool) -> Argument:
         address = self.address(view)

@@ -321,12 +321,12 @@ def _row_bytes(view: View, axis: int) -> int:
 def _read_row_bytes(buffer: Buffer, users: Feeds, calls: list[RowCall]) -> int:
     """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows."""
     readers = [(n, view) for n, call in enumerate(calls) for view in call.call.ins if view.buffer is buffer]
-    by_rows = [(calls[n].call.ins[window.operand], _operand_axis(calls[n], window)) for n, window in users]
+    by_rows = [(calls[n].call.ins[window.operand], operand_axis(calls[n], window)) for n, window in users]
     sizes = {_row_bytes(view, axis) for view, axis in by_rows}
     return sizes.pop() if len(sizes) == 1 and len(readers) == len(users) and buffer.role != CONSTANT else 0
 
 
-def _operand_axis(call: RowCall, window: Window) -> int:
+def operand_axis(call: RowCall, window: Window) -> int:
     """The axis of rows of an operand: that of the result, but for what is pooled as a whole."""
     return 2 if call.takes_all else call.axis
 

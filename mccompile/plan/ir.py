@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, upper
+from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
@@ -227,6 +228,17 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """What constants must hold so that no access leaves its memory (kinds/api.py), where they lie in the blob."""
+
+    function: str
+    dtype: DType
+    offsets: tuple[int, ...]  # of the operands, from the start of the blob's data
+    count: int  # elements of each
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Life:
     """A buffer's place and time, for maps and reports."""
 
@@ -276,6 +288,7 @@ class Plan:
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
     sliced: bool = False  # a run can be made a few items at a time
+    checks: tuple[Checked, ...] = ()  # of the blob, by init
 
     @property
     def target(self) -> str:

@@ -45,7 +45,8 @@ typedef enum mcc_status {
     MCC_ERR_IO_ALIGN = 17,        /* an input or output outside the arena does not lie at its alignment */
     MCC_MORE = 18,                /* no error: there are more steps for <model>_run_steps to run */
     MCC_ERR_NOT_BEGUN = 19,       /* <model>_run_steps without <model>_begin, or after the last step */
-    MCC_ERR_CANARY = 20           /* something wrote just before or behind the arena during a run (MCC_CANARY) */
+    MCC_ERR_CANARY = 20,          /* something wrote just before or behind the arena during a run (MCC_CANARY) */
+    MCC_ERR_BLOB_VALUE = 21       /* a number in the blob would have a run read or write outside */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -73,6 +74,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_MORE: return "there are more steps to run";
     case MCC_ERR_NOT_BEGUN: return "no run has begun";
     case MCC_ERR_CANARY: return "something wrote just before or behind the arena";
+    case MCC_ERR_BLOB_VALUE: return "a number in the blob would have a run read or write outside";
     }
     return "unknown status";
 }

@@ -139,10 +139,11 @@ MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t cou
     return mcc_crc32(crc, p, count);
 }
 
-/* Checks a blob of `bytes` bytes from its first to its last, and sets `*data` to its data section.
- * `identity` is that of the generated code; a blob of any other model is refused. */
+/* Checks a blob of `bytes` bytes from its first to its last, and sets `*data` to its data section. `identity` is that
+ * of the generated code; a blob of any other model is refused. `need` and `align` are the length and the alignment of
+ * the data that the code was made for: what the header says of them is not trusted. */
 MCC_INLINE mcc_status mcc_blob_open(const void *blob, size_t bytes, const uint8_t identity[MCC_BLOB_IDENTITY_BYTES],
-                                    const uint8_t **data)
+                                    size_t need, size_t align, const uint8_t **data)
 {
     const uint8_t *const b = (const uint8_t *)blob;
     uint64_t total, table_end, data_offset, data_bytes;
@@ -170,7 +171,8 @@ MCC_INLINE mcc_status mcc_blob_open(const void *blob, size_t bytes, const uint8_
 #endif
     for (i = 0; i < MCC_BLOB_IDENTITY_BYTES; i++)
         if (b[16u + i] != identity[i]) return MCC_ERR_BLOB_IDENTITY;
-    if (!mcc_is_aligned(&b[(size_t)data_offset], (size_t)mcc_read_u32(&b[48]))) return MCC_ERR_BLOB_ALIGN;
+    if (data_bytes != need) return MCC_ERR_BLOB_SIZE;
+    if (mcc_read_u32(&b[48]) != align || !mcc_is_aligned(&b[(size_t)data_offset], align)) return MCC_ERR_BLOB_ALIGN;
 #ifndef MCC_NO_CRC
     if (mcc_crc32_of_many(0u, &b[(size_t)data_offset], (size_t)data_bytes) != mcc_read_u32(&b[56])) {
         return MCC_ERR_BLOB_CRC;

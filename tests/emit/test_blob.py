@@ -38,6 +38,8 @@ def test_narrow_elements_are_packed_lowest_bits_first() -> None:
     signed = np.array([1, -2, 7], ml_dtypes.int4)
     assert element_bytes(Constant.of(signed)) == bytes([0xE1, 0x07])
     assert element_bytes(Constant.of(np.array([1, 2, 3, 0, 2], ml_dtypes.uint2))) == bytes([0b00111001, 0b10])
+    floats = np.array([1.5, -6.0, 0.5], ml_dtypes.float4_e2m1fn)
+    assert element_bytes(Constant.of(floats)) == bytes([0xF3, 0x01])
 
 
 def test_c_words_are_the_bytes_of_the_blob() -> None:

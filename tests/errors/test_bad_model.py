@@ -269,7 +269,7 @@ CASES = {
                  input 'x' in net.onnx
                  'time' of input 'z' in net.onnx
           why    memory is planned at compile time, so every size must be known
-          fix    add --dim batch=1 --shape x=1,3,32 --dim time=1 (with sizes of your own)
+          fix    add --dim batch=1 --dim time=16 --shape x=1,3,16 (with sizes of your own)
         """,
     ),
     "sizes that a file gives no names": (
@@ -279,7 +279,7 @@ CASES = {
         error: free dimensions have no size
           where  input 'x' in net.onnx
           why    memory is planned at compile time, so every size must be known
-          fix    add --shape x=1,3,32,32 (with sizes of your own)
+          fix    add --shape x=1,3,224,224 (with sizes of your own)
         """,
     ),
     "a function that calls itself": (

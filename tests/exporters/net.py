@@ -24,6 +24,7 @@ class Net:
         self.feeds: dict[str, np.ndarray] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.dims: dict[str, tuple[int, int]] = {}
+        self.wanted: dict[str, np.ndarray] | None = None  # the results, where a spelling says them itself
         self.bounds: dict[str, tuple[int, ...]] = {}
 
     def input(self, array: np.ndarray, name: str = "", shape: tuple[int | str | None, ...] | None = None) -> str:

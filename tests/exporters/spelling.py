@@ -54,7 +54,7 @@ class Spelling:
     @cached_property
     def wanted(self) -> Mapping[str, np.ndarray]:
         net, model = self.net()
-        return wanted(model, net.feeds)
+        return net.wanted or wanted(model, net.feeds)
 
 
 FAMILIES: dict[str, list[Spelling]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mccompile.base.dtypes import DTYPES, DType, bool_, f16, f32, i8
-from mccompile.expr.ir import Expr, apply, cast, literal, operand
+from mccompile.expr.ir import Expr, apply, cast, literal, operand, substitute
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 
 X, Y = operand(0, f32), operand(1, f32)
@@ -53,3 +53,14 @@ def test_casts(source: DType, target: DType, text: str) -> None:
 def test_packed_floats_are_codes_in_memory() -> None:
     assert load_c(F4, "x", "i") == "mcc_f4e2m1_to_f32(mcc_load_u4(x, i))"
     assert store_c(F4, "y", "i", "v") == "mcc_store_u4(y, i, mcc_f32_to_f4e2m1(v));"
+
+
+@pytest.mark.parametrize(("function", "text"), [("less", "0"), ("equal", "1"), ("greater_equal", "1")])
+def test_an_integer_is_not_compared_with_itself(function: str, text: str) -> None:
+    total = apply("add", operand(0, i8), operand(1, i8))
+    assert c(apply(function, total, total)) == text
+    assert c(substitute(apply(function, operand(0, i8), operand(1, i8)), [total, total])) == text
+
+
+def test_a_float_is_compared_with_itself_because_of_nan() -> None:
+    assert c(apply("equal", X, X)) == "(uint8_t)(t0 == t0)"

@@ -48,7 +48,7 @@ def test_masks_used_twice_have_the_type_of_masks() -> None:
         cast(index(0), f32),
         apply("sin", X),
         NEGATIVE,
-        apply("select", apply("less", NEGATIVE, NEGATIVE), X, Y),
+        apply("select", apply("less", NEGATIVE, apply("not", NEGATIVE)), X, Y),
         apply("select", apply("select", NEGATIVE, NEGATIVE, NEGATIVE), X, Y),
     ],
     ids=str,

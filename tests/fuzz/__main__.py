@@ -13,6 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from mccompile.driver import Options
 
-from . import machines, official, options, oracle, shrink, subject, trial
+from . import machines, official, options, oracle, programs, shrink, subject, trial
 from .machines import Machine
 from .operators.registry import entries
 from .report import Figures, Outcome, text
@@ -29,6 +30,8 @@ from .trial import BAD, CRASH, HANG, Trial, Verdict
 VARIANTS = 4  # programs per subject
 GROUP = 12  # subjects that a worker takes at a time
 STALLED = 900.0  # seconds
+TOLD = 120.0  # seconds between two lines that say how far it is
+RENEWED = 0.06  # of the programs, which are run with weights trained anew
 
 
 def main() -> int:
@@ -46,16 +49,18 @@ def main() -> int:
     there = machines.available(tuple(name for name in arguments.targets.split(",") if name))
     if arguments.subject is not None:
         return _one(arguments.seed, arguments.subject, there, arguments.shrink)
-    figures, first, last, seconds = fuzz(
-        arguments.seed,
-        arguments.first,
-        arguments.subjects,
-        arguments.seconds,
-        arguments.jobs,
-        there,
-        arguments.shrink,
-        arguments.out,
-    )
+    with tempfile.TemporaryDirectory(prefix="fuzz-kept-") as folder:
+        programs.kept = Path(folder)
+        figures, first, last, seconds = fuzz(
+            arguments.seed,
+            arguments.first,
+            arguments.subjects,
+            arguments.seconds,
+            arguments.jobs,
+            there,
+            arguments.shrink,
+            arguments.out,
+        )
     for line in figures.lines(arguments.seed, first, last, seconds):
         print(line)
     return int(any(figures.verdicts[kind] for kind in BAD))
@@ -78,7 +83,11 @@ def fuzz(
     def more() -> bool:
         return (not subjects or following < first + subjects) and time.monotonic() - start < seconds
 
+    told = start
     while workers or more():
+        if time.monotonic() - told > TOLD:
+            told = time.monotonic()
+            print("\n".join(figures.lines(seed, first, following - 1, told - start)[:4]), file=sys.stderr, flush=True)
         while len(workers) < jobs and more():
             count = min(GROUP, first + subjects - following) if subjects else GROUP
             workers.append(_Worker(seed, range(following, following + count), there, shrinking))
@@ -195,8 +204,18 @@ def trials_of(seed: int, number: int, there: tuple[Machine, ...]) -> list[Trial]
     for variant in range(VARIANTS):
         machine = there[int(chance.choice(len(there), p=weights / weights.sum()))]
         chosen = options.draw(chance, made, machine)
-        found.append(Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted))
+        one = Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted)
+        found.append(one if chance.random() > RENEWED else with_other_weights(one))
     return found
+
+
+def with_other_weights(made: Trial) -> Trial:
+    """The same program, run with the blob of a network trained anew, where that has weights."""
+    other = subject.trained_anew(made.subject, made.seed, made.number)
+    if other is None:
+        return made
+    wanted = oracle.wanted(other, made.runs)
+    return replace(made, renewed=other, wanted=wanted) if wanted.is_known else made
 
 
 def baseline(

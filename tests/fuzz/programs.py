@@ -3,6 +3,7 @@ what each run of each model gave. Invariant: a model that does not build, or end
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -36,6 +37,7 @@ NAMES = (*_CALLS, "output_shape", "place", "state", "status_text")  # of host.c
 HOST = '#undef _POSIX_C_SOURCE\n#include "host.c"\n'  # it asks for more of the C library than the model does
 BUILD_SECONDS, RUN_SECONDS = 240, 60
 ROOM, ROOM_OF_BOARDS = 16 << 20, 3 << 20
+kept: Path | None = None  # a folder for what all batches share
 LARGE_STACK = 1 << 18  # of boards: code that is not optimised needs more than firmware would
 Arrays = Mapping[str, np.ndarray]
 
@@ -115,8 +117,8 @@ class Batch:
         aside.mkdir(exist_ok=True)
         (aside / "mcc_host_model.h").write_text(header, encoding="utf-8")
         section = [f"-D{prefix.upper()}_WEIGHTS_SECTION="] if self.build.compiler == "tcc" else []  # it has none
-        files = [*section, "-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
-        self._call(files, [aside, folder, folder / "runtime"])
+        words = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
+        self._call([*section, *self._intrinsics(), *words], [aside, folder, folder / "runtime"])
 
     def _execute(self, items: Sequence[Item]) -> None:
         folder = self.folder
@@ -138,13 +140,32 @@ class Batch:
 
     def _own(self, name: str) -> Path:
         """The object of a source that is the same in every batch of this build; only the driver reads programs.h."""
-        made = self.folder / f"{name}.o"
-        if name == "driver.c" or not made.is_file():
-            source = HERE / name if name == "driver.c" else TOOLCHAIN / "board" / name
-            includes = [self.folder, data_folder("runtime_c") / "include", TOOLCHAIN / "board"]
-            room = ROOM_OF_BOARDS if self.build.is_bare else ROOM
-            self._call(["-O0", f"-DFUZZ_ROOM={room}u", "-w", "-c", str(source), "-o", str(made)], includes)
+        room = ROOM_OF_BOARDS if self.build.is_bare else ROOM
+        includes = [data_folder("runtime_c") / "include", TOOLCHAIN / "board"]
+        if name == "driver.c":
+            words, made = [str(HERE / name)], self.folder / f"{name}.o"
+            self._call(["-O0", f"-DFUZZ_ROOM={room}u", "-w", "-c", *words, "-o", str(made)], [self.folder, *includes])
+            return made
+        return self._kept(f"{name}.o", ["-O0", "-w", "-c", str(TOOLCHAIN / "board" / name)], includes)
+
+    def _kept(self, name: str, words: Sequence[str], includes: Sequence[Path]) -> Path:
+        """What a compiler makes of a file that is the same for every batch of this build."""
+        key = hashlib.sha256(" ".join([self.build.compiler, *self.build.flags, *words]).encode()).hexdigest()[:16]
+        made = (kept or self.folder) / key / name
+        if not made.is_file():
+            made.parent.mkdir(parents=True, exist_ok=True)
+            aside = made.with_name(f"{os.getpid()}-{name}")
+            self._call([*words, "-o", str(aside)], includes)
+            aside.rename(made)
         return made
+
+    def _intrinsics(self) -> list[str]:
+        """Parsed once: they take longer to parse than all that a model has."""
+        if "-march=" not in " ".join(self.build.flags) or self.build.command or self.build.compiler == "tcc":
+            return []
+        suffix = "pch" if self.build.compiler == "clang" else "h.gch"
+        made = self._kept(f"intrinsics.{suffix}", ["-x", "c-header", str(HERE / "intrinsics.h")], [])
+        return ["-include-pch", str(made)] if suffix == "pch" else ["-include", str(made.with_suffix(""))]
 
     def _linking(self) -> list[str]:
         if not self.build.command:

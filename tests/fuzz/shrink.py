@@ -13,7 +13,7 @@ from mccompile.driver import Options
 
 from . import oracle, trial
 from .evaluate import captured
-from .subject import Subject
+from .subject import Subject, trained_anew
 from .trial import Trial
 
 
@@ -35,7 +35,11 @@ def shrunk(failing: Trial, folder: Path, seconds: float) -> Trial:
 def _fails_alike(candidate: Trial, failing: Trial, folder: Path) -> bool:
     try:
         candidate.runs = candidate.subject.runs([candidate.seed, candidate.number])
-        candidate.wanted = oracle.wanted(candidate.subject, candidate.runs)
+        if failing.renewed is not None:
+            candidate.renewed = trained_anew(candidate.subject, candidate.seed, candidate.number)
+            if candidate.renewed is None:
+                return False
+        candidate.wanted = oracle.wanted(candidate.renewed or candidate.subject, candidate.runs)
         if failing.verdict and failing.verdict.kind == trial.WRONG and not candidate.wanted.is_known:
             return False
         trial.run([candidate], folder)

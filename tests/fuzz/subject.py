@@ -4,7 +4,7 @@ the same subject, whatever was drawn before it."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from onnx import GraphProto, ModelProto, helper, numpy_helper
@@ -160,6 +160,21 @@ def _state(g: Builder, made: list[Value], outputs: list[Value], used: set[str]) 
                 outputs.append(after)
             return {after.name: before.name}
     return {}
+
+
+def trained_anew(subject: Subject, seed: int, number: int) -> Subject | None:
+    """The same graph with other weights: the elements of matrices and filters in another order. None: it has none."""
+    chance = np.random.default_rng([seed, number, 6])
+    model = ModelProto()
+    model.CopyFrom(subject.model)
+    changed = 0
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.ndim >= 2 and array.size > 1 and array.dtype.name in ("float32", "float16", "int8", "uint8"):
+            other = chance.permutation(array.reshape(-1)).reshape(array.shape)
+            tensor.CopyFrom(numpy_helper.from_array(other, tensor.name))
+            changed += 1
+    return replace(subject, model=model) if changed else None
 
 
 def _info(g: Builder, value: Value) -> object:

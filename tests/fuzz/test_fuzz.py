@@ -87,6 +87,36 @@ def test_a_read_outside_is_what_sanitizers_see(monkeypatch: pytest.MonkeyPatch, 
     assert verdict(program(build=sanitized), tmp_path) == "sanitizer"
 
 
+def with_weights() -> Trial:
+    """The code of one network with the blob of another."""
+    text = MODEL.replace("float[4] c = {1, 2, 3, 0.5}", "float[1,4] c = {1, 2, 3, 0.5}")
+    made = Subject(parser.parse_model(text), (Input("x", np.dtype(np.float32), (3, 4), "exact"),))
+    other, runs = subject.trained_anew(made, 1, 2), made.runs([1, 2])
+    assert other is not None and other.model != made.model
+    return Trial(1, 2, 0, made, PLAIN, BUILD, runs, oracle.wanted(other, runs), renewed=other)
+
+
+def test_code_runs_with_weights_trained_anew(tmp_path: Path) -> None:
+    assert verdict(with_weights(), tmp_path) == "ok"
+
+
+def test_the_blob_of_the_code_itself_is_wrong_then(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Trial, "_blob", lambda self, package, prefix: package.files[f"{prefix}.mcb"])
+    assert verdict(with_weights(), tmp_path) == "wrong"
+
+
+def test_operators_that_the_reference_has_wrong_are_asked_of_another() -> None:
+    text = """
+        <ir_version: 10, opset_import: ["" : 21]> lrn (float[1,3,1,1] x) => (float[1,3,1,1] y) { y = LRN<size = 1>(x) }
+    """
+    made = Subject(parser.parse_model(text), (Input("x", np.dtype(np.float32), (1, 3, 1, 1), "exact"),))
+    x = np.array([8, 16, 24], np.float32).reshape(1, 3, 1, 1)
+    answers = oracle.wanted(made, [{"x": x}]).runs[0]["y"]
+    right = x / (1 + 0.0001 * x**2) ** 0.75
+    assert any(not oracle.differs(answer, right) for answer in answers)
+    assert oracle.wanted(made, [{"x": x}]).disagreed  # ONNX's evaluator normalizes the first channel only
+
+
 def test_a_traceback_is_a_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(*_: Any) -> Package:
         raise KeyError("v1")

@@ -1,5 +1,5 @@
 """Mutants: the code with one place changed, drawn by a seed. What changes nothing is not drawn: annotations, lines that
-this machine does not compile, and C whose machine code stays the same."""
+this machine does not compile, C whose machine code stays the same, and `== None` for `is None`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ def drawn(subject: Subject, count: int, seed: int) -> list[Mutant]:
         if len(found) == count:
             break
         before, text = path.read_text("utf-8"), change(where)
-        if path.suffix == ".py" or (_names(text) <= _names(before) and _differs_compiled(path.parent, before, text)):
+        if path.suffix == ".py":
+            differs = not _only_compares_with_none(before, text)
+        else:
+            differs = _names(text) <= _names(before) and _differs_compiled(path.parent, before, text)
+        if differs:
             found.append(Mutant(str(path.relative_to(ROOT)), text, subject.tests))
     return found
 
@@ -72,6 +76,17 @@ def _in_python(path: Path) -> Iterator[Place]:
         for occurrence, at in enumerate(starts):
             if not any(start <= at < end for start, end in idle):
                 yield changed, (name, occurrence)
+
+
+def _only_compares_with_none(before: str, after: str) -> bool:
+    """Whether all that is new is `is None` for `== None`, or the other way round: they say the same."""
+    same = ({ast.Is, ast.Eq}, {ast.IsNot, ast.NotEq})
+    for old, new in zip(ast.walk(ast.parse(before)), ast.walk(ast.parse(after)), strict=False):
+        if isinstance(old, ast.Compare) and isinstance(new, ast.Compare):
+            for a, b, to in zip(old.ops, new.ops, old.comparators, strict=False):
+                if type(a) is not type(b):
+                    return {type(a), type(b)} in same and isinstance(to, ast.Constant) and to.value is None
+    return False
 
 
 def _annotations(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:

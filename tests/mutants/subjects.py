@@ -22,12 +22,13 @@ SUBJECTS = (
         ("mccompile/expr/*.py",),
         ("tests/expr", "tests/golden", _MATRIX, "-k", "not test_matrix or map and not warnings"),
     ),
-    Subject("plan", ("mccompile/plan/*.py",), ("tests/plan", "tests/emit/test_generated_c.py", "tests/golden")),
+    Subject("plan", ("mccompile/plan/*.py",), ("tests/plan", "tests/golden")),
     Subject("registry", ("mccompile/kernels/registry.py",), ("tests/kernels/test_registry.py",)),
     Subject(
         "in_place",
         ("mccompile/passes/in_place.py",),
         (
+            "tests/passes/test_in_place.py",
             "tests/passes/program/test_bind_storage.py",
             "tests/passes/test_sharing.py",
             "tests/passes/test_plan_memory.py",

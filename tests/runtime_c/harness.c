@@ -103,11 +103,11 @@ PACKED(u4, uint8_t)
 PACKED(i2, int8_t)
 PACKED(u2, uint8_t)
 
-int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, ptrdiff_t *data_offset);
-int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, ptrdiff_t *data_offset)
+int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, size_t need, size_t align, ptrdiff_t *data_offset);
+int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, size_t need, size_t align, ptrdiff_t *data_offset)
 {
     const uint8_t *data;
-    const mcc_status status = mcc_blob_open(blob, bytes, identity, &data);
+    const mcc_status status = mcc_blob_open(blob, bytes, identity, need, align, &data);
     *data_offset = status == MCC_OK ? data - (const uint8_t *)blob : -1;
     return (int)status;
 }

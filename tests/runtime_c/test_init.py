@@ -17,7 +17,7 @@ from mccompile.base.discovery import data_folder
 
 IDENTITY = bytes(range(100, 116))
 CDEF = """
-int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, ptrdiff_t *data_offset);
+int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, size_t need, size_t align, ptrdiff_t *offset);
 int t_check_arena(const void *arena, size_t bytes, size_t need, size_t align);
 const char *t_status_text(int status);
 """
@@ -48,16 +48,18 @@ class Reader:
         return str(self.library.ffi.string(self.library.functions.t_status_text(status)).decode())
 
     def open(
-        self, blob: bytes, identity: bytes = IDENTITY, length: int | None = None, shift: int = 0
+        self, blob: bytes, identity: bytes = IDENTITY, shift: int = 0, need: int | None = None, align: int = 64
     ) -> tuple[str, int]:
-        """Status and data offset, for a blob that lies `shift` bytes past a multiple of 128 plus 64."""
+        """Status and data offset, for a blob that lies `shift` bytes past a multiple of 128 plus 64, and for code that
+        needs so much data (none said: what there is) at such an alignment."""
         ffi = self.library.ffi
         memory = np.zeros(len(blob) + 256, np.uint8)
         start = (64 - int(memory.ctypes.data)) % 128 + shift
         memory[start : start + len(blob)] = np.frombuffer(blob, np.uint8)
         offset = ffi.new("ptrdiff_t *")
         address = ffi.cast("void *", int(memory.ctypes.data) + start)
-        status = self.library.functions.t_blob_open(address, len(blob) if length is None else length, identity, offset)
+        need = int.from_bytes(blob[40:48], "little") if need is None else need
+        status = self.library.functions.t_blob_open(address, len(blob), identity, need, align, offset)
         return self.text(status), int(offset[0])
 
 
@@ -105,7 +107,17 @@ def test_a_misplaced_blob_is_refused(reader: Reader) -> None:
 
 def test_a_blob_asks_for_no_more_alignment_than_it_needs(reader: Reader) -> None:
     blob = blob_of({"a": np.zeros(4, np.float32)}, alignment=4)
-    assert [reader.open(blob, shift=shift)[0] for shift in (4, 2)] == ["ok", "the blob is not aligned"]
+    assert [reader.open(blob, shift=shift, align=4)[0] for shift in (4, 2)] == ["ok", "the blob is not aligned"]
+
+
+@pytest.mark.parametrize("need", [0, 64, 127, 129])
+def test_data_of_another_length_than_the_code_needs_is_refused(reader: Reader, need: int) -> None:
+    assert reader.open(SMALL, need=need) == ("the blob has the wrong size", -1)
+
+
+def test_a_blob_that_asks_for_another_alignment_than_the_code_needs_is_refused(reader: Reader) -> None:
+    assert reader.open(SMALL, align=16) == ("the blob is not aligned", -1)
+    assert reader.open(blob_of({"a": np.zeros(4, np.float32)}, alignment=4)) == ("the blob is not aligned", -1)
 
 
 def test_something_else_is_not_taken_for_a_blob(reader: Reader) -> None:
@@ -132,8 +144,8 @@ def test_sizes_that_contradict_each_other_are_refused_even_with_a_matching_crc(
 def test_null_pointers_are_refused(reader: Reader) -> None:
     ffi, functions = reader.library.ffi, reader.library.functions
     offset = ffi.new("ptrdiff_t *")
-    assert reader.text(functions.t_blob_open(ffi.NULL, 64, IDENTITY, offset)) == "a pointer is null"
-    assert reader.text(functions.t_blob_open(SMALL, 64, ffi.NULL, offset)) == "a pointer is null"
+    assert reader.text(functions.t_blob_open(ffi.NULL, 64, IDENTITY, 0, 64, offset)) == "a pointer is null"
+    assert reader.text(functions.t_blob_open(SMALL, 64, ffi.NULL, 0, 64, offset)) == "a pointer is null"
 
 
 @pytest.mark.parametrize(

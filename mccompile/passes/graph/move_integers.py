@@ -3,7 +3,7 @@ for: Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
 
 Only where all elements have one scale and one zero point; several operands must have the same, which is recorded.
 The other way round, QuantizeLinear(Transpose(x)) becomes Transpose(QuantizeLinear(x)) where elements stay as many, or
-where an operator over quantized tensors makes x, so that it meets its quantization.
+where operators over quantized tensors make what is moved, so that they meet its quantization.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MOVES = (
 
 
 _SAME_ELEMENTS = (DepthToSpace, Flatten, Reshape, SpaceToDepth, Squeeze, Transpose, Unsqueeze)
-_SOME_ELEMENTS = (Gather, Slice)
+_SOME_ELEMENTS = (Concat, Gather, Pad, Slice)
 
 
 def move_integers(graph: Graph) -> None:
@@ -76,14 +76,26 @@ def _quantize_earlier(graph: Graph, names: Names, node: Node) -> None:
     found = scheme(node)
     if found is None or found.axis is not None:
         return
-    while (move := _only_moves(graph, node.inputs[0])) is not None and move.inputs[0] is not None:
-        source, old = move.inputs[0], node.output
-        fact = Fact(replace(source.type, dtype=found.dtype))
-        quantized = Node(node.op, [source, *node.inputs[1:]], [None], node.provenance)
-        quantized.outputs = [Value(names.take(f"{source.name}/integers"), fact)]
-        moved = Node(move.op, [quantized.output, *move.inputs[1:]], [None], move.provenance)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        move = _only_moves(graph, node.inputs[0])
+        if move is None:
+            continue
+        sources = move.inputs if isinstance(move.op, Concat) else move.inputs[:1]
+        made: dict[Value, Value] = {}  # one may stand there twice
+        for source in sources:
+            if source is not None and source not in made:
+                quantized = Node(node.op, [source, *node.inputs[1:]], [None], node.provenance)
+                fact = Fact(replace(source.type, dtype=found.dtype))
+                made[source] = Value(names.take(f"{source.name}/integers"), fact)
+                quantized.outputs = [made[source]]
+                graph.add(quantized)
+                pending.append(quantized)
+        inputs = _operands(move, [None if source is None else made[source] for source in sources], found, names)
+        assert inputs is not None  # `_only_moves` has seen to it
+        moved, old = Node(move.op, inputs, [None], move.provenance), node.output
         moved.outputs = [Value(names.take(f"{old.name}/moved"), replace(old.fact))]
-        graph.add(quantized)
         graph.add(moved)
         name = old.name
         graph.replace(old, moved.output)
@@ -91,7 +103,6 @@ def _quantize_earlier(graph: Graph, names: Names, node: Node) -> None:
             moved.output.name, old.name = name, moved.output.name
         graph.remove(node)
         graph.remove(move)
-        node = quantized
 
 
 def _only_moves(graph: Graph, value: Value | None) -> Node | None:
@@ -99,13 +110,28 @@ def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     if value is None or value.producer is None or len(value.uses) > 1 or graph.is_output(value):
         return None
     move = value.producer
-    if move not in graph.nodes:  # a region reads it; it stays where it is
+    if move not in graph.nodes or any(source is None for source in move.inputs[:1]):  # a region reads it; it stays
         return None
     if isinstance(move.op, _SAME_ELEMENTS):
         return move
-    source = move.inputs[0].producer if move.inputs[0] is not None else None
-    quantized = source is not None and any(dequantized(operand) is not None for operand in source.inputs)
-    return move if quantized and isinstance(move.op, _SOME_ELEMENTS) else None
+    sources = move.inputs if isinstance(move.op, Concat) else move.inputs[:1]
+    meet = all(_of_quantized(source) for source in sources)
+    if not meet or not isinstance(move.op, _SOME_ELEMENTS) or (isinstance(move.op, Pad) and not _pads_zeros(move)):
+        return None
+    return move
+
+
+def _of_quantized(value: Value | None) -> bool:
+    """Does an operator over quantized tensors make it?"""
+    maker = None if value is None else value.producer
+    return maker is not None and any(dequantized(operand) is not None for operand in maker.inputs)
+
+
+def _pads_zeros(node: Node) -> bool:
+    value = node.inputs[2] if len(node.inputs) > 2 else None
+    op = node.op
+    zeros = value is None or (value.constant is not None and not value.constant.array.any())
+    return isinstance(op, Pad) and (op.mode != "constant" or zeros)
 
 
 def _move(graph: Graph, whole: Graph, names: Names, node: Node) -> None:
@@ -158,10 +184,9 @@ def _operands(node: Node, sources: Sequence[Value | None], found: Scheme, names:
             return None
         case Resize() if node.op.mode != "nearest" or node.op.coordinate_transformation_mode == "tf_crop_and_resize":
             return None
+        case Pad() if not _pads_zeros(node):
+            return None
         case Pad() if node.op.mode == "constant":
-            value = node.inputs[2] if len(node.inputs) > 2 else None
-            if value is not None and (value.constant is None or value.constant.array.any()):
-                return None
             zero = Constant.of(np.array(found.zero, found.dtype.numpy))
             filled: list[Value | None] = [
                 node.inputs[1],

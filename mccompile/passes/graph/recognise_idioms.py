@@ -32,6 +32,7 @@ from ...ops.reduce import ReduceL2, ReduceSumSquare
 from ...ops.slice import Slice
 from ...ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
 from ..api import Context
+from .reductions import REDUCTIONS
 
 X = Anything("x")
 Build = Callable[[Match, Maker], Value | None]
@@ -39,6 +40,7 @@ Build = Callable[[Match, Maker], Value | None]
 
 def recognise_idioms(graph: Graph, context: Context) -> None:
     rewrite(graph, RULES)
+    rewrite(graph, REDUCTIONS)  # what is left, that is no part of a normalization
 
 
 # -- parts of patterns
@@ -141,14 +143,19 @@ _ACTIVATIONS = (
 # -- normalizations
 
 _EPSILON = ConstantOperand("epsilon")
-_CENTRED = Made("Sub", X, Made("ReduceMean", X, ConstantOperand("axes"), name="mean"))
+_MEAN = Made("ReduceMean", X, ConstantOperand("axes"), name="mean")
+_CENTRED = Made("Sub", X, _MEAN)
+
+
+def _root(square_sum: Pattern) -> tuple[Either, Either]:
+    """sqrt(square_sum + epsilon), and one over it"""
+    total = plus(square_sum, _EPSILON)
+    root = Either(Made("Sqrt", total), Made("Pow", total, Number(0.5)))
+    return root, Either(Made("Reciprocal", root), Made("Div", Number(1), root), Made("Pow", total, Number(-0.5)))
 
 
 def _over_root(a: Pattern, square_sum: Pattern) -> Either:
-    """a / sqrt(square_sum + epsilon)"""
-    total = plus(square_sum, _EPSILON)
-    root = Either(Made("Sqrt", total), Made("Pow", total, Number(0.5)))
-    inverse = Either(Made("Reciprocal", root), Made("Div", Number(1), root), Made("Pow", total, Number(-0.5)))
+    root, inverse = _root(square_sum)
     return Either(Made("Div", a, root), times(a, inverse))
 
 
@@ -184,6 +191,15 @@ def _layer_norm(match: Match, make: Maker) -> Value | None:
     if found is None:
         return None
     return make.node(LayerNormalization(axis=found[0], epsilon=found[1]), match["x"], _ones(match, make))
+
+
+def _layer_norm_by_factor(match: Match, make: Maker) -> Value | None:
+    """x * factor + (bias - mean * factor), as Keras has it"""
+    found = _normalization(match, make, ("mean", "spread"))
+    if found is None or not (_takes(match, "scale") and _takes(match, "bias")):
+        return None
+    op = LayerNormalization(axis=found[0], epsilon=found[1])
+    return make.node(op, match["x"], match["scale"], match["bias"])
 
 
 def _rms_norm(match: Match, make: Maker) -> Value | None:
@@ -226,6 +242,8 @@ def _with_bias(match: Match, make: Maker) -> Value | None:
     return make.node(match.node("norm").op, match["x"], match["scale"], match["bias"])
 
 
+_FACTOR = times(_root(_mean_square(_CENTRED))[1], Anything("scale"))
+_BY_FACTOR = plus(times(X, _FACTOR), Made("Sub", Anything("bias"), times(_MEAN, _FACTOR)))
 _PLAIN = Made("LayerNormalization RMSNormalization", X, Number(1), name="norm", read_once=True)
 _SCALED = Made("LayerNormalization", X, Anything("scale"), name="norm", read_once=True)
 _GROUPS = Made(
@@ -240,6 +258,7 @@ _GROUPS = Made(
 _NORMALIZATIONS = (
     Rule("group_norm", Made("Reshape", _GROUPS, rest=True), _group_norm),
     *rules("layer_norm", _over_root(_CENTRED, _mean_square(_CENTRED)), _layer_norm),
+    Rule("layer_norm_by_factor", _BY_FACTOR, _layer_norm_by_factor),
     *rules("rms_norm", _over_root(X, _mean_square(X)), _rms_norm),
     Rule("normalized_and_scaled", times(_PLAIN, Anything("scale")), _with_scale),
     Rule("normalized_and_moved", plus(_SCALED, Anything("bias")), _with_bias),
@@ -268,8 +287,8 @@ def _move(
     x: tuple[int, ...], cut: tuple[int, ...], perm: tuple[int, ...], out: tuple[int, ...]
 ) -> ChannelShuffle | DepthToSpace | SpaceToDepth | None:
     rank = len(x)
-    if len(cut) == rank + 1 and perm == (0, 2, 1, *range(3, rank + 1)) and out == x:
-        same = cut[0] == x[0] and cut[1] * cut[2] == x[1] and cut[3:] == x[2:]
+    if len(cut) > 3 and perm == (0, 2, 1, *range(3, len(cut))) and out == x:
+        same = cut[0] == x[0] and cut[1] * cut[2] == x[1]  # and pictures may be cut in any way
         return ChannelShuffle(groups=cut[1]) if same else None
     if rank != 4 or len(cut) != 6:
         return None

@@ -37,7 +37,7 @@ from ...program.ir import (
 from ...program.relocate import Move
 from ..api import Context
 from ..in_place import write_in_place
-from ..row_chains import LONGEST, Chain, Chains, RowCall, row_calls
+from ..row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls
 from .bind_storage import best_choice, peak_of, size_of
 
 Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time
@@ -259,6 +259,10 @@ class Rings:
         views = tuple(view for view in moved if view is not None)
         if len(views) != len(moved):
             return False
+        for window in user.windows:  # what it takes for rows must be those that are made
+            view, axis = views[window.operand], operand_axis(user, window)
+            if view.lines and (view.strides[axis], view.shape[axis]) != (ring.row, ring.old.shape[ring.axis]):
+                return False
         count = len(user.call.ins)
         draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis)
         needs = self.context.registry[user.kernel].match(draft, self.context.target)

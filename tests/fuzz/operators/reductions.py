@@ -6,6 +6,7 @@ from ..builder import FLOATS, Builder, Value
 from .registry import makes
 
 REAL = ("float32", "float32", "float32", "float64", "float16")
+MOST_FACTORS = 16  # a product of more may leave the range of floats on the way, where the order decides
 
 
 def axes_of(g: Builder, x: Value) -> list[int]:
@@ -23,6 +24,8 @@ def reduced(g: Builder, op: str) -> Value | None:
         n for a in x.arrays for n in a.shape
     ]:
         return None  # of nothing these are not defined
+    if op == "ReduceProd" and max(array.size for array in x.arrays) > MOST_FACTORS:
+        return None
     exact = op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare")
     keep = g.integer(0, 1)
     if g.maybe(0.15):

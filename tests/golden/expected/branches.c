@@ -8,20 +8,20 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x47DBC94Cu
+#define READY 0x370771DDu
 
 mcc_status branches_init(branches_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x47, 0xDB, 0xC9, 0x4C, 0xE7, 0x3B, 0x50, 0xFA, 0x56, 0xB9, 0x23, 0x74, 0xBF, 0xF7, 0xF9, 0xA5
+        0x37, 0x07, 0x71, 0xDD, 0xCA, 0x0B, 0xA5, 0xF1, 0x3B, 0x9C, 0x71, 0xB0, 0x3B, 0xD9, 0x11, 0xB7
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
     m->ready = 0u;
     status = mcc_check_arena(arena, arena_bytes, 1440u + 2u * MCC_CANARY_BYTES, BRANCHES_ARENA_ALIGN);
     if (status != MCC_OK) return status;
-    status = mcc_blob_open(weights, weights_bytes, identity, &m->weights);
+    status = mcc_blob_open(weights, weights_bytes, identity, 128u, 16u, &m->weights);
     if (status != MCC_OK) return status;
     m->arena = mcc_tensors(arena);
     m->ready = READY;

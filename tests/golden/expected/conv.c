@@ -8,20 +8,20 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x0EAA841Bu
+#define READY 0x46C8071Au
 
 mcc_status conv_init(conv_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x0E, 0xAA, 0x84, 0x1B, 0x8C, 0x4E, 0xB6, 0x28, 0x4F, 0xA9, 0x39, 0x5E, 0x64, 0x18, 0xB1, 0xEB
+        0x46, 0xC8, 0x07, 0x1A, 0xC9, 0x19, 0x5E, 0xD2, 0x2B, 0x65, 0x87, 0x24, 0xB2, 0x97, 0x02, 0x0C
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
     m->ready = 0u;
     status = mcc_check_arena(arena, arena_bytes, 1152u + 2u * MCC_CANARY_BYTES, CONV_ARENA_ALIGN);
     if (status != MCC_OK) return status;
-    status = mcc_blob_open(weights, weights_bytes, identity, &m->weights);
+    status = mcc_blob_open(weights, weights_bytes, identity, 1024u, 16u, &m->weights);
     if (status != MCC_OK) return status;
     m->arena = mcc_tensors(arena);
     m->ready = READY;

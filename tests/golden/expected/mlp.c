@@ -8,20 +8,20 @@
 #define A(T, offset) ((T *)(void *)(m->arena + (offset)))
 #define W(T, offset) ((const T *)(const void *)(m->weights + (offset)))
 
-#define READY 0x6E4CABBEu
+#define READY 0x7FBA8635u
 
 mcc_status mlp_init(mlp_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x6E, 0x4C, 0xAB, 0xBE, 0x4B, 0xB6, 0x4D, 0x60, 0x8E, 0x0B, 0x3D, 0x7B, 0xC3, 0x9E, 0xFD, 0x0B
+        0x7F, 0xBA, 0x86, 0x35, 0x88, 0xE1, 0x18, 0xFF, 0x00, 0x12, 0x8D, 0x53, 0xEC, 0x8A, 0x76, 0xA0
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
     m->ready = 0u;
     status = mcc_check_arena(arena, arena_bytes, 192u + 2u * MCC_CANARY_BYTES, MLP_ARENA_ALIGN);
     if (status != MCC_OK) return status;
-    status = mcc_blob_open(weights, weights_bytes, identity, &m->weights);
+    status = mcc_blob_open(weights, weights_bytes, identity, 768u, 16u, &m->weights);
     if (status != MCC_OK) return status;
     m->arena = mcc_tensors(arena);
     m->ready = READY;

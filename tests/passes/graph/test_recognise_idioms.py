@@ -24,9 +24,10 @@ NUMBERS = {
     "half": 0.5, "one": 1.0, "two": [2.0], "three": 3.0, "zero": 0.0, "six": 6.0, "sixth": 1 / 6, "root": 2**0.5,
     "down": 0.70710677, "cubic": 0.044715, "bend": [[0.7978845608]], "a": 1.702, "eps": 1e-5, "minus": -0.5,
 }  # fmt: skip
-INTS = {"last": [-1], "first": 0, "second": 1}
+INTS = {"last": [-1], "first": 0, "second": 1, "rows": [2], "columns": [-1], "picture": [-1, 2], "channels": [1, 2]}
 SHAPES = {
     "pairs": (6, 2, 16), "halves": (2, 2, 3, 4, 4),
+    "flat": (1, 6, 16), "flat_cut": (1, 2, 3, 16),
     "cut": (1, 2, 3, 4, 4), "same": (1, 6, 4, 4), "blocks": (1, 6, 2, 2, 2, 2), "deep": (1, 24, 2, 2),
     "up": (1, 2, 2, 6, 2, 2), "wide": (1, 6, 4, 4), "crd": (1, 6, 2, 2, 2, 2),
 }  # fmt: skip
@@ -62,6 +63,7 @@ SIGN = "n = Neg(x) e = Exp(n) d = Add(one, e)"
 MEAN = "m = ReduceMean(x, last) d = Sub(x, m)"
 VAR = f"{MEAN} q = Mul(d, d) v = ReduceMean(q, last) w = Add(v, eps)"
 RMS = "q = Pow(x, two) v = ReduceMean(q, last) w = Add(eps, v)"
+SUM = "s = ReduceSum(e, last)"
 SPELLINGS = {
     "gelu half first": (f"{ERF} h = Mul(x, half) y = Mul(h, g)", "Gelu"),
     "gelu half last": (f"{ERF} h = Mul(g, x) y = Mul(half, h)", "Gelu"),
@@ -92,6 +94,16 @@ SPELLINGS = {
     "length": ("q = Mul(x, x) s = ReduceSum <keepdims = 1> (q, last) n = Sqrt(s) y = Div(x, n)", "ReduceL2 Div"),
     "length by power": ("q = Pow(x, two) s = ReduceSum(q, last) n = Sqrt(s) y = Div(x, n)", "ReduceL2 Div"),
     "squares": ("q = Mul(x, x) s = ReduceSum(q, last) y = Add(x, s)", "ReduceSumSquare Add"),
+    "softmax": (
+        f"m = ReduceMax(x, last) d = Sub(x, m) e = Exp(d) {SUM} y = Div(e, s)",
+        "Softmax",
+    ),
+    "softmax without a maximum": (f"e = Exp(x) {SUM} y = Div(e, s)", "Softmax"),
+    "layer norm by a factor": (
+        f"{VAR} s = Sqrt(w) r = Reciprocal(s) f = Mul(r, gamma)"
+        " scaled = Mul(x, f) mean = Mul(m, f) rest = Sub(beta, mean) y = Add(scaled, rest)",
+        NORM,
+    ),
     "rms norm by reciprocal": (f"{RMS} s = Sqrt(w) r = Reciprocal(s) y = Mul(x, r)", "RMSNormalization"),
 }  # fmt: skip
 
@@ -108,6 +120,7 @@ def test_a_spelling_becomes_its_operator(spelling: str, context: Context) -> Non
 
 # First shape, order, last shape, type of the result.
 MOVES = {
+    "channel shuffle of flat pictures": ("flat_cut", "0,2,1,3", "same", "1,6,4,4", "ChannelShuffle"),
     "channel shuffle": ("cut", "0,2,1,3,4", "same", "1,6,4,4", "ChannelShuffle"),
     "space to depth": ("blocks", "0,3,5,1,2,4", "deep", "1,24,2,2", "SpaceToDepth"),
     "space to depth, channels first": ("blocks", "0,1,3,5,2,4", "deep", "1,24,2,2", "SpaceToDepth"),
@@ -126,6 +139,29 @@ def test_a_move_becomes_its_operator(move: str, context: Context) -> None:
     before = outputs(lower(copy.deepcopy(graph)), {"x": array})["y"]
     assert operators(graph, context) == expected
     np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], before)
+
+
+MEANS = {
+    "of pictures": ("y = ReduceMean(x, picture)", "1,6,1,1", "GlobalAveragePool"),
+    "of rows, then of columns": ("m = ReduceMean(x, rows) y = ReduceMean(m, columns)", "1,6,1,1", "GlobalAveragePool"),
+    "without its axes": ("y = ReduceMean <keepdims = 0> (x, picture)", "1,6", "GlobalAveragePool Reshape"),
+    "of flat pictures": (
+        "f = Reshape(x, flat) y = ReduceMean <keepdims = 0> (f, columns)",
+        "1,6",
+        "GlobalAveragePool Reshape",
+    ),
+    "of channels and rows": ("y = ReduceMean(x, channels)", "1,1,1,4", "ReduceMean"),
+}
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_a_mean_of_pictures_becomes_a_pool(mean: str, context: Context) -> None:
+    body, y, expected = MEANS[mean]
+    graph = graph_of(body, "1,6,4,4", y)
+    array = np.random.default_rng(0).uniform(-4, 4, (1, 6, 4, 4)).astype(np.float32)
+    before = outputs(lower(copy.deepcopy(graph)), {"x": array})["y"]
+    assert operators(graph, context) == expected
+    np.testing.assert_allclose(outputs(lower(graph), {"x": array})["y"], before, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

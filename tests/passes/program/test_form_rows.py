@@ -140,6 +140,18 @@ def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
             np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [(16, 16), (16, 12)])
+def test_columns_are_not_taken_for_rows(size: tuple[int, int]) -> None:
+    """Rows of a picture that is turned are columns of the one that is made."""
+    weights = {"v": floats(0, 8, 1, 3, 3), "w": floats(1, 1, 8, 3, 3)}
+    pads = {"pads": [1] * 4}
+    turn = node("Transpose", "a", "t", perm=[0, 1, 3, 2])
+    nodes = [node("Conv", "x v", "a", **pads), turn, node("Conv", "t w", "y", **pads)]
+    made = model("turned", nodes, [("x", [1, 1, *size])], [("y", [1, 1, *size[::-1]])], weights)
+    expected = results(compiled(made, "off"), made, 0)["y"]
+    np.testing.assert_allclose(results(compiled(made, "auto"), made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
     lives = {life.name: life for life in compiled(widened(), "auto").plan.lives}
     padded, added = lives["c/last"], lives["e/last"]

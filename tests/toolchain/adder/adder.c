@@ -13,7 +13,7 @@ mcc_status adder_init(adder_model *m, void *arena, size_t arena_bytes, const voi
     m->arena = NULL;
     status = mcc_check_arena(arena, arena_bytes, ADDER_ARENA_BYTES, ADDER_ARENA_ALIGN);
     if (status != MCC_OK) return status;
-    status = mcc_blob_open(weights, weights_bytes, adder_identity, &data);
+    status = mcc_blob_open(weights, weights_bytes, adder_identity, 16u, 64u, &data);
     if (status != MCC_OK) return status;
     m->arena = (uint8_t *)arena;
     m->w = (const float *)(const void *)data;
