@@ -19,6 +19,7 @@ from ..graph.ir import Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
 from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
+from .composed_detectors import WRITERS as DETECTORS
 from .composed_early import STANDARD_FROM
 from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
@@ -332,10 +333,11 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("", "SimplifiedLayerNormalization"): _rms_normalization,
     **EARLY,
     **QUANTIZERS,
+    **DETECTORS,
 }
 # Names in ONNX's domain that it does not have, or only from an opset on.
 _BEFORE: dict[str, int | None] = {
-    **{name: None for _, name in EARLY},
+    **{name: None for domain, name in (*EARLY, *DETECTORS) if not domain},
     **STANDARD_FROM,
     "LayerNormalization": 17,
     "SimplifiedLayerNormalization": None,

@@ -28,6 +28,7 @@ def behind(net: Net, form: Form) -> str:
 
 # -- GELU
 
+
 def gelu(net: Net, x: str) -> str:
     return net.op("Gelu", x)
 
@@ -79,6 +80,7 @@ def tanh_gelu_fused(net: Net, x: str) -> str:
 
 
 # -- other activations
+
 
 def silu(net: Net, x: str) -> str:
     return net.op("Mul", x, net.op("Sigmoid", x))
@@ -186,6 +188,7 @@ def leaky_by_prelu(net: Net, x: str) -> str:
 
 # -- normalizations over the last axis
 
+
 def layer_norm(net: Net, x: str) -> str:
     scale, shift = net.floats(24, low=0.5), net.floats(24)
     return net.op("LayerNormalization", x, scale, shift, epsilon=1e-5)
@@ -263,6 +266,7 @@ def softmax_turned(net: Net, x: str) -> str:
 
 # -- normalizations of pictures
 
+
 def batch_norm(net: Net, x: str) -> str:
     return net.op("BatchNormalization", x, *(net.floats(8, low=0.5) for _ in range(4)), epsilon=1e-5)
 
@@ -306,6 +310,7 @@ def group_norm_of_torch(net: Net, x: str) -> str:
 
 
 # -- rearrangements
+
 
 def shuffle(net: Net, x: str) -> str:
     return net.op("DepthToSpace", net.op("Conv", x, net.floats(16, 8, 1, 1)), blocksize=2, mode="CRD")

@@ -283,7 +283,7 @@ def quant(
     net: Net, bits: int = 8, signed: int = 1, narrow: int = 0, mode: str = "ROUND", zero: int = 0, per: int = 1
 ) -> str:
     scale = np.array([0.25, 0.5, 0.125, 1.0], np.float32)[:per].reshape(1, per, 1, 1)
-    low, high = ((-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1))
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     low, high = low + narrow * signed, high - narrow * (1 - signed)
     whole = np.clip(_ROUND[mode](_TIES / scale + np.float32(zero)), low, high)
     net.wanted = {"v0": ((whole - zero) * scale).astype(np.float32)}
