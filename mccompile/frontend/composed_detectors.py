@@ -40,8 +40,8 @@ class _Picture:
 
 def _efficient_nms(body: Body) -> None:
     body.only(
-        "score_threshold", "iou_threshold", "max_output_boxes", "background_class", "score_activation", "class_agnostic",
-        "box_coding", "plugin_version", "plugin_namespace",
+        "score_threshold", "iou_threshold", "max_output_boxes", "background_class", "score_activation",
+        "class_agnostic", "box_coding", "plugin_version", "plugin_namespace",
     )  # fmt: skip
     if body.has(2):
         raise Unsupported(
