@@ -186,7 +186,8 @@ def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Pack
 def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:
     """The same where each model has options of its own; `name` is that of what they share."""
     if any(options.single_file for _, options in jobs):
-        raise WrongUse(Problem("several models do not go into a single file", "", "", "compile each alone"))
+        fix = "leave out --single-file, or compile each alone"
+        raise WrongUse(Problem("several models do not go into a single file", "", "", fix))
     packages = [compile(model, options) for model, options in jobs]
     return packages, several(packages, c_prefix(name))
 
@@ -281,7 +282,7 @@ def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options
         fix = meant(layout, layouts(), "--package")
         raise WrongUse(Problem(f"there is no arrangement of files for {layout!r}", "--package", why, fix))
     if options.single_file:
-        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave one of the two out"))
+        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))
     if options.blob == INCBIN:
         why = "each of these builds has its own way of telling the assembler where files are"
         raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
@@ -310,7 +311,8 @@ def run_passes(
             known = [*graph_passes, "lower"] if isinstance(ir, Graph) else list(program_passes)
             kind = "graph" if isinstance(ir, Graph) else "program"
             early = name in program_passes and isinstance(ir, Graph)
-            why, fix = f"there are {', '.join(known)}", "run `lower` before it" if early else meant(name, known)
+            why = f"there are {', '.join(known)}"
+            fix = f"did you mean lower,{name}?" if early else meant(name, known)
             raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), why, fix))
     if isinstance(ir, Graph):
         return GRAPH.show(ir), dict(GRAPH.constants(ir))
@@ -392,7 +394,8 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
             raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
     check_section(options.weights_section, options.blob)
     if options.threads < 1:
-        raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least"))
+        fix = "did you mean --threads 1?"
+        raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least", fix))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == "ram"
     context = Context(

@@ -20,7 +20,8 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
             return name, (int(low), int(high or low))
     except ValueError:
         pass
-    raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH")
+    hint = f"; did you mean --dim {text}=1?" if text and "=" not in text else ""
+    raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH{hint}")
 
 
 def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
@@ -93,7 +94,10 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
         name, equals, size = what.partition("=")
         bytes = _number(size)
         if not POOL_NAME.fullmatch(name) or (equals and bytes is None) or (comma and speed != "fast"):
-            raise ValueError(f"{text!r} is not NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits")
+            small = f"{name.lower()}{equals}{size}{comma}{speed.lower()}"
+            hint = f"; did you mean --mem {small}?" if small != text else ""
+            form = "NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits"
+            raise ValueError(f"{text!r} is not {form}{hint}")
         found.append(Pool(name, bytes, 0 if comma else 1))
     names = [pool.name for pool in found]
     for name in names:

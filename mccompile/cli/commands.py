@@ -24,6 +24,8 @@ class _Commands(click.Group):
     """`mccompile model.onnx ...` means `mccompile compile model.onnx ...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] == "help" and not Path("help").exists():
+            args = [*args[1:2], "--help"]
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
             fix = meant(args[0], self.commands) if args[0].isalpha() else ""
             if fix and not Path(args[0]).exists():
@@ -282,7 +284,8 @@ def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
     for path in read:
         if path is not None and path.exists() and destination.exists() and path.samefile(destination):
             why = "it is what the command reads, and would be lost"
-            raise WrongUse(Problem("cannot write the result", str(destination), why, "give another name to -o"))
+            fix = f"did you mean -o {destination.with_name(f'{destination.stem}.new{destination.suffix}')}?"
+            raise WrongUse(Problem("cannot write the result", str(destination), why, fix))
 
 
 @commands.command()

@@ -10,6 +10,8 @@ import click
 from ..base.errors import Problem
 from ..base.near import meant
 
+_EXAMPLES = {"DIR": "out", "FILE": "result.onnx"}  # of what metavar stands for
+
 
 def problem_of(error: click.ClickException) -> Problem:
     """A refusal of click's, with a fix."""
@@ -25,8 +27,8 @@ def problem_of(error: click.ClickException) -> Problem:
         case click.MissingParameter(param=click.Parameter() as param):
             is_option = isinstance(param, click.Option)
             name = param.opts[0] if is_option else str(param.metavar or param.human_readable_name)
-            wanted = f"{name} {param.metavar or ''}".strip() if is_option else name
-            return Problem(f"{name} is missing", path, "", f"write it: {path} {wanted}; {shown}")
+            wanted = f"{name} {_EXAMPLES.get(str(param.metavar), param.metavar or '')}" if is_option else name
+            return Problem(f"{name} is missing", path, "", f"add {wanted.strip()} ({shown})")
         case click.BadParameter(param=click.Option(type=click.Choice() as choice) as param):
             flag, known = param.opts[0], [str(each) for each in choice.choices]
             given = next((word for word in error.message.split("'")[1:2]), "")

@@ -139,7 +139,7 @@ def check_section(section: str, carrier: str) -> None:
         why = "sections are named with letters, digits, _ and ."
         raise WrongUse(Problem(f"the weights cannot be in section {section!r}", "--weights-section", why))
     if section and carrier == EXTERNAL:
-        why, fix = "with --blob external the program brings the weights", "leave one of the two out"
+        why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
         raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
 
 

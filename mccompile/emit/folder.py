@@ -80,7 +80,7 @@ def _listed(folder: Path, force: bool) -> Mapping[str, frozenset[str]]:
     if not there:
         return {}
     report = folder / MARK
-    others = "give a new or empty folder to -o"
+    others = f"give a new or empty folder, such as -o {folder / 'out'}"
     if not report.is_file() or report.is_symlink():
         names = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
         raise _refused(folder, f"it has files in it that mccompile did not make: {names}", others)

@@ -76,7 +76,7 @@ class Limits:
                     f"nothing is bounded by {name!r}",
                     f"--bound {name}={'x'.join(map(str, sizes))}",
                     why,
-                    similar(name, known) or "leave it out, or name one of these",
+                    similar(name, known) or "leave out --bound, or name one of these",
                 )
                 for name, sizes in self.given.items()
                 if name not in self.used and name != EVERYTHING

@@ -118,7 +118,7 @@ def _of_folder(path: Path) -> Foreign | None:
     if path.suffix == ".mlpackage":
         return _CORE_ML
     models = sorted(path.glob("*.onnx"))
-    fix = f"name the file in it: {shlex.quote(str(models[0]))}" if models else "name an ONNX file"
+    fix = f"did you mean {shlex.quote(str(models[0]))}?" if models else "name an ONNX file"
     return Foreign("a folder", fix)
 
 

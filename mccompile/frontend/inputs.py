@@ -142,7 +142,7 @@ class Inputs:
             if dim not in self.free and not named_in_shape:
                 known = f"those of {self.file} are {', '.join(self.free)}" if self.free else f"{self.file} has none"
                 what, where = f"there is no free dimension {dim!r}", f"--dim {dim}={size}"
-                problems.append(Problem(what, where, known, similar(dim, self.free)))
+                problems.append(Problem(what, where, known, similar(dim, self.free) or f"leave out {where}"))
             elif not 0 <= low <= high:
                 problems.append(Problem("a range is empty", f"--dim {dim}={size}", fix=f"write --dim {dim}=LOW..HIGH"))
         for name, shape in self.shapes.items():
@@ -217,7 +217,7 @@ class Inputs:
                     "a shape does not fit the model",
                     where,
                     f"{self.file} says that {name!r} is {text}",
-                    "only free dimensions can be given a size",
+                    f"leave out {where}: only free dimensions can be given a size",
                 )
             )
 

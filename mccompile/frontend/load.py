@@ -16,7 +16,7 @@ from onnx.defs import onnx_opset_version
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 from ..base.names import readable
-from ..base.near import near
+from ..base.near import near_file
 from ..base.structures import Interface, leaves, named
 from ..graph.ir import Graph, Invalid, Refused, Value
 from .bounds import Bounds, Limits
@@ -54,8 +54,7 @@ def read_proto(path: Path) -> ModelProto:
         data = b"" if path.is_dir() else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
-        close = near(path.name, [other.name for other in path.parent.glob("*.onnx")])
-        fix = f"did you mean {path.with_name(close)}?" if close else "name an ONNX file that exists"
+        fix = near_file(path, "*.onnx") or "name an ONNX file that exists"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
     try:
         model: ModelProto = ModelProto.FromString(data)

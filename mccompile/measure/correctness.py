@@ -56,7 +56,7 @@ def check(
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
     if options.quantize is not None:
-        fix = "check the file that `mccompile quantize` writes"
+        fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
     if options.weights_dtype:
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)

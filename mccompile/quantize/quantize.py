@@ -36,6 +36,7 @@ from ..targets import api as targets
 from . import through_onnxruntime
 from .equalise import equalise, largest, pairs
 from .samples import Feed, Samples, decibels
+from .through_onnxruntime import METHODS
 from .weights_only import quantize_weights
 
 _TRIED = 16  # samples that choices are made by
@@ -67,14 +68,15 @@ class Recipe:
 
     def check(self) -> None:
         wrong = [
-            (self.method not in through_onnxruntime.METHODS, f"there is no method {self.method!r}", "--method"),
-            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only"),
-            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", ""),
-            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto"),
+            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
+            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
+            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
+            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
             (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
-            (self.samples < 1, "it takes a sample at least", "--samples"),
+            (self.samples < 1, "it takes a sample at least", "--samples 1"),
         ]
-        raise_all(WrongUse, (Problem(what, where) for is_wrong, what, where in wrong if is_wrong))
+        fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}
+        raise_all(WrongUse, (Problem(what, flag.split()[0], "", fixes[flag]) for is_bad, what, flag in wrong if is_bad))
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         why = "its inputs and outputs are not only tensors"
         raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
     if recipe.needs_samples and samples is None:
-        fix = "give --data, or ask for --dynamic or --weights-only 8"
+        fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
         raise WrongUse(Problem("there is nothing to find ranges with", "--data", "", fix))
     context = Context(targets.load("generic"), Registry.load())
     PassManager(context).run(GRAPH, graph, _PASSES)

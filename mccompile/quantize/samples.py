@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ..base.errors import BadFile, Problem
+from ..base.near import near_file
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
 
@@ -59,8 +60,9 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         return {"": found} if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fix = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
-        raise BadFile(Problem("cannot read the samples", str(path), why, fix)) from None
+        usual = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
+        fix = "" if path.exists() else near_file(path, "*.npz", "*.npy")
+        raise BadFile(Problem("cannot read the samples", str(path), why, fix or usual)) from None
 
 
 def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:

@@ -103,7 +103,7 @@ def test_folders(tmp_path: Path) -> None:
     (saved / "saved_model.pb").write_bytes(b"")
     assert f"--saved-model {saved} --output {saved}.onnx" in told(saved)
     (models / "a b.onnx").write_bytes(b"")
-    assert f"name the file in it: {shlex.quote(str(models / 'a b.onnx'))}" in told(models)
+    assert f"did you mean {shlex.quote(str(models / 'a b.onnx'))}?" in told(models)
 
 
 def test_a_command_takes_any_name(tmp_path: Path) -> None:

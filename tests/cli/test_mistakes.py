@@ -1,0 +1,162 @@
+"""Typical mistakes: what each is told, and that the fix works: it is taken from the message, pasted, and run."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shlex
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from mccompile import cli
+from tests import small_models
+
+FREE = "g (float[batch,4] x) => (float[batch,4] y) { y = Relu(x) }"
+STATE = "g (float[1,4] x, float[1,4] h_in) => (float[1,4] y, float[1,4] h_out) { y = Add(x, h_in) h_out = Relu(y) }"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    command: str
+    code: int
+    says: tuple[str, ...]
+
+
+def wrong(command: str, *says: str, code: int = 2) -> Mistake:
+    return Mistake(command, code, says)
+
+
+MISTAKES = (
+    # commands, files and folders
+    wrong("chek conv.onnx --runs 1", "no command 'chek'", "did you mean check?"),
+    wrong("Target", "no command 'Target'", "did you mean targets?"),
+    wrong("conv.onnx", "-o is missing", "add -o out"),
+    wrong("con.onnx -o out", "cannot read con.onnx", "did you mean conv.onnx?", code=4),
+    wrong("conv.onx -o out", "cannot read conv.onx", "did you mean conv.onnx?", code=4),
+    wrong("models -o out", "it is a folder", "did you mean models/net.onnx?", code=4),
+    wrong("conv.onnx -o models", "mccompile did not make", "such as -o models/out"),
+    wrong("conv.onnx -o edited", "was edited", "--force"),
+    wrong("net.zip -o out", "a zip archive", "unzip -p", code=4),
+    wrong("packed.onnx -o out", "compressed by gzip", "gunzip -c", code=4),
+    # targets, layouts of files
+    wrong("conv.onnx -o out --target cortexm4", "unknown target", "did you mean --target cortex-m4?"),
+    wrong("conv.onnx -o out --target native,cortex_m4", "unknown target", "did you mean --target cortex-m4?"),
+    wrong("bench conv.onnx --target nativ", "unknown target", "did you mean --target native?"),
+    wrong("conv.onnx -o out --package zepyhr", "zepyhr", "did you mean --package zephyr?"),
+    wrong("conv.onnx -o out --single-file --package zephyr", "not arranged", "leave out --single-file"),
+    wrong("conv.onnx -o out --blob incbin --package zephyr", "assembler", "leave out --blob"),
+    wrong("conv.onnx models/net.onnx -o out --single-file", "several models", "leave out --single-file"),
+    # options and their values
+    wrong("conv.onnx -o out --prefr ram", "no option --prefr", "did you mean --prefer?"),
+    wrong("conv.onnx -o out --prefer rma", "cannot prefer 'rma'", "did you mean --prefer ram?"),
+    wrong("conv.onnx -o out --rows of", "--rows cannot be 'of'", "did you mean --rows off?"),
+    wrong("conv.onnx -o out --planner pushdown", "no planner", "did you mean --planner push-down?"),
+    wrong("conv.onnx -o out --io-layout nwhc", "no layout", "did you mean --io-layout nhwc?"),
+    wrong("conv.onnx -o out --weights-dtype fp16", "cannot be 'fp16'", "did you mean --weights-dtype f16?"),
+    wrong("conv.onnx -o out --calibrate min-max", "cannot be 'min-max'", "did you mean --calibrate minmax?"),
+    wrong("conv.onnx -o out --blob arry", "cannot be 'arry'", "did you mean --blob array?"),
+    wrong("conv.onnx -o out --mem DTCM=64k", "small letters", "did you mean --mem dtcm=64k?"),
+    wrong("conv.onnx -o out --threads 0", "cannot be 0 threads", "did you mean --threads 1?"),
+    wrong("conv.onnx -o out --threads two", "not a valid integer", "`mccompile compile --help`"),
+    wrong("conv.onnx -o out --blob external --weights-section .x", "no weights", "leave out --weights-section"),
+    # passes, kernels, operators
+    wrong("conv.onnx -o out --without fuse_pads", "no pass 'fuse_pads'", "did you mean --without fuse_pad?"),
+    wrong("conv.onnx -o out --without gemm/f32_rows_tile_vec", "no kernel", "--without gemm/f32_rows_tile__vec?"),
+    wrong("conv.onnx -o out --print-after fuze", "no pass 'fuze'", "did you mean --print-after fuse?"),
+    wrong("opt conv.onnx --passes fold_constant", "cannot run pass", "did you mean fold_constants?"),
+    wrong("opt conv.onnx --passes fuse", "cannot run pass 'fuse' on a graph", "did you mean lower,fuse?"),
+    wrong("ops Conf", "'Conf' is not supported", "did you mean Conv?"),
+    # sizes, inputs and outputs
+    wrong("free.onnx -o out", "free dimensions have no size", "add --dim batch=1", code=3),
+    wrong("free.onnx -o out --dim batsh=1", "no free dimension 'batsh'", "did you mean batch?"),
+    wrong("free.onnx -o out --dim batch", "is not NAME=SIZE", "did you mean --dim batch=1?"),
+    wrong("conv.onnx -o out --dim batch=1", "no free dimension", "leave out --dim batch=1"),
+    wrong("conv.onnx -o out --shape x=2,2,6,6", "does not fit the model", "leave out --shape"),
+    wrong("conv.onnx -o out --shape X=1,2,6,6", "no input 'X'", "did you mean x?"),
+    wrong("conv.onnx -o out --bound y=3", "nothing is bounded", "leave out --bound"),
+    wrong("conv.onnx -o out --observe rr1", "no tensor 'rr1'", "did you mean --observe r1?"),
+    wrong("conv.onnx -o out --io xx=external", "no input or output", "did you mean x?"),
+    wrong("conv.onnx -o out --input x=u8,nwhc", "'nwhc' is none of", "did you mean nhwc?"),
+    wrong("conv.onnx -o out --output y=argmx", "'argmx' is none of", "did you mean argmax?"),
+    wrong("state.onnx -o out --state h_ou=h_in", "no output 'h_ou'", "did you mean h_out?"),
+    # budgets, checking and quantizing
+    wrong("conv.onnx -o out --budget falsh=64K", "'falsh=64K' is none of", "did you mean flash?"),
+    wrong("conv.onnx -o out --budget weights=10", "over the budget", "--budget weights=", code=1),
+    wrong("check conv.onnx --runs 1 --quantize s.npz", "integers are not", "leave out --quantize"),
+    wrong("quantize conv.onnx -o q.onnx", "nothing to find ranges with", "add --weights-only 8"),
+    wrong("quantize conv.onnx -o q.onnx --weights-only 5", "cannot have 5 bits", "did you mean --weights-only 8?"),
+    wrong("quantize conv.onnx -o q.onnx --weights-only 8 --dynamic", "exclude each other", "leave out --dynamic"),
+    wrong("quantize conv.onnx --weights-only 8 -o conv.onnx", "would be lost", "did you mean -o conv.new.onnx?"),
+    wrong("conv.onnx -o out --quantize ss.npz", "cannot read the samples", "did you mean s.npz?", code=4),
+)
+
+
+def pasted(command: str, said: str) -> str:
+    """The command that the message leads to; `$` stands before one of a shell."""
+    fix = " ".join(line.strip().removeprefix("fix").strip() for line in said.partition("\n  fix")[2].splitlines())
+    words = shlex.split(command)
+    if found := re.search(r"leave out (--[\w-]+)", fix):
+        at = next(n for n, word in enumerate(words) if word == found[1])
+        has_value = at + 1 < len(words) and not words[at + 1].startswith("-") and found[1] != "--single-file"
+        del words[at : at + 1 + (has_value and found[1] != "--dynamic")]
+    elif found := re.search(r"(?:did you mean|such as) (-\S+) ([^\s?]+)", fix):
+        words[words.index(found[1]) + 1] = found[2]
+    elif found := re.search(r"did you mean ([^\s?]+)", fix):
+        parts = [(n, part) for n, word in enumerate(words) for part in re.split(r"([=,])", word)]
+        n, part = max(parts, key=lambda each: SequenceMatcher(None, each[1].lower(), found[1].lower()).ratio())
+        words[n] = words[n].replace(part, found[1], 1)
+    elif found := re.search(r"(?:add|allow it:|overwrite it with) (--?[^(]+)", fix):
+        words += shlex.split(found[1])
+    elif found := re.search(r"`mccompile ([^`]+)`", fix):
+        return found[1]
+    else:
+        return f"$ {fix}"
+    return shlex.join(words)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistakes")
+    conv = small_models.save(small_models.conv(), folder)
+    for name, text in (("free", FREE), ("state", STATE)):
+        made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {text}')
+        (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+    (folder / "models").mkdir()
+    (folder / "models" / "net.onnx").write_bytes(conv.read_bytes())
+    with zipfile.ZipFile(folder / "net.zip", "w") as archive:
+        archive.write(conv, "net.onnx")
+    (folder / "packed.onnx").write_bytes(gzip.compress(conv.read_bytes()))
+    np.savez(folder / "s.npz", x=np.ones((2, 2, 6, 6), np.float32))
+    assert cli.run([str(conv), "-o", str(folder / "edited")]) == 0
+    with (folder / "edited" / "conv.c").open("a") as edited:
+        edited.write("/* mine */\n")
+    return folder
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.command)
+def test_the_fix_of_a_mistake_works(
+    mistake: Mistake, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(files)
+    assert cli.run(shlex.split(mistake.command)) == mistake.code
+    said = capsys.readouterr().err
+    assert "Traceback" not in said and all(part in said for part in mistake.says), said
+    command = pasted(mistake.command, said)
+    assert command != mistake.command
+    if command.startswith("$ "):
+        subprocess.run(["bash", "-c", command[2:]], check=True)
+        made = re.search(r"> (\S+)", command)
+        assert made is not None
+        command = f"{made[1]} -o out"
+    assert cli.run(shlex.split(command)) == 0, (command, capsys.readouterr().err)
+
+
+def test_there_are_forty() -> None:
+    assert len({mistake.command for mistake in MISTAKES}) >= 40
