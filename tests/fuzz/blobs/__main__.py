@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 from .models import all_programs
@@ -19,6 +20,11 @@ def main() -> int:
     arguments = parser.parse_args()
     programs = all_programs()
     names = [name for name in arguments.only.split(",") if name] or list(programs)
+    unknown = [name for name in names if name not in programs]
+    if unknown:
+        parser.error(f"there is no model {', '.join(unknown)}, but {', '.join(programs)}")
+    if shutil.which("clang") is None:
+        parser.error("libFuzzer comes with clang, which is not there (Debian: apt-get install clang)")
     names = [name for name in names if runs_here(programs[name][1])]
     executions, findings = 0, 0
     for name in names:
