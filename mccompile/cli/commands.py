@@ -13,6 +13,7 @@ import click
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
+from .help import Command, format_commands
 from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 class _Commands(click.Group):
     """`mccompile model.onnx ...` means `mccompile compile model.onnx ...`."""
+
+    command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        format_commands(self, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help" and not Path("help").exists():
@@ -34,12 +40,16 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS, no_args_is_help=True)
 @click.version_option(__version__, prog_name="mccompile")
 def commands() -> None:
     """Compiles trained ONNX networks into plain C99.
 
-    `mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`.
+    `mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`;
+    `mccompile compile --help` shows its options.
     """
 
 

@@ -65,7 +65,7 @@ MODEL_OPTIONS = [
         "--budget",
         multiple=True,
         metavar="KIND=SIZE,...",
-        help="Fail above it: ram=96K (the arena), flash=512K (code and weights), weights=400K, stack=2K, "
+        help="Fail above a limit: ram=96K (the arena), flash=512K (code and weights), weights=400K, stack=2K, "
         "instructions=2M. All but ram and weights are measured with the target's compiler and emulator.",
     ),
     click.option(

@@ -1,0 +1,123 @@
+"""Help that fits one screen: options and commands in groups, each with an example; --help-all shows all of it.
+
+Invariant: every option of a model is in one group, and an example is a command line that works on a model of its kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+_NAMES, _SHORT = 24, 52  # letters of an option, and of what it does, where not all is shown
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    example: str
+    common: tuple[str, ...]  # shown by --help
+    others: tuple[str, ...] = ()  # shown by --help-all
+
+
+OPTIONS = (
+    Group("Files", "-o out --package zephyr", ("output", "layout", "name"), ("force", "single_file", "slices")),
+    Group("Target", "--target cortex-m4 --prefer ram", ("target", "prefer"), ("threads", "winograd", "kernels")),
+    Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
+    Group(
+        "Memory",
+        "--budget ram=96K,flash=512K",
+        ("budget", "mem"),
+        ("rows", "planner", "keep_inputs", "blob", "weights_section"),
+    ),
+    Group("Int8", "--quantize samples.npz", ("quantize",), ("calibrate", "weights_dtype", "updatable")),
+    Group(
+        "Inputs and outputs",
+        "--input x=u8,scale=1/255 --output y=argmax",
+        ("input_forms", "output_forms", "state"),
+        ("external", "io_layout", "observe"),
+    ),
+    Group("Looking inside", "--explain", ("explain",), ("plain", "without", "print_after", "dump")),
+)
+COMMANDS = (
+    Group("Compile", "mccompile kws.onnx -o out --target cortex-m4", ("compile", "quantize", "blob")),
+    Group("Check and measure", "mccompile check kws.onnx --target cortex-m4", ("check", "bench", "analyze", "diff")),
+    Group("See what there is", "mccompile doctor", ("targets", "ops", "doctor")),
+    Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),
+)
+
+
+class Command(click.Command):
+    """A command whose --help shows what is common, and --help-all everything."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        everything = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show all options and exit.",
+        )
+        self.params.append(everything)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        everything = bool(ctx.meta.get(__name__))
+        options = {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
+        helps = tuple(name for name, option in options.items() if option.opts[-1] in ("--help", "--help-all"))
+        of_groups = {name for group in OPTIONS for name in (*group.common, *group.others)}
+        own = tuple(name for name in options if name not in of_groups and name not in helps)
+        if not everything:
+            formatter.write("\n")
+        for group in (Group("This command", "", own), *OPTIONS, Group("Help", "", helps)):
+            names = [*group.common, *(group.others if everything else ())]
+            _write(ctx, formatter, group, [options[name] for name in names if name in options], everything)
+
+
+def _write(
+    ctx: click.Context, formatter: click.HelpFormatter, group: Group, options: list[click.Option], everything: bool
+) -> None:
+    """A group: in full, or with a line for each option."""
+    records = [(option, record) for option in options if (record := option.get_help_record(ctx)) is not None]
+    if not records:
+        return
+    title = f"{group.title}, such as {group.example}" if group.example else group.title
+    if everything:
+        with formatter.section(title):
+            formatter.write_dl([record for _, record in records])
+        return
+    formatter.write(f"{title}:\n")
+    for option, (names, _) in records:
+        shown = names if len(names) <= _NAMES else names.split()[0]
+        formatter.write(f"  {shown:<{_NAMES}}  {_first(option.help or '')}\n")
+
+
+def _first(text: str) -> str:
+    """The first sentence or part of it, if it is long."""
+    for end in (". ", "; ", ": ", " (", ", "):
+        if len(text) <= _SHORT:
+            break
+        text = text.partition(end)[0]
+    return text.rstrip("., ")
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[__name__] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def format_commands(group: click.Group, formatter: click.HelpFormatter) -> None:
+    """The commands of `mccompile --help`."""
+    known = {name for kind in COMMANDS for name in kind.common}
+    others = Group("Others", "", tuple(name for name in sorted(group.commands) if name not in known))
+    for kind in (*COMMANDS, others):
+        names = [name for name in kind.common if name in group.commands]
+        if names:
+            formatter.write(f"\n{kind.title}, such as {kind.example}:\n")
+        for name in names:
+            text = (group.commands[name].help or "").partition("\n\n")[0].replace("\n", " ")
+            formatter.write(f"  {name:<9}  {_first(' '.join(text.split()))}\n")
