@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -65,15 +65,23 @@ def test_halves_go_to_even(factor: Fraction, constant: Fraction) -> None:
     assert not wrong(found, factor, constant, range(-3000, 3001), -(1 << 20), 1 << 20)
 
 
+def nearest(factor: Fraction, most: int) -> Iterator[int]:
+    """Denominators of the fractions that come ever nearer to a factor from one side, up to `most`. Of long runs on one
+    side, each of which is nearer than the one before, the first and last."""
+    before, now, rest = 0, 1, factor
+    while rest.denominator > 1 and now < most:
+        rest = 1 / (rest - int(rest))
+        count = min(int(rest), (most - before) // now)
+        ends = range(1, count + 1) if count < 2000 else (*range(1, 1000), *range(count - 1000, count + 1))
+        yield from (before + number * now for number in ends)
+        before, now = now, before + int(rest) * now
+
+
 def test_terms_that_come_closest_to_a_half() -> None:
     """Numbers that 31 bits get wrong: convergents of the factor."""
     factor = Fraction(0.0123456789)
-    terms = set()
-    below, above = Fraction(0), Fraction(1)
-    while above.denominator < 1 << 30:
-        middle = Fraction(below.numerator + above.numerator, below.denominator + above.denominator)
-        below, above = (middle, above) if middle < factor else (below, middle)
-        terms |= {middle.denominator // 2 + extra for extra in (-1, 0, 1)} if middle.denominator < 1 << 31 else set()
+    terms = {number // 2 + extra for number in nearest(factor, (1 << 31) - 1) for extra in (-1, 0, 1)}
+    assert max(terms) > 1 << 29
     found = fixed_point([factor], Fraction(0), [(-(1 << 30), 1 << 30)], -(1 << 25), 1 << 25)
     assert found is not None
     assert not wrong(found, factor, Fraction(0), sorted(terms), -(1 << 25), 1 << 25)

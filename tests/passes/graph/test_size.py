@@ -17,7 +17,7 @@ from mccompile.passes.lower import lower
 from mccompile.passes.program.fuse import fuse
 from mccompile.pipeline import GRAPH_PASSES
 
-NODES = 20_000
+NODES = 10_000  # where time grows with their square, it is several times what is allowed
 
 
 def chain(operators: list[str]) -> Graph:
@@ -59,12 +59,12 @@ def star() -> Graph:
     ],
     ids=["nothing to do", "identities", "pairs", "star"],
 )
-def test_twenty_thousand_nodes(context: Context, graph: object, left: int) -> None:
+def test_ten_thousand_nodes(context: Context, graph: object, left: int) -> None:
     assert callable(graph)
     net = graph()
     start = time.process_time()
     PassManager(context).run(GRAPH, net, GRAPH_PASSES)
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < 12
     assert abs(len(net) - left) <= 2
 
 
@@ -87,7 +87,7 @@ def picture_chain() -> Graph:
 
 
 @pytest.mark.parametrize("graph", [lambda: chain(["Exp", "Tanh"]), picture_chain], ids=["elementwise", "pictures"])
-def test_twenty_thousand_nodes_become_a_fused_program(context: Context, graph: object) -> None:
+def test_ten_thousand_nodes_become_a_fused_program(context: Context, graph: object) -> None:
     assert callable(graph)
     net = graph()
     start = time.process_time()
@@ -95,5 +95,5 @@ def test_twenty_thousand_nodes_become_a_fused_program(context: Context, graph: o
     manager.run(GRAPH, net, GRAPH_PASSES)
     program = lower(net)
     manager.run(PROGRAM, program, [ProgramPass("fuse", fuse)])
-    assert time.process_time() - start < 60
+    assert time.process_time() - start < 25
     assert len(list(program.calls())) <= NODES // 4 + 1
