@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,16 @@ MODELS = (branches, conv, quantized, recurrent)  # most of the runtime, regions,
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="cppcheck is not installed")
 @pytest.mark.parametrize("make", MODELS)
 def test_what_is_found_is_listed(make: Callable[[], ModelProto], tmp_path: Path) -> None:
-    found = violations(written(make(), tmp_path))
+    once = ["--max-configs=1"] if make is conv else []  # its headers are those of `quantized`
+    found = violations(written(make(), tmp_path), once)
     assert "12.1" in found, "cppcheck said nothing: does it have the addon?"
     assert not found - listed()
 
 
-def violations(folder: Path) -> set[str]:
-    """The rules, as numbers, that the C of a model violates."""
+def violations(folder: Path, flags: Sequence[str] = ()) -> set[str]:
+    """The rules, as numbers, that the C of a model violates; in all configurations of its headers, without `flags`."""
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
-    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", "-UMCC_CONFIG", "-I.", "-Iruntime", *sources]
+    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", "-UMCC_CONFIG", "-I.", "-Iruntime", *flags, *sources]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert "error:" not in done.stderr, done.stderr
     return set(re.findall(r"\[misra-c2012-([0-9.]+)\]", done.stderr))
