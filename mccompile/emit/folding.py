@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 WIDTH = 120
 _STEP = 4  # columns that a continued line is indented by
@@ -58,29 +60,38 @@ def _comment(line: str, inside: bool) -> list[str]:
 
 
 def _code(line: str) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()) + _STEP)
+    begin = len(line) - len(line.lstrip())
+    first, further = line[:begin], " " * (begin + _STEP)
+    places = _Places(line)
     lines = []
-    while len(line) > WIDTH and (at := _fold(line)):
-        lines.append(line[:at])
-        line = indent + line[at:].lstrip()
-    return [*lines, line]
+    while len(first) + len(line) - begin > WIDTH and (at := places.fold(begin + _LEAST, begin + WIDTH - len(first))):
+        lines.append(first + line[begin:at])
+        first = further
+        begin = next((place for place in range(at, len(line)) if line[place] != " "), len(line))
+    return [*lines, first + line[begin:]]
 
 
-def _fold(line: str) -> int:
-    """Where to fold: at a blank in the fewest brackets, rather behind a comma than at an operator, the last of those
-    that leave the line short enough; where there is none, behind the last bracket that does."""
-    masked = _ATOM.sub(lambda found: "x" * len(found[0]), line)
-    depths = []
-    depth = 0
-    for letter in masked:
-        depth += (letter in "([{") - (letter in ")]}")
-        depths.append(depth)
-    least = len(line) - len(line.lstrip()) + _LEAST
-    places = {found.start(): 1 for found in _OPERATOR.finditer(masked)}
-    places |= {found.start(): 0 for found in _SEPARATOR.finditer(masked)}
-    places = {place: rank for place, rank in places.items() if place >= least}  # others make no line shorter
-    fitting = [place for place in places if place <= WIDTH]
-    if not fitting:
-        opening = [found.end() for found in _CALL.finditer(masked) if least <= found.end() <= WIDTH]
-        return max(opening, default=min((place for place in places if place > WIDTH), default=0))
-    return min(fitting, key=lambda place: (depths[place], places[place], -place))
+class _Places:
+    """Where a line of code may be folded, and in how many brackets."""
+
+    def __init__(self, line: str) -> None:
+        masked = _ATOM.sub(lambda found: "x" * len(found[0]), line)
+        steps = ((letter in "([{") - (letter in ")]}") for letter in masked)
+        self.depths = list(accumulate(steps))
+        self.ranks = {found.start(): 1 for found in _OPERATOR.finditer(masked)}
+        self.ranks |= {found.start(): 0 for found in _SEPARATOR.finditer(masked)}
+        self.blanks = sorted(self.ranks)
+        self.brackets = [found.end() for found in _CALL.finditer(masked)]
+
+    def fold(self, least: int, most: int) -> int:
+        """At a blank in the fewest brackets, rather behind a comma than at an operator, the last of those in reach;
+        where there is none, behind the last bracket in reach, and else at the first blank beyond. 0 if there is none:
+        what is before `least` makes no line shorter."""
+        begin, end = (bisect_left(self.blanks, at) for at in (least, max(least, most + 1)))
+        if begin < end:
+            fitting = self.blanks[begin:end]
+            return min(fitting, key=lambda place: (self.depths[place], self.ranks[place], -place))
+        bracket = bisect_right(self.brackets, most) - 1
+        if bracket >= 0 and self.brackets[bracket] >= least:
+            return self.brackets[bracket]
+        return self.blanks[end] if end < len(self.blanks) else 0

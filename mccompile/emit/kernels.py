@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from ..base.dtypes import DType
 from ..base.provenance import show
@@ -12,6 +12,8 @@ from ..targets.api import Build
 from .building import missing_flags
 from .render import TEMPLATES, comment, indent_c, render, render_c
 from .tidy import tidied
+
+_WORD = re.compile(r"\w+")
 
 
 def signature(function: Function) -> str:
@@ -44,16 +46,17 @@ def function_text(function: Function) -> str:
     text = render(function.kernel.template, context)
     head, brace, body = text.partition("{")
     outs, ins = function.kernel.parameter_names(function.call)  # of what has no elements nothing is read
-    unused = [name for name in (*outs, *ins, *function.sizes) if not re.search(rf"\b{name}\b", body)]
-    first = [f"(void){name};" for name in unused] + _size_constants(function, body)
+    used = set(_WORD.findall(body))
+    unused = [name for name in (*outs, *ins, *function.sizes) if name not in used]
+    first = [f"(void){name};" for name in unused] + _size_constants(function, used)
     return indent_c(tidied(head + brace + "".join(f"\n{line}" for line in first) + body))
 
 
-def _size_constants(function: Function, body: str) -> list[str]:
+def _size_constants(function: Function, used: Set[str]) -> list[str]:
     """Declarations of the sizes that the body names."""
     lines = []
     for place, (name, number) in enumerate(function.kernel.sizes(function.call).items()):
-        if re.search(rf"\b{name}\b", body):
+        if name in used:
             lines.append(f"const mcc_index {name} = {f'sizes[{place}]' if function.table_c else number};")
     return lines
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from ..base.dims import Dim, Symbol, static, upper
@@ -63,6 +65,7 @@ def model_context(
 ) -> dict[str, Any]:
     """What the templates of a model's own files are told."""
     octets = [f"0x{byte:02X}" for byte in identity]
+    written = _Written(plan)
     return {
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
@@ -72,7 +75,7 @@ def model_context(
         "target": plan.target,
         "flags": flags_text(plan.build),
         "title": comment(plan.name).replace('"', "'"),
-        "inputs": [_tensor(plan.prefix, t, preserved(plan, t), "input") for t in plan.inputs],
+        "inputs": [_tensor(plan.prefix, t, written.spares(t), "input") for t in plan.inputs],
         "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],
         "arena_bytes": plan.arena_bytes,
         "parameters": ", ".join(f"void *{arena.base}, size_t {arena.base}_bytes" for arena in plan.arenas),
@@ -152,24 +155,29 @@ def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
     return found
 
 
-def preserved(plan: Plan, tensor: Tensor) -> bool:
-    """Does an input still hold its elements after a run? Not where a step writes into its bytes."""
-    if tensor.is_outside:
-        return True
-    low, high = _range(tensor)
-    for swap in swaps(plan.items):
-        for place in (swap.first, swap.second, swap.last):
-            if (
-                place.base == tensor.address.base
-                and low < static(place.offset) + swap.bytes
-                and static(place.offset) < high
-            ):
-                return False
-    return not any(
-        a.written and a.address.base == tensor.address.base and a.low < high and low < a.high
-        for step in plan.steps()
-        for a in step.arguments
-    )
+class _Written:
+    """The bytes of arenas that steps and loops write."""
+
+    def __init__(self, plan: Plan) -> None:
+        ranges: dict[str, list[tuple[int, int]]] = {arena.base: [] for arena in plan.arenas}
+        for swap in swaps(plan.items):
+            for place in (swap.first, swap.second, swap.last):
+                if place.base in ranges:
+                    ranges[place.base].append((static(place.offset), static(place.offset) + swap.bytes))
+        for argument in (a for step in plan.steps() for a in step.arguments if a.written):
+            ranges.setdefault(argument.address.base, []).append((argument.low, argument.high))
+        self.lows = {base: [low for low, _ in sorted(found)] for base, found in ranges.items()}
+        self.reach = {
+            base: list(accumulate((high for _, high in sorted(found)), max)) for base, found in ranges.items()
+        }
+
+    def spares(self, tensor: Tensor) -> bool:
+        """Does an input still hold its elements after a run?"""
+        if tensor.is_outside:
+            return True
+        low, high = _range(tensor)
+        before = bisect_left(self.lows.get(tensor.address.base, []), high)  # so many begin below its end
+        return not before or self.reach[tensor.address.base][before - 1] <= low
 
 
 def _range(tensor: Tensor) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?\*/')
 _POSITION = re.compile(r"const mcc_index (\w+) = [^;,]*;")  # one alone
 _OPENING = re.compile(r"(?:[(\[,]|\breturn|(?<![=<>!])=) ?\Z")  # before brackets with a whole operand in them
+_REACH = len(" return ")  # letters that it looks at
 _TERM = re.compile(r"(?<=[-+*,=(\[] )\((?!(?:float|double|unsigned|int|\w+_t)\)|mcc_)(\w+)\)(?= [-+*]|[;,)\]])")
 
 
@@ -88,7 +89,7 @@ def _plain(line: str) -> str:
             commas.add(stack[-1])
     gone: set[int] = set()
     for begin, end in pairs:
-        whole = _OPENING.search(masked[:begin]) and masked[end + 1 : end + 2] in set(")],;")
+        whole = _OPENING.search(masked[max(0, begin - _REACH) : begin]) and masked[end + 1 : end + 2] in set(")],;")
         if masked[begin] == "(" and whole and begin not in commas:
             gone |= {begin, end}
     line = "".join(letter for place, letter in enumerate(line) if place not in gone)

@@ -135,10 +135,12 @@ def _read(
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
     given = inputs.values()
+    taken: set[str] = set()
     for title, whole in given:
         graph.inputs += leaves(whole)
+        taken.update(value.name for value in leaves(whole))
         findings.check_bytes(leaves(whole), f"input {title!r} in {name}")
-        if title in scope.values or len({value.name for value in graph.inputs}) < len(graph.inputs):
+        if title in scope.values or len(taken) < len(graph.inputs):
             findings.add("one name for two values", f"input {title!r} in {name}", Invalid(f"{title!r} is made twice"))
         reader.reserve(value.name for value in leaves(whole))
         scope.values[title] = received(reader.writer(scope, title), whole)

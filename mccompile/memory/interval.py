@@ -15,9 +15,8 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-import numpy as np
+from mccompile.memory.coverage import Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,51 +165,63 @@ class Span:
     rest: int
 
 
-MANY_PARTS = 64  # from here on numpy is quicker
-
-
 def spans_of(block: Block, grain: int) -> list[Span]:
-    if len(block.parts) >= MANY_PARTS:
-        return _spans_of_many(block, grain)
-    cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
-    spans = []
-    for start, end in pairwise(cuts):
-        live = [(part.low, part.high) for part in block.parts if part.start <= start < part.end]
-        ranges = _merged(sorted(live))
-        grains = [align_up(high, grain) // grain - align_up(low, grain) // grain for low, high in ranges]
-        rests = [align_up(high, grain) - high for (_, high), count in zip(ranges, grains, strict=True) if count]
-        spans.append(Span(start, end, sum(h - low for low, h in ranges), sum(grains), max(rests, default=0)))
+    if len(block.parts) == 1:
+        return [_span_of(block.parts[0], grain)]
+    coverage = Coverage([(part.start, part.end, part.low, part.high) for part in block.parts])
+    edges, covering = coverage.edges, coverage.covering
+    bytes = grains = 0
+    rests = _Rests(edges, covering, grain)
+    spans: list[Span] = []
+    since: Span | None = None
+    for time, come, gone in coverage.changes():
+        if since is not None:
+            spans.append(Span(since.start, time, since.bytes, since.grains, since.rest))
+        for cells, sign in ((come, 1), (gone, -1)):
+            for cell in cells:
+                low, high = edges[cell], edges[cell + 1]
+                bytes += sign * (high - low)
+                grains += sign * (-(-high // grain) - -(-low // grain))
+        rests.update([*come, *gone])
+        since = Span(time, time + 1, bytes, grains, rests.largest())
     return spans
 
 
-def _spans_of_many(block: Block, grain: int) -> list[Span]:
-    """The same for the parts of a large concat, of which each moment sees many."""
-    parts = sorted((part.low, part.high, part.start, part.end) for part in block.parts if part.low < part.high)
-    lows, highs, starts, ends = np.array(parts, np.int64).reshape(-1, 4).T
-    cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
-    spans = []
-    for start, end in pairwise(cuts):
-        live = (starts <= start) & (start < ends)
-        low, reached = lows[live], np.maximum.accumulate(highs[live])
-        first = np.ones(len(low), bool)  # of a range: what begins beyond all before
-        first[1:] = low[1:] > reached[:-1]
-        last = np.append(first[1:], True)[: len(low)]
-        low, high = low[first], reached[last]
-        up = -(-high // grain)
-        grains = up - -(-low // grain)
-        rests = (up * grain - high)[grains > 0]
-        spans.append(Span(start, end, int((high - low).sum()), int(grains.sum()), int(rests.max(initial=0))))
-    return spans
+def _span_of(part: Part, grain: int) -> Span:
+    grains = -(-part.high // grain) - -(-part.low // grain)
+    return Span(part.start, part.end, part.high - part.low, grains, -part.high % grain if grains else 0)
 
 
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sorted ranges as disjoint ones; empty ranges vanish."""
-    merged: list[tuple[int, int]] = []
-    for low, high in ranges:
-        if low == high:
-            continue
-        if merged and low <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
-        else:
-            merged.append((low, high))
-    return merged
+class _Rests:
+    """What the last grains of the ranges in use leave empty, for ranges that cover the first byte of a grain."""
+
+    def __init__(self, edges: list[int], covering: list[int], grain: int) -> None:
+        self.edges, self.covering, self.grain = edges, covering, grain
+        self.of: dict[int, int] = {}  # by the last cell of a range
+        self.count = [0] * grain  # ranges by their rests
+
+    def update(self, changed: list[int]) -> None:
+        """After these cells came or went: a range ends at one of them, just before it, or within a grain above it."""
+        for cell in changed:
+            last = cell - 1
+            while last < len(self.edges) - 1 and (last <= cell or self.edges[last] < self.edges[cell + 1] + self.grain):
+                self._set(last, self._rest(last))
+                last += 1
+
+    def largest(self) -> int:
+        return next((rest for rest in range(self.grain - 1, 0, -1) if self.count[rest]), 0)
+
+    def _set(self, last: int, rest: int) -> None:
+        self.count[self.of.get(last, 0)] -= 1
+        self.count[rest] += 1
+        self.of[last] = rest
+
+    def _rest(self, last: int) -> int:
+        """0 where no range ends there, or none that covers the first byte of a grain."""
+        if last < 0 or not self.covering[last] or self.covering[last + 1]:
+            return 0
+        high = self.edges[last + 1]
+        rest, cell = -high % self.grain, last
+        while cell >= 0 and self.covering[cell] and self.edges[cell] > high + rest - self.grain:
+            cell -= 1
+        return rest if cell >= 0 and self.covering[cell] else 0

@@ -18,7 +18,8 @@ nothing is gained), and effort is a count of steps, so it is the same on every m
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mccompile.base.errors import InternalError
@@ -142,10 +143,10 @@ class _Graph:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Nodes that have run (bits, counted from the first node of the piece), what is ready, and how it came about."""
+    """Nodes that have run and those ready (bits, counted from the first node of the piece), and how it came about."""
 
     done: int
-    ready: tuple[int, ...]
+    ready: int
     live: int
     peak: int
     path: tuple[int, object] | None
@@ -157,7 +158,7 @@ class _Piece:
     def __init__(self, graph: _Graph, first: int, last: int) -> None:
         self.graph, self.first, self.last = graph, first, last
         self.nodes: Sequence[int] = range(first, last)
-        self.peak = self.live = self.work = 0
+        self.peak = self.live = self.end = self.work = 0  # live bytes before and after
         touched = sorted({i for node in self.nodes for i in graph.reads[node]})
         # The consumers inside the piece of each tensor that can die in it.
         self.waits = {i: self._bits(graph.tensors[i].consumers) for i in touched if self._can_die(graph.tensors[i])}
@@ -171,6 +172,7 @@ class _Piece:
             step, live = self._run(node, done, live)
             self.peak = max(self.peak, step)
             done |= 1 << (node - self.first)
+        self.end = live
         return live
 
     def improve(self, floor: int, work: int) -> int:
@@ -179,6 +181,8 @@ class _Piece:
         At most `work` steps are spent on an exact search; returns how many were.
         """
         self.work = 0
+        if self.peak <= self._least():
+            return 0
         found = self._exact(floor, work) if len(self.nodes) <= EXACT_NODES else None
         spent = self.work
         found = found or self._beam(floor)
@@ -186,6 +190,14 @@ class _Piece:
             self.peak = found.peak
             self.nodes = _nodes_of(found)
         return spent
+
+    def _least(self) -> int:
+        """No order has a smaller peak: one node runs before all others, and one when all others have run."""
+        everything = (1 << len(self.nodes)) - 1
+        first = min(self._run(node, 0, self.live)[0] for node in self.nodes if not self.needs[node])
+        lasts = [node for node in self.nodes if not any(later < self.last for later in self.graph.after[node])]
+        ends = (self._run(node, everything, 0) for node in lasts)
+        return max(first, min(self.end - after + during for during, after in ends))
 
     def _exact(self, floor: int, work: int) -> _State | None:
         """Best first over states; None if that takes too much work."""
@@ -199,7 +211,7 @@ class _Piece:
                 return state
             if best[state.done] < state.peak:
                 continue
-            for node in state.ready:
+            for node in self._members(state.ready):
                 child = self._forced(self._child(state, node))
                 if child.peak >= self.peak or best.get(child.done, child.peak + 1) <= child.peak:
                     continue
@@ -214,7 +226,7 @@ class _Piece:
         for _ in self.nodes:
             steps: dict[int, tuple[int, int, int, int]] = {}  # done -> (peak, live, parent, node)
             for parent, state in enumerate(states):
-                for node in state.ready[:BEAM_CHOICES]:
+                for node in itertools.islice(self._members(state.ready), BEAM_CHOICES):
                     during, live = self._run(node, state.done, state.live)
                     done = state.done | 1 << (node - self.first)
                     step = (max(state.peak, during), live, parent, node)
@@ -228,21 +240,22 @@ class _Piece:
         return states[0]
 
     def _start_state(self, floor: int) -> _State:
-        ready = tuple(node for node in range(self.first, self.last) if not self.needs[node])
+        ready = self._bits([node for node in self.nodes if not self.needs[node]])
         return _State(0, ready, self.live, floor, None)
 
     def _given(self) -> _State:
         path: tuple[int, object] | None = None
         for node in self.nodes:
             path = (node, path)
-        return _State(0, (), 0, self.peak, path)
+        return _State(0, 0, 0, self.peak, path)
 
     def _forced(self, state: _State) -> _State:
         """Run what is ready as long as there is no choice or a step is free."""
         while state.ready:
-            for node in state.ready:
+            alone = state.ready.bit_count() == 1
+            for node in self._members(state.ready):
                 during, live = self._run(node, state.done, state.live)
-                if len(state.ready) == 1 or (during <= state.peak and live <= state.live):
+                if alone or (during <= state.peak and live <= state.live):
                     state = self._child(state, node)
                     break
             else:
@@ -253,8 +266,15 @@ class _Piece:
         during, live = self._run(node, state.done, state.live)
         done = state.done | 1 << (node - self.first)
         freed = [n for n in self.graph.after[node] if n < self.last and not self.needs[n] & ~done]
-        ready = tuple(sorted([n for n in state.ready if n != node] + freed))
+        ready = (state.ready & ~(1 << (node - self.first))) | self._bits(freed)
         return _State(done, ready, live, max(state.peak, during), (node, state.path))
+
+    def _members(self, bits: int) -> Iterator[int]:
+        """The nodes of a set, in the given order."""
+        while bits:
+            lowest = bits & -bits
+            yield self.first + lowest.bit_length() - 1
+            bits ^= lowest
 
     def _run(self, node: int, done: int, live: int) -> tuple[int, int]:
         self.work += 1

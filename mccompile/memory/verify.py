@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from itertools import pairwise
 
+from mccompile.memory.coverage import Coverage, Rectangle
 from mccompile.memory.interval import Block, Placement
 
 
@@ -56,17 +56,16 @@ def _overlaps(blocks: Sequence[Block], offsets: Sequence[int]) -> list[str]:
     return list(wrong)
 
 
-def _disjoint_parts(block: Block) -> list[tuple[int, int, int, int]]:
+def _disjoint_parts(block: Block) -> list[Rectangle]:
     """(start, end, low, high) of a block, cut so that its own parts never overlap each other."""
-    if len(block.parts) == 1:
-        part = block.parts[0]
-        return [(part.start, part.end, part.low, part.high)] if part.low < part.high else []
-    cuts = sorted({time for part in block.parts for time in (part.start, part.end)})
+    parts = [(part.start, part.end, part.low, part.high) for part in block.parts if part.low < part.high]
+    if len(parts) < 2:
+        return parts
+    coverage = Coverage(parts)
+    since: dict[int, int] = {}
     pieces = []
-    for start, end in pairwise(cuts):
-        reach = 0
-        for low, high in sorted((part.low, part.high) for part in block.parts if part.start <= start < part.end):
-            if max(low, reach) < high:
-                pieces.append((start, end, max(low, reach), high))
-                reach = high
+    for time, come, gone in coverage.changes():
+        since |= dict.fromkeys(come, time)
+        for cell in gone:
+            pieces.append((since.pop(cell), time, coverage.edges[cell], coverage.edges[cell + 1]))
     return pieces

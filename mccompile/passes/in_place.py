@@ -1,12 +1,13 @@
 """Results written over operands that die there, where the kernel's alias pattern allows it: part of bind_storage.
 
 Invariant: nobody reads a byte after it was overwritten. The accesses of every piece of memory (a `root` and all that
-overlaps it) are kept in one list, so a decision sees earlier ones.
+overlaps it) are kept together, so a decision sees earlier ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import replace
 
 from ..kernels.api import Needs, elementwise_alias
 from ..kernels.registry import Registry
@@ -30,26 +31,21 @@ from ..program.ir import (
     writes,
 )
 from ..targets.api import Target
+from .accesses import Access, Accesses
 
-
-@dataclass(frozen=True)
-class _Access:
-    time: int
-    low: int
-    high: int  # bytes of the root
-    held: bool = False  # nothing is read or written, but the bytes are needed
+Known = dict[Buffer, Accesses]  # by the root; empty where nobody has touched it
 
 
 def write_in_place(program: Program, registry: Registry, target: Target, keep_inputs: bool) -> None:
     times = {id(item): 2 * time for time, item in enumerate(walk(program.body))}  # odd times are between two items
-    accesses: dict[Buffer, list[_Access]] = {}
+    accesses: Known = defaultdict(Accesses)
     end = 2 * len(times)
     parts = {b.overlap.base for b in program.buffers() if b.overlap and b.overlap.part}  # what has parts
 
     def note(view: View, time: int) -> None:
         base, offset = root(view.buffer)
         low, high = view.byte_range
-        accesses.setdefault(base, []).append(_Access(time, low + offset, high + offset))
+        accesses[base].add(Access(time, low + offset, high + offset))
 
     for item in walk(program.body):
         for view in (*reads(item), *writes(item)):
@@ -95,20 +91,20 @@ def _at_the_same_time(call: Call, needs: Needs) -> dict[tuple[int, int], int]:
     return found
 
 
-def _hold(spans: list[Span], accesses: dict[Buffer, list[_Access]]) -> None:
+def _hold(spans: list[Span], accesses: Known) -> None:
     """What lasts longer than a trip must keep its bytes in all of them: noted as accesses just before and after the
     loop."""
     for span in spans:
         start, end = 2 * span.start, 2 * span.end
         carried = {root(buffer)[0] for carry in span.loop.carries for buffer in (carry.now, carry.next)}
         for base, known in accesses.items():
-            inside = [a for a in known if start <= a.time <= end]
-            before = base.role == INPUT or any(a.time < start for a in known)
-            after = any(a.time > end for a in known)
-            if inside and (before or base in carried):
-                known.append(_Access(end + 1, 0, base.max_bytes, held=True))
-            if inside and (after or base in carried):
-                known.append(_Access(start - 1, 0, base.max_bytes, held=True))
+            if not any(start <= a.time <= end for a in known.all):
+                continue
+            before, after = base.role == INPUT or known.first < start, known.last > end
+            if before or base in carried:
+                known.add(Access(end + 1, 0, base.max_bytes, held=True))
+            if after or base in carried:
+                known.add(Access(start - 1, 0, base.max_bytes, held=True))
 
 
 def _bind_region(
@@ -116,7 +112,7 @@ def _bind_region(
     registry: Registry,
     target: Target,
     now: int,
-    accesses: dict[Buffer, list[_Access]],
+    accesses: Known,
     parts: set[Buffer],
 ) -> None:
     """The rows of a stage over those of an operand; the result of a region over an operand that all other readers have
@@ -141,9 +137,7 @@ def _bind_region(
         _bind_before(region, target, now, accesses, parts)
 
 
-def _bind_before(
-    region: Rows, target: Target, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]
-) -> None:
+def _bind_before(region: Rows, target: Target, now: int, accesses: Known, parts: set[Buffer]) -> None:
     """The result of a region a little before an operand that dies there: its rows follow those that are read."""
     out = region.stages[-1].call.outs[0]
     buffer = out.buffer
@@ -152,7 +146,7 @@ def _bind_before(
         base, shift = root(source)
         align = max(target.align, buffer.storage.align, base.storage.align)
         start = (shift - bytes) // align * align
-        later = _needed_later(accesses[base], now, start, start + buffer.max_bytes)
+        later = accesses[base].used_after(now, start, start + buffer.max_bytes)
         if later or base.role not in (TEMPORARY, INPUT) or any(t is not source and root(t)[0] is base for t in touched):
             continue
         base.storage = replace(base.storage, align=align)
@@ -160,14 +154,14 @@ def _bind_before(
         return
 
 
-def _bind_after(region: Rows, call: Call, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> None:
+def _bind_after(region: Rows, call: Call, now: int, accesses: Known, parts: set[Buffer]) -> None:
     """The result of a region that is written when all has been read, over anything that is not needed any more."""
     buffer = call.outs[0].buffer
     if not _is_free(call.outs[0], now, accesses, parts):
         return
     own = {root(view.buffer)[0] for view in call.ins}
     for base in dict.fromkeys(root(view.buffer)[0] for view in reads(region)):
-        ends = base.role in (TEMPORARY, INPUT) and not any(access.time > now for access in accesses[base])
+        ends = base.role in (TEMPORARY, INPUT) and accesses[base].last <= now
         if ends and base not in own and base.max_bytes >= buffer.max_bytes:
             _lay(buffer, base, 0, accesses)
             return
@@ -179,7 +173,7 @@ def _bind_next(
     out: View,
     needs: Needs,
     now: int,
-    accesses: dict[Buffer, list[_Access]],
+    accesses: Known,
     parts: set[Buffer],
     partner: Buffer,
     span: Span,
@@ -187,8 +181,8 @@ def _bind_next(
     """What a loop hands to its next trip, over what it was handed, if nobody reads that after this call. It can lie
     over nothing else: the two change places."""
     base, shift = root(partner)
-    later = [a for a in accesses[base] if now < a.time <= 2 * span.end and not a.held]
-    elsewhere = [a for a in accesses[out.buffer] if a.time != now and not a.held]
+    later = [a for a in accesses[base].all if now < a.time <= 2 * span.end and not a.held]
+    elsewhere = [a for a in accesses[out.buffer].all if a.time != now and not a.held]
     for index, view in enumerate(call.ins):
         if (
             view.buffer is partner
@@ -217,7 +211,7 @@ def _bind_result(
     out: View,
     needs: Needs,
     now: int,
-    accesses: dict[Buffer, list[_Access]],
+    accesses: Known,
     parts: set[Buffer],
 ) -> None:
     buffer = out.buffer
@@ -237,7 +231,7 @@ def _bind_result(
             or start + buffer.max_bytes > base.max_bytes
         ):
             continue
-        if _needed_later(accesses[base], now, *span):
+        if accesses[base].used_after(now, *span):
             continue
         if not _others_agree(call, result, index, needs, base, span):
             continue
@@ -245,19 +239,15 @@ def _bind_result(
         return
 
 
-def _lay(buffer: Buffer, over: Buffer, start: int, accesses: dict[Buffer, list[_Access]]) -> None:
+def _lay(buffer: Buffer, over: Buffer, start: int, accesses: Known) -> None:
     """Lays a buffer over another one; its accesses are then ones of that memory."""
     buffer.overlap = Overlap(over, start)
     over.storage = replace(over.storage, align=max(over.storage.align, buffer.storage.align))
     base, begin = root(buffer)
-    accesses[base] += [replace(a, low=a.low + begin, high=a.high + begin) for a in accesses.pop(buffer, [])]
+    accesses[base].take(accesses.pop(buffer), begin)
 
 
-def _needed_later(accesses: list[_Access], now: int, low: int, high: int) -> bool:
-    return any(a.time > now and a.low < high and low < a.high for a in accesses)
-
-
-def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: set[Buffer]) -> bool:
+def _is_free(out: View, now: int, accesses: Known, parts: set[Buffer]) -> bool:
     """Can the buffer of a result still be laid over another one? Not where something of it is alive already: written
     piecewise, or in parts."""
     buffer = out.buffer
@@ -266,7 +256,7 @@ def _is_free(out: View, now: int, accesses: dict[Buffer, list[_Access]], parts: 
         and buffer.role != EXTERNAL
         and _whole_in_any_order(out)
         and buffer not in parts
-        and not any(access.time < now for access in accesses.get(buffer, []))
+        and accesses[buffer].first >= now
     )
 
 

@@ -9,8 +9,9 @@ Invariant: a step either succeeds altogether or leaves the program as it was.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ..base.dims import static
@@ -83,11 +84,11 @@ class Joiner:
             self.lay_in_planes(call, call.kind.axis)
         often = {buffer for buffer, count in Counter(view.buffer for view in call.ins).items() if count > 1}
         inside = None if body is self.program.body else {id(item) for item in body}
-        joined = [
+        joined = {
             index
             for index, part in self.parts(call)
             if call.ins[index].buffer not in often and self.place(call, index, part, inside, mode)
-        ]
+        }
         if not joined:
             return
         rest = self.rest(call, joined)
@@ -243,7 +244,7 @@ class Joiner:
 
     # -- what is left of the call
 
-    def rest(self, call: Call, joined: Sequence[int]) -> list[Item]:
+    def rest(self, call: Call, joined: Set[int]) -> list[Item]:
         drafts = list(self.fills(call, call.kind) if isinstance(call.kind, Pad) else self.copies(call, joined))
         for draft in drafts:
             choice = self.registry.choose(draft, self.target)
@@ -253,7 +254,7 @@ class Joiner:
             draft.kernel, draft.blocks = served[0].kernel.id, served[0].needs.blocks
         return list(drafts)
 
-    def copies(self, call: Call, joined: Sequence[int]) -> Iterator[Call]:
+    def copies(self, call: Call, joined: Set[int]) -> Iterator[Call]:
         """Neighbouring operands that still have to be copied, as smaller concats into slices of the result."""
         assert isinstance(call.kind, Concat)
         axis = call.kind.axis
@@ -270,10 +271,10 @@ class Joiner:
                 runs[-1].append(index)
             else:
                 runs.append([index])
+        ends = list(itertools.accumulate(static(view.shape[axis]) for view in call.ins))
         for run in runs:
-            start = sum(static(view.shape[axis]) for view in call.ins[: run[0]])
-            size = sum(static(call.ins[index].shape[axis]) for index in run)
-            out = call.outs[0].sliced(axis, start, size)
+            start = ends[run[0]] - static(call.ins[run[0]].shape[axis])
+            out = call.outs[0].sliced(axis, start, ends[run[-1]] - start)
             yield Call(call.kind, tuple(call.ins[index] for index in run), (out,), call.provenance)
 
     def fills(self, call: Call, kind: Pad) -> Iterator[Call]:

@@ -247,7 +247,7 @@ class _Planner:
             arguments.append(self.argument("scratch", call.scratch.whole(), True))
         by_rows = call.rows is not None
         aliased = frozenset(
-            role for a in arguments for b in arguments if _meet(a, b, by_rows) for role in (a.role, b.role)
+            role for a in arguments if a.written for b in arguments if _meet(a, b, by_rows) for role in (a.role, b.role)
         )
         types = tuple((a.role, a.type.dtype, a.written) for a in arguments)
         key = (instance(kernel, call), types, aliased, of_call(call), tuple(kernel.sizes(call).items()))
@@ -310,8 +310,8 @@ class _Planner:
 
 
 def _meet(a: Argument, b: Argument, by_rows: bool) -> bool:
-    """Do two arguments share bytes in one call, one of them written? Empty ones at one address count too: compilers
-    warn of them. By rows, a result that begins before an operand keeps away from the rows that a call reads."""
-    if a is b or a.address.base != b.address.base or not a.written or (by_rows and a.low < b.low):
+    """Do two arguments share bytes in one call, where the first is written? Empty ones at one address count too:
+    compilers warn of them. By rows, a result that begins before an operand keeps away from the rows that it reads."""
+    if a is b or a.address.base != b.address.base or (by_rows and a.low < b.low):
         return False
     return a.address == b.address or (a.low < b.high and b.low < a.high)

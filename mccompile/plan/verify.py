@@ -3,6 +3,8 @@ it must not, and no size that is named where nobody knows it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 from ..base.dims import static
 from ..base.errors import InternalError
 from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
@@ -12,8 +14,9 @@ from .sizes import unknown
 def verify(plan: Plan) -> None:
     problems = unknown(plan)
     arenas = {arena.base: arena.bytes for arena in plan.arenas}
+    room, given = _room(plan), {tensor.address.base for tensor in plan.inputs}
     for step in plan.steps():
-        problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(plan, a)]
+        problems += [f"{step.op} {step.provenance}: {p}" for a in step.arguments for p in _argument(a, room, given)]
         problems += _overlaps(step)
     for swap in swaps(plan.items):
         for place in (swap.first, swap.second, swap.last):
@@ -42,12 +45,16 @@ def verify(plan: Plan) -> None:
         raise InternalError(f"plan {plan.name!r} is broken:\n  " + "\n  ".join(problems[:20]))
 
 
-def _argument(plan: Plan, argument: Argument) -> list[str]:
-    sizes = {BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}
-    sizes |= {arena.base: arena.bytes for arena in plan.arenas}
-    given = {tensor.address.base for tensor in plan.inputs}
-    sizes |= {tensor.address.base: tensor.room for tensor in (*plan.inputs, *plan.outputs) if tensor.is_outside}
-    size = sizes.get(argument.address.base)
+def _room(plan: Plan) -> dict[str, int]:
+    """Bytes behind each base."""
+    room = {BLOB: plan.data_bytes, STREAMS: 8 * plan.streams}
+    room |= {arena.base: arena.bytes for arena in plan.arenas}
+    return room | {tensor.address.base: tensor.room for tensor in (*plan.inputs, *plan.outputs) if tensor.is_outside}
+
+
+def _argument(argument: Argument, room: Mapping[str, int], given: Set[str]) -> list[str]:
+    """`given`: the bases of inputs."""
+    size = room.get(argument.address.base)
     problems = []
     if size is not None and not 0 <= argument.low <= argument.high <= size:
         problems.append(f"{argument.role} touches bytes {argument.low} to {argument.high} of {size}")
@@ -65,9 +72,9 @@ def _overlaps(step: Step) -> list[str]:
     """A written argument may meet another one only where the function was made for that, or row by row, where what is
     written begins first: its rows stay behind those that are read."""
     problems = []
-    for argument in step.arguments:
+    for argument in (argument for argument in step.arguments if argument.written):
         for other in step.arguments:
-            if argument is other or not argument.written or argument.address.base != other.address.base:
+            if argument is other or argument.address.base != other.address.base:
                 continue
             meets = argument.low < other.high and other.low < argument.high
             if step.function.call.rows is not None and argument.low < other.low:

@@ -63,7 +63,9 @@ class _Checker:
         self.given: set[Buffer] = set()  # inputs: nobody writes them
         self.writer: dict[Buffer, Item] = {}
         self.filled: dict[Buffer, int] = {}  # elements written so far
-        self.partly: dict[Buffer, list[View]] = {}  # what was written of buffers that are written piece by piece
+        # What was written of buffers that are written piece by piece: views, and how many of them a mask shows already.
+        self.partly: dict[Buffer, list[View]] = {}
+        self.masks: dict[Buffer, tuple[np.ndarray, int]] = {}
 
     def body(self, body: list[Item], written: set[Buffer]) -> None:
         for item in body:
@@ -151,12 +153,16 @@ class _Checker:
 
     def is_written(self, view: View) -> bool:
         """Of a buffer that is not complete yet: was all written that the view shows?"""
-        sizes = [d for v in (view, *self.partly.get(view.buffer, [])) for d in (*v.shape, *v.strides, v.offset)]
-        if not all(isinstance(d, int) for d in (*sizes, *view.buffer.shape)) or 0 in view.shape:
+        parts = self.partly.get(view.buffer, [])
+        mask, shown = self.masks.get(view.buffer, (None, 0))
+        dims = [d for v in (view, *parts[shown:]) for d in (*v.shape, *v.strides, v.offset)]
+        if not all(isinstance(d, int) for d in (*dims, *view.buffer.shape)) or 0 in view.shape:
             return False
-        mask = np.zeros(static(view.buffer.type.count), bool)
-        for done in self.partly.get(view.buffer, []):
+        if mask is None:
+            mask = np.zeros(static(view.buffer.type.count), bool)
+        for done in parts[shown:]:
             _elements(mask, done)[...] = True
+        self.masks[view.buffer] = mask, len(parts)
         return bool(_elements(mask, view).all())
 
     def inside(self, view: View, what: str) -> None:

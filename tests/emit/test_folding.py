@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mccompile.emit import folding
 from mccompile.emit.folding import WIDTH, folded
 from tests import small_models
 from tests.small_models import compiled
@@ -54,3 +57,12 @@ def test_lines_that_begin_beyond_the_width_are_folded_too() -> None:
     deep = " " * (WIDTH + 8) + "for (mcc_index i = 0; i < " + " + ".join(f"size_{n}" for n in range(40)) + "; ++i) {\n"
     lines = folded(deep).splitlines()
     assert "".join(lines).split() == deep.split() and len(lines) < 60
+
+
+def test_long_lines_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many lines a call becomes."""
+    read = []
+    places = folding._Places
+    monkeypatch.setattr(folding, "_Places", lambda line: read.append(line) or places(line))
+    text = folded("    f(" + ", ".join(f"argument_{i}(x, {i})" for i in range(300)) + ");\n")
+    assert len(read) == 1 and len(text.splitlines()) > 50 and max(map(len, text.splitlines())) <= WIDTH

@@ -4,8 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mccompile.memory import interval
-from mccompile.memory.interval import Block, Part, Peak, glue, lower_bound, naive_size, peak, placement_of, spans_of
+from mccompile.memory.interval import (
+    Block,
+    Part,
+    Peak,
+    _Rests,
+    glue,
+    lower_bound,
+    naive_size,
+    peak,
+    placement_of,
+    spans_of,
+)
 
 
 def buffer(name: str, start: int, end: int, size: int, align: int = 16, fixed: int | None = None) -> Block:
@@ -75,11 +85,33 @@ def test_a_block_that_does_not_start_at_byte_zero_is_refused() -> None:
 
 
 @given(st.lists(st.tuples(*(st.integers(0, high) for high in (9, 5, 60, 20))), min_size=1), st.sampled_from([1, 4, 16]))
-def test_many_parts_are_counted_as_few_are(rows: list[tuple[int, int, int, int]], grain: int) -> None:
+def test_spans_count_the_bytes_that_parts_cover(rows: list[tuple[int, int, int, int]], grain: int) -> None:
     parts = [Part(start, start + time + 1, low, low + bytes) for start, time, low, bytes in rows]
     block, _ = glue("all", parts, 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interval, "MANY_PARTS", 1)
-        many = spans_of(block, grain)
-        patch.setattr(interval, "MANY_PARTS", 1 << 30)
-        assert many == spans_of(block, grain)
+    for span in spans_of(block, grain):
+        for time in range(span.start, span.end):
+            used = {byte for p in block.parts if p.start <= time < p.end for byte in range(p.low, p.high)}
+            assert (span.bytes, span.grains) == (len(used), sum(byte % grain == 0 for byte in used))
+            ends = [byte + 1 for byte in used if byte + 1 not in used]
+            rests = [-end % grain for end in ends if set(range(end + -end % grain - grain, end)) <= used]
+            assert span.rest == max(rests, default=0)
+
+
+def test_the_work_for_many_parts_follows_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the operands of a large concat are: each has bytes of its own, the whole is read in the end."""
+    asked = 0
+    rest = _Rests._rest
+
+    def counted(rests: _Rests, last: int) -> int:
+        nonlocal asked
+        asked += 1
+        return rest(rests, last)
+
+    monkeypatch.setattr(_Rests, "_rest", counted)
+    counts = []
+    for many in (100, 400):
+        parts = [Part(at, many + 1, 20 * at, 20 * at + 20) for at in range(many)]
+        asked = 0
+        assert lower_bound([Block("whole", (*parts, Part(many, many + 2, 0, 20 * many)))]) == 20 * many
+        counts.append(asked)
+    assert counts[1] <= 4 * counts[0] + 20

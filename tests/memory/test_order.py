@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -121,3 +122,20 @@ def test_chains_of_twenty_thousand_nodes_are_quick(reach: int) -> None:
     found = best_order([Node()] * count, tensors)
     assert time.process_time() - began < 5.0
     assert sorted(found) == list(range(count))
+
+
+def test_nothing_is_searched_where_the_last_node_needs_as_much_as_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the branches of one input into one result do: all parts and the input are alive in the end, in any order."""
+    nodes = [Node() for _ in range(500)]
+    tensors = [Tensor(64, None, tuple(range(500))), *(Tensor(4, node, (), True) for node in range(500))]
+    ran = 0
+    step = order._Graph.step
+
+    def counted(graph: order._Graph, node: int, live: int, dying: Sequence[int]) -> tuple[int, int]:
+        nonlocal ran
+        ran += 1
+        return step(graph, node, live, dying)
+
+    monkeypatch.setattr(order._Graph, "step", counted)
+    assert best_order(nodes, tensors) == tuple(range(500))
+    assert ran <= 3 * len(nodes)

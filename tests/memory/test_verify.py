@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 from mccompile.memory.interval import Block, Part, Placement, placement_of
-from mccompile.memory.verify import verify
+from mccompile.memory.verify import _disjoint_parts, verify
 
 A = Block("a", (Part(0, 2, 0, 32),))
 B = Block("b", (Part(1, 3, 0, 32),))
@@ -55,3 +55,10 @@ def test_agrees_with_a_byte_by_byte_check(make_blocks: Callable[..., list[Block]
         assert (verify(blocks, placement_of(blocks, offsets)) == []) == disjoint
         verdicts.add(disjoint)
     assert verdicts == {True, False}
+
+
+def test_many_parts_are_cut_into_no_more_pieces_than_there_are() -> None:
+    """As the operands of a large concat are: each has bytes of its own, the whole is read in the end."""
+    parts = [Part(at, 301, 16 * at, 16 * at + 16) for at in range(300)]
+    pieces = _disjoint_parts(Block("whole", (*parts, Part(300, 302, 0, 16 * 300))))
+    assert sorted(pieces) == [(at, 302, 16 * at, 16 * at + 16) for at in range(300)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+import mccompile.program.verify as verifier
 from mccompile.base.dtypes import f32
 from mccompile.base.errors import InternalError
 from mccompile.program.ir import Buffer, Overlap, Program, View
@@ -85,3 +86,18 @@ def test_damage_is_found(damage: Callable[[Program], None], complaint: str) -> N
     damage(program)
     with pytest.raises(InternalError, match=complaint):
         verify(program, "a pass")
+
+
+def test_what_is_read_while_it_is_written_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is read as soon as it is there, long before the whole is."""
+    looked: list[View] = []
+    elements = verifier._elements
+    monkeypatch.setattr(verifier, "_elements", lambda flat, view: looked.append(view) or elements(flat, view))
+    count = 20
+    lines = ['input "x" %x: f32[1]', f"buffer %y: f32[{count + 1}]", *(f"buffer %b{n}: f32[1]" for n in range(count))]
+    for n in range(count):
+        lines.append(f"call Map(expr=@neg(x0.f32)) (%x) -> (%y[1 by 1 at {n}])")
+        lines.append(f"call Map(expr=@neg(x0.f32)) (%y[1 by 1 at {n}]) -> (%b{n})")
+    program = read('program "p" {\n  ' + "\n  ".join(lines) + '\n  output "y" %b0\n}\n', {})
+    verify(program)
+    assert len(looked) == 2 * count

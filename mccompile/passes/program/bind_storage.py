@@ -16,6 +16,7 @@ the outcome does not depend on the machine. After this pass a buffer may have se
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ...kernels.remembered import RememberedKernels
 from ...memory.interval import Block, lower_bound
@@ -76,7 +77,7 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
         attempt(replace(best, reorder=True), 1)
     trial = clone(program)
     _join(trial, context, best)
-    found = tuple(position for position, _, _ in holes(trial))[:MAX_HOLES]
+    found = tuple(position for position, _, _ in islice(holes(trial), MAX_HOLES))
     if found:
         attempt(replace(best, holes=found), 1)  # layers of a network are alike: one alone often changes nothing
     if not best.holes:
