@@ -121,7 +121,8 @@ def nested(net: Net, depth: int, level: int, value: str) -> str:
         [ValueInfoProto(name=f"o{level}"), ValueInfoProto(name=made)],
     )
     result = f"loop{level}"
-    net.nodes.append(helper.make_node("Loop", [net.constant(np.array(2)), net.constant(TRUE), value], [result], body=graph))
+    operands = [net.constant(np.array(2)), net.constant(TRUE), value]
+    net.nodes.append(helper.make_node("Loop", operands, [result], body=graph))
     return result
 
 
