@@ -3,7 +3,7 @@ rows, band by band, and every channel of a band is computed in one go.
 
 Operands and result are channels-last (NHWC). Padding is read as a halo, so borders are like the inside. The result
 may take the place of x where both have one shape: a band is read before its results are written, and what the next one
-needs of it is kept.
+needs of it is kept. Row by row a band is one row of cells, so that calls need little scratch.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ class Depthwise(Depthwise3x3):
             return No("there is but one column")
         found, kind = rescaling_of(call), conv_of(call)
         band = _band(call)
-        alias = {(0, 0): 0} if kind.strides == (1, 1) and elementwise_alias(call, 0) else {}
+        kept = call.rows is None and kind.strides == (1, 1)
+        alias = {(0, 0): 0} if kept and elementwise_alias(call, 0) else {}
         return Needs(
+            rows=frozenset({2}),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             alias=alias,
@@ -46,7 +48,8 @@ class Depthwise(Depthwise3x3):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 2e-10, code=500)
+        by_rows = 1 if call.rows is None else 1.9  # rows are laid out once for every result that needs them
+        return Cost(static(call.macs) * by_rows * 2e-10, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])
@@ -62,16 +65,31 @@ class Depthwise(Depthwise3x3):
         return frozenset({"mcc_dsp_depthwise.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return {**super().context(call), "stride": conv_of(call).strides[0]}
+        by_rows, stride = call.rows is not None, conv_of(call).strides[0]
+        row = "2 * i" if stride == 1 else "i"
+        x_ring, y_ring = call.ins[0].lines > 0, call.outs[0].lines > 0
+        return {
+            **super().context(call),
+            "stride": stride,
+            "by_rows": by_rows,
+            "x_line": "(row % x_lines)" if x_ring else "row",
+            "x_next": "((row + 1) % x_lines)" if x_ring else "(row + 1)",
+            "row_out": row,
+            "y_line": "(row_out % y_lines)" if y_ring else "row_out" if by_rows else row,
+            "y_ring": y_ring,
+        }
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         kind, x, y, band = conv_of(call), call.ins[0], call.outs[0], call.blocks[0]
         height, width = y.type.static_shape[2:]
+        whole = {} if call.rows is not None else {"rows": _rows(call)}
         return {
             **self.batches(call),
+            **({"x_lines": x.lines} if x.lines else {}),
+            **({"y_lines": y.lines} if y.lines else {}),
             "channels": static(x.shape[1]),
-            **({"height": height} if kind.strides == (1, 1) else {}),
-            "rows": _rows(call),
+            **({"height": height} if whole and kind.strides == (1, 1) else {}),
+            **whole,
             "width": width,
             "x_height": static(x.shape[2]),
             "columns": min(static(x.shape[3]), _cells(call) - kind.pads[1]),
@@ -99,6 +117,8 @@ def _rows(call: Call) -> int:
 
 def _band(call: Call) -> int:
     """Rows of cells in a band."""
+    if call.rows is not None:
+        return 1
     return max(1, min(_rows(call), BAND_BYTES // (_plane(call, 1) * 4 * 4)))
 
 

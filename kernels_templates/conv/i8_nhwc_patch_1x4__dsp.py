@@ -1,0 +1,11 @@
+"""int8 conv for cores with DSP instructions: one position at a time, in a quarter of the workspace
+(mccompile/kernels/dsp_patch.py)."""
+
+from __future__ import annotations
+
+from mccompile.kernels.dsp_patch import DspPatch
+
+
+class NarrowPatch(DspPatch):
+    at_once = 1
+    time = 1.4e-10
