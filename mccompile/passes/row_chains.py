@@ -23,29 +23,9 @@ from ..kinds.pool import Pool
 from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, Pull, View, reads, walk, writes
 from ..program.relocate import covers_in_any_order
 from .api import Context
+from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 
 LONGEST = 24  # calls in a chain
-
-
-@dataclass(frozen=True)
-class Window:
-    """Rows of an operand behind a row of the result: y * stride - pad and `size` of them."""
-
-    operand: int
-    stride: int = 1
-    pad: int = 0
-    size: int = 1
-
-    def low(self, row: int) -> int:
-        return max(0, row * self.stride - self.pad)
-
-    def end(self, end: int, height: int) -> int:
-        """How many rows the operand needs before the result has `end`."""
-        return max(0, min(height, (end - 1) * self.stride - self.pad + self.size))
-
-    @property
-    def pull(self) -> tuple[int, int]:
-        return self.stride, self.size - self.pad - self.stride
 
 
 @dataclass(frozen=True)
@@ -79,7 +59,6 @@ class Chain:
     in_place: dict[int, int] = field(
         default_factory=dict
     )  # per call, the operand whose rows its own may be written over
-    steps: int = 0
 
 
 def row_calls(program: Program, context: Context) -> list[RowCall | None]:
@@ -91,7 +70,6 @@ def row_calls(program: Program, context: Context) -> list[RowCall | None]:
     return found
 
 
-Feeds = list[tuple[int, Window]]  # calls of the chain that a call reads from
 Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
 
 
@@ -217,10 +195,10 @@ class Chains:
                 return None
             feeds.append(own)
         heights = [call.height for call in calls]
-        tree = _tree(feeds, heights)
+        tree = tree_of(feeds, heights)
         if tree is None:
             return None
-        trees = [tree, eager] if (eager := _eager(feeds, tree, heights)) != tree else [tree]
+        trees = [tree, other] if (other := eager(feeds, tree, heights)) != tree else [tree]
         played = [self._run(first, last, calls, feeds, one, step, overlapping) for one in trees]
         return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
 
@@ -234,61 +212,24 @@ class Chains:
         step: int,
         overlapping: bool,
     ) -> Chain | None:
-        heights = [call.height for call in calls]
-        consumers: list[Feeds] = [[] for _ in calls]
-        for number, own in enumerate(feeds):
-            for source, window in own:
-                consumers[source].append((number, window))
         outside: dict[Buffer, list[tuple[int, Window]]] = {}
         for number, call in enumerate(calls):
             for window in call.windows:
                 view = call.call.ins[window.operand]
                 if view.buffer.role != CONSTANT and not any(w is window for _, w in feeds[number]):
                     outside.setdefault(view.buffer, []).append((number, window))
-        over = {buffer for buffer, users in outside.items() if any(n == len(calls) - 1 for n, _ in users)}
         made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
-        read_rows = {buffer: _read_row_bytes(buffer, users, calls) for buffer, users in outside.items()}
-        before = {
-            buffer: 0
-            for buffer, bytes in read_rows.items()
-            if overlapping and bytes and made_row and not calls[-1].takes_all
-        }
-        made = [0] * len(calls)
-        lines = [0] * len(calls)
-        steps = 0
-
-        def pull(number: int, wanted: int) -> bool:
-            nonlocal steps
-            while made[number] < wanted:
-                end = min(made[number] + step, heights[number])
-                steps += 1
-                if steps > self.work:
-                    return False
-                for source, window in tree[number]:
-                    if not pull(source, window.end(end, heights[source])):
-                        return False
-                for source, window in feeds[number]:
-                    if made[source] < window.end(end, heights[source]):
-                        return False
-                using = [w.low(made[n]) for n, w in consumers[number] if made[n] < heights[n]]
-                lines[number] = max(lines[number], end - min(using, default=made[number]))
-                if number == len(calls) - 1:
-                    for buffer in list(over):
-                        for user, window in outside[buffer]:
-                            ahead = made[user] >= heights[user] or window.low(made[user]) >= end
-                            if user != number and not ahead:
-                                over.discard(buffer)
-                    for buffer in before:
-                        lows = [w.low(made[user]) for user, w in outside[buffer] if made[user] < heights[user]]
-                        if lows:
-                            before[buffer] = max(before[buffer], end * made_row - min(lows) * read_rows[buffer])
-                made[number] = end
-            return True
-
-        done = pull(len(calls) - 1, heights[-1])
-        self.work -= steps
-        if not done:
+        reads = tuple((tuple(users), _read_row_bytes(buffer, users, calls)) for buffer, users in outside.items())
+        heights, limit = tuple(call.height for call in calls), budgets().rows
+        run = played(tuple(map(tuple, feeds)), tuple(map(tuple, tree)), heights, reads, made_row, step, limit)
+        self.work -= run.steps
+        if not run.done or self.work < 0:
             return None
+        lines, consumers = list(run.lines), consumers_of(feeds)
+        over = [buffer for buffer, is_over in zip(outside, run.over, strict=True) if is_over]
+        rigid = overlapping and made_row and not calls[-1].takes_all
+        far = zip(outside, run.before, reads, strict=True)
+        before = {buffer: bytes for buffer, bytes, (_, row) in far if rigid and row}
         in_place = _in_place(calls, tree, consumers, lines)
         results = [call.call.outs[0].buffer for call in calls]
         rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}
@@ -308,7 +249,6 @@ class Chains:
             sorted(over, key=lambda b: b.name),
             before,
             {number: operand for number, (_, operand) in in_place.items()},
-            steps,
         )
 
 
@@ -355,65 +295,6 @@ def _in_place(
                 lines[source] = lines[number]
                 break
     return found
-
-
-def _tree(feeds: list[Feeds], heights: list[int]) -> list[Feeds] | None:
-    """Who pulls whom: each call but the last once, by the reader that needs the most rows of it when half of the result
-    is made (of several the one that runs first). None if a call is not read."""
-    count = len(feeds)
-    needs = [0] * count
-    needs[-1] = max(1, heights[-1] // 2)
-    puller: list[tuple[int, Window] | None] = [None] * count
-    for number in range(count - 1, -1, -1):
-        for source, window in feeds[number]:
-            wanted = window.end(needs[number], heights[source])
-            if puller[source] is None or wanted >= needs[source]:
-                needs[source], puller[source] = wanted, (number, window)
-    tree: list[Feeds] = [[] for _ in feeds]
-    below: list[set[int]] = [{number} for number in range(count)]
-    for number in range(count - 1):
-        found = puller[number]
-        if found is None:
-            return None
-        tree[found[0]].append((number, found[1]))
-        below[found[0]] |= below[number]
-    return [_in_order(own, feeds, below) for own in tree]
-
-
-def _in_order(own: Feeds, feeds: list[Feeds], below: list[set[int]]) -> Feeds:
-    """What one call pulls, such that rows that one branch makes and another one reads are made first."""
-    left = sorted(own, key=lambda feed: -len(below[feed[0]]))
-    ordered: Feeds = []
-    while left:
-
-        def waits(number: int) -> bool:
-            read = {source for inner in below[number] for source, _ in feeds[inner]}
-            return any(other != number and read & below[other] for other, _ in left)
-
-        chosen = next((feed for feed in left if not waits(feed[0])), left[0])
-        ordered.append(chosen)
-        left.remove(chosen)
-    return ordered
-
-
-def _eager(feeds: list[Feeds], tree: list[Feeds], heights: list[int]) -> list[Feeds]:
-    """The same tree, but a shortcut that makes as many rows as another reader of its source runs beside that one, and
-    not only when its result is wanted: its source, mostly of more or longer rows, need not wait for it."""
-    moved = [list(own) for own in tree]
-    for number, own in enumerate(tree):
-        for source, window in own:
-            if window.pull != (1, 0) or not feeds[source]:
-                continue
-            behind, reach = feeds[source][0]
-            for other in range(len(feeds)):
-                beside = [w for s, w in feeds[other] if s == behind]
-                if other in (source, number) or not beside or heights[other] != heights[source]:
-                    continue
-                if beside[0].stride == reach.stride:
-                    moved[number].remove((source, window))
-                    moved[other].append((source, window))
-                    break
-    return moved
 
 
 def _all_reads(item: Item) -> list[View]:
