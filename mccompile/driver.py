@@ -16,7 +16,7 @@ from typing import Any
 from . import __version__
 from .base.constant import Constant
 from .base.dataclass_json import to_json
-from .base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
+from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.names import readable
 from .base.near import meant
 from .emit.alike_functions import share_alike
@@ -28,6 +28,7 @@ from .emit.package import Package, package
 from .emit.prefix import c_prefix
 from .emit.several import several
 from .emit.single_file import single_file
+from .fitting import Attempt, Changes, Point, fitting, frontier, refused
 from .frontend.load import load
 from .graph import text as graph_text
 from .graph.ir import Graph
@@ -37,6 +38,7 @@ from .ops.api import resolve
 from .passes.addressable import check_addressable
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
+from .passes.estimate import estimate
 from .passes.graph.io_forms import InputForm, OutputForm, give_forms
 from .passes.graph.turn_io import Order, turn_io, turned
 from .passes.lower import lower
@@ -49,7 +51,7 @@ from .program.ir import Program
 from .quantize.quantize import Recipe, quantized
 from .quantize.samples import read_samples
 from .targets import api as target_api
-from .targets.api import Pool, Target
+from .targets.api import BALANCED, PREFERENCES, Pool, Target
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Options:
     """Everything that can be asked for besides the model."""
 
     target: str = "generic"  # a name, or the path of a TOML file
-    prefer: str = ""  # "ram", "time" or "flash"; empty: what the target prefers
+    prefer: str = ""  # "ram", "time", "flash" or "balanced"; empty: what the target prefers
     name: str = ""  # of the model, and prefix of all C names; empty: from the file's name
     dims: Mapping[str, tuple[int, int]] = field(
         default_factory=dict
@@ -70,6 +72,7 @@ class Options:
     rows: str = "auto"  # "off": calls never run row by row
     # the most bytes of "ram" (arena), "weights", "flash" (these and the code), "stack", and "instructions" of a run
     budget: Mapping[str, int] = field(default_factory=dict)
+    enough: int = 0  # bytes of the arena: less is no better. What a budget leads to
     mem: tuple[Pool, ...] = ()  # memories for tensors; empty: what the target says
     weights_section: str = ""  # of the linker, for the weights; empty: where constants go
     winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
@@ -96,7 +99,13 @@ class Options:
         target = target_api.load(self.target)
         if self.winograd is not None:
             target = replace(target, options=tuple(sorted({**dict(target.options), "winograd": self.winograd}.items())))
-        return replace(target, prefer=self.prefer) if self.prefer else target
+        prefer = self.prefer or target.prefer
+        return replace(target, prefer="ram" if prefer == BALANCED else prefer)
+
+    @property
+    def balanced(self) -> bool:
+        """Is time weighed against memory, where memory comes first?"""
+        return (self.prefer or target_api.load(self.target).prefer) == BALANCED
 
 
 # What may differ between code and a blob for it.
@@ -106,11 +115,38 @@ _NOT_RECORDED = ("name", "budget", "print_after", "dump")
 def compile(model: Path, options: Options = Options(), facts: frozenset[str] | None = None) -> Package:
     """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder. `facts`: those that
     code made before relies on, where the blob is for that."""
-    graph = read(model, options)
-    graph.facts_known = facts
-    package = compile_graph(graph, options, options.name or model.stem)
-    raise_all(CheckFailed, _over_budget(model, package, options))
-    return package
+    return _fitting(model, options, facts).package
+
+
+def settled(model: Path, options: Options) -> Options:
+    """Options without a budget that lead to the same code."""
+    if not options.budget:
+        return options
+    return replace(options, budget={}, **_fitting(model, options).changes)
+
+
+def best_plans(model: Path, options: Options) -> list[Point]:
+    """The plans of which none is as bad as another one in RAM, flash and time: the fastest first."""
+    return frontier(_attempt(model, options))
+
+
+def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None) -> Attempt:
+    def attempt(changes: Changes) -> Package:
+        asked = replace(options, **changes)
+        graph = read(model, asked)
+        graph.facts_known = facts
+        return compile_graph(graph, asked, asked.name or model.stem)
+
+    return attempt
+
+
+def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
+    attempt = _attempt(model, options, facts)
+    point, fits = fitting(attempt, options.prefer, options.budget)
+    if not fits:
+        now = replace(options, **point.changes)
+        refused(point, options.budget, [(words, c) for words, c in _FRUGAL if replace(now, **c) != now], attempt)
+    return point
 
 
 def read(model: Path, options: Options) -> Graph:
@@ -130,23 +166,6 @@ def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
     return turned(graph, None if options.io_layout == "nhwc" else asked)
 
 
-def _over_budget(model: Path, package: Package, options: Options) -> list[Problem]:
-    """What is known before C is compiled; measure/budgets.py holds the rest."""
-    plan, problems = package.plan, []
-    weights = len(package.files[f"{plan.prefix}.mcb"])
-    for what, used in (("ram", plan.arena_bytes), ("weights", weights), ("flash", weights)):
-        limit = options.budget.get(what, used)
-        if used <= limit:
-            continue
-        lives = [life for life in plan.lives if life.name in plan.at_peak]
-        sizes = ", ".join(f"{life.name} {life.high - life.low}" for life in lives)
-        alone = " alone, without any code" if what == "flash" else ""
-        why = f"at its peak it holds {sizes} bytes" if what == "ram" else f"so large are the weights{alone}"
-        fix = _what_fits(model, options, limit) if what == "ram" else f"allow it: --budget {what}={used}"
-        problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
-    return problems
-
-
 # Options that may make an arena smaller, as fields and in words.
 _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--rows auto", {"rows": "auto"}),
@@ -156,26 +175,6 @@ _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("all passes", {"optimize": True, "without": frozenset()}),
     ("inputs that may be overwritten (no --keep-inputs)", {"keep_inputs": False}),
 )
-
-
-def _what_fits(model: Path, options: Options, limit: int) -> str:
-    """Which options would stay within a budget of RAM: found by trying each alone, then all together."""
-    free = replace(options, budget={})
-
-    def tried(changes: Mapping[str, Any]) -> int:
-        return compile(model, replace(free, **changes)).plan.arena_bytes
-
-    possible = [(words, fields) for words, fields in _FRUGAL if replace(free, **fields) != free]
-    alone = [(words, tried(fields)) for words, fields in possible]
-    fitting = [f"with {words} it takes {bytes} bytes" for words, bytes in alone if bytes <= limit]
-    if fitting or not possible:
-        return "; ".join(fitting) or "give it more, or make the model's largest tensors smaller"
-    together = {name: value for _, fields in possible for name, value in fields.items()}
-    least = tried(together)
-    words = ", ".join(words for words, _ in possible)
-    if least <= limit:
-        return f"with {words} it takes {least} bytes"
-    return f"give it more, or make the model's largest tensors smaller: even with {words} it takes {least} bytes"
 
 
 def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:
@@ -271,7 +270,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
         to_json(options, without=_NOT_RECORDED),
         graph.assumed,
     )
-    made = replace(made, explanations=tuple(context.explanations))
+    made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
     return single_file(made) if options.single_file else made
 
 
@@ -384,7 +383,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
     for what, value, allowed, flag in (
         ("there is no planner {!r}", options.planner, ("", *PLANNERS), "--planner"),
         ("there is no layout {!r}", options.io_layout, ("onnx", "nhwc"), "--io-layout"),
-        ("cannot prefer {!r}", options.prefer, ("", "ram", "time", "flash"), "--prefer"),
+        ("cannot prefer {!r}", options.prefer, ("", *PREFERENCES), "--prefer"),
         ("the blob cannot be {!r}", options.blob, CARRIERS, "--blob"),
         ("rows cannot be {!r}", options.rows, ("off", "auto"), "--rows"),
         ("weights cannot be stored as {!r}", options.weights_dtype, ("", "f16", "bf16"), "--weights-dtype"),
@@ -397,7 +396,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         fix = "did you mean --threads 1?"
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least", fix))
     target = options.resolved_target()
-    rows = options.rows == "auto" and target.prefer == "ram"
+    rows = options.rows == "auto" and target.prefer == "ram" and "form_rows" not in options.without
     context = Context(
         target,
         registry.but(options.without),
@@ -408,5 +407,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         options.weights_dtype,
         options.updatable,
         facts,
+        options.enough,
+        options.balanced,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -21,6 +21,7 @@ from .passes.graph.widen_floats import widen_floats
 from .passes.program.absorb_products import absorb_products
 from .passes.program.bind_storage import bind_storage
 from .passes.program.byte_weights import byte_weights
+from .passes.program.choose_kernels import choose_kernels
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
@@ -59,6 +60,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("split_phases", split_phases),
     ProgramPass("byte_weights", byte_weights),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
+    ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("form_rows", form_rows),

@@ -27,6 +27,7 @@ FLOORS = {
     "option_texts": 9,
     "pipeline": 8,
     "quantize": 8,
+    "fitting": 8,
     "emit": 7,
     "check": 7,
     "passes": 6,

@@ -19,12 +19,23 @@ if TYPE_CHECKING:
 @commands.command()
 @model_argument
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call instead.")
+@click.option(
+    "--frontier",
+    "best",
+    is_flag=True,
+    help="Show the best plans instead: RAM, flash (weights and, as estimated, code), time (estimated, over the least).",
+)
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
 @json_flag
 @model_options
-def analyze(model: Path, explain: bool, html: Path | None, measure: bool, as_json: bool, options: Options) -> None:
+def analyze(
+    model: Path, explain: bool, best: bool, html: Path | None, measure: bool, as_json: bool, options: Options
+) -> None:
     """Show what a model needs: memory, weights, work per step, and the memory map."""
+    if best:
+        _frontier(model, as_json, options)
+        return
     from ..driver import compile as compile_model
     from ..emit.analysis import analysis_of
     from ..emit.html_report import html_report
@@ -43,6 +54,20 @@ def analyze(model: Path, explain: bool, html: Path | None, measure: bool, as_jso
             click.echo(json.dumps(found, indent=1))
         return
     click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"]), report))
+
+
+def _frontier(model: Path, as_json: bool, options: Options) -> None:
+    from ..driver import best_plans
+    from ..emit.summary import table
+    from ..fitting import told
+
+    points = best_plans(model, options)
+    if as_json:
+        click.echo(json.dumps([point.as_dict() for point in points], indent=1))
+        return
+    fastest = points[0].time or 1.0
+    lines = [[f"{p.ram}", f"{p.flash}", f"{p.time / fastest:.2f}", told(p.changes)] for p in points]
+    click.echo("\n".join(table(["ram", "flash", "time", "options"], lines, frozenset({3}))))
 
 
 @commands.command()

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..base.discovery import data_folder
 from ..base.structures import Interface
 from ..passes.api import Explanation, Record
+from ..passes.estimate import NOT_ESTIMATED, Estimate
 from ..passes.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
@@ -33,6 +34,7 @@ class Package:
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
+    estimate: Estimate = NOT_ESTIMATED
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     with_weights_of: Callable[[str, bytes], Mapping[str, str]] = lambda prefix, identity: {}  # own files for that blob
 

@@ -20,13 +20,13 @@ class RememberedKernels(Registry):
     def __init__(self, registry: Registry, target: Target) -> None:
         super().__init__({})
         self._files, self._loaded, self._by_kind = registry._files, registry._loaded, registry._by_kind
-        self._target = target
+        self.target = target
         # with the calls, whose kinds and constants stay alive with them: an id stands for one object only
         self._choices: dict[Hashable, tuple[Call, Choice]] = {}
         self._matches: dict[Hashable, tuple[Call, Needs | No]] = {}
 
     def choose(self, call: Call, target: Target) -> Choice:
-        if target is not self._target:
+        if target is not self.target:
             return super().choose(call, target)
         look = _look(call)
         if look not in self._choices:
@@ -34,12 +34,19 @@ class RememberedKernels(Registry):
         return self._choices[look][1]
 
     def match(self, call: Call, target: Target) -> Needs | No:
-        if target is not self._target:
+        if target is not self.target:
             return super().match(call, target)
         look = _look(call)
         if look not in self._matches:
             self._matches[look] = call, super().match(call, target)
         return self._matches[look][1]
+
+
+def remembered(registry: Registry, target: Target) -> RememberedKernels:
+    """The same kernels; what is remembered already stays so."""
+    if isinstance(registry, RememberedKernels) and registry.target is target:
+        return registry
+    return RememberedKernels(registry, target)
 
 
 def _look(call: Call) -> Hashable:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import CheckFailed, Problem, WrongUse, raise_all
-from ..driver import Options
+from ..driver import Options, settled
 from ..driver import compile as compile_model
 from ..toolchain.emulate import Emulated
 from ..toolchain.tools import missing
@@ -90,7 +90,7 @@ def _fitting(model: Path, options: Options, what: str, limit: int) -> Iterator[s
 def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
     """The figures for one target; those that need a run only where its programs run."""
     target = options.resolved_target()
-    options = replace(options, budget={what: n for what, n in options.budget.items() if what not in MEASURED})
+    options = settled(model, options)
     if target.run:
         found = cost(model, options)
         stacks = [stack for stack in (found.stack_bound.bytes, found.run_stack, found.init_stack) if stack is not None]

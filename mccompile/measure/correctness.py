@@ -26,7 +26,7 @@ from ..check.labels import labels, unexplained
 from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
-from ..driver import Options, channels_last, compile, compile_graph
+from ..driver import Options, channels_last, compile, compile_graph, settled
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
@@ -61,7 +61,7 @@ def check(
     if options.weights_dtype:
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
         return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))
-    return _Check(path, options, tolerance, cc).verdict(data, seed, runs)
+    return _Check(path, settled(path, options), tolerance, cc).verdict(data, seed, runs)
 
 
 class _Check:

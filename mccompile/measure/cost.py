@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
-from ..driver import Options, compile_graph, read
+from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..toolchain.emulate import Emulated
 from ..toolchain.stack import Bound
@@ -111,7 +111,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
     graph = read(path, options)
     chosen = input_sets(graph, None, seed, 1)[0].inputs
-    apart = replace(options, single_file=False)  # sizes are told apart by files
+    apart = replace(settled(path, options), single_file=False)  # sizes are told apart by files
     package = compile_graph(graph, apart, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator

@@ -19,7 +19,7 @@ import numpy as np
 from ..base.discovery import data_folder
 from ..base.provenance import show
 from ..check.inputs import random_sets
-from ..driver import Options, compile_graph, read
+from ..driver import Options, compile_graph, read, settled
 from ..emit.items import step_call
 from ..emit.package import Package
 from ..emit.summary import table
@@ -107,7 +107,7 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     target = options.resolved_target()
     graph = read(path, options)
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
-    package = compile_graph(graph, options, options.name or path.stem)
+    package = compile_graph(graph, settled(path, options), options.name or path.stem)
     steps = tuple(package.plan.steps())
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
         package.write(Path(folder, "out"))

@@ -61,6 +61,8 @@ class Context:
     weights_dtype: str = ""  # in which weights of products are stored; empty: as they are
     updatable: bool = False  # constants that training changes stay apart
     facts_known: frozenset[str] | None = None  # that code made before relies on; no others are used
+    enough: int = 0  # bytes of the arena: less is no better
+    balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

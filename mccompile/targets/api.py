@@ -29,7 +29,8 @@ _NATIVE = "native"
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
 POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
-_PREFERENCES = ("ram", "time", "flash")
+BALANCED = "balanced"  # the smallest product of RAM and time
+PREFERENCES = ("ram", "time", "flash", BALANCED)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Target:
     compiler: str
     cflags: tuple[str, ...]
     run: str  # command that a program's path is appended to; empty: run it as it is
-    prefer: str  # "ram", "time" or "flash": what to save first
+    prefer: str  # "ram", "time", "flash" or "balanced": what to save first
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     needs: str = ""  # condition that holds where flags are as the kernels need them; empty: any compiler will do
     cpu: str = ""  # C (mcc_cpu_x86.h) that is true at run time where the processor runs code for it
@@ -210,8 +211,8 @@ def _contradictions(table: dict[str, Any]) -> list[str]:
         value = table[key]
         if value & (value - 1) or not (value or zero):
             found.append(f"{key} must be a power of two{' or 0' if zero else ''}, not {value}")
-    if table["prefer"] not in _PREFERENCES:
-        found.append(f"prefer must be one of {', '.join(_PREFERENCES)}, not {table['prefer']!r}")
+    if table["prefer"] not in PREFERENCES:
+        found.append(f"prefer must be one of {', '.join(PREFERENCES)}, not {table['prefer']!r}")
     return found
 
 

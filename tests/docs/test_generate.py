@@ -34,7 +34,7 @@ def test_the_command_line_has_every_command_and_option_once(generate: ModuleType
             for option in (option for option in parameter.opts if option.startswith("-")):
                 assert re.search(rf"\n\| `(-\w, )?{option}[ `,]", page), f"{name} {option}"
     assert page.count("| `--state ") == 1
-    assert "| `--prefer ram\\|time\\|flash` |" in page
+    assert "| `--prefer ram\\|time\\|flash\\|balanced` |" in page
 
 
 def test_targets_are_all_there_and_say_nothing_of_this_machine(generate: ModuleType) -> None:

@@ -99,7 +99,8 @@ def dims(subject: Subject) -> dict[str, tuple[int, int]]:
 
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
-    "prefer": _sometimes(0.5, "ram", "time", "flash"),
+    "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
+    "enough": _sometimes(0.1, 256, 2048, 1 << 14),
     "dims": lambda chance, subject, machine: dims(subject),
     "bounds": lambda chance, subject, machine: dict(subject.bounds),
     "state": lambda chance, subject, machine: dict(subject.state),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ...kernels.remembered import RememberedKernels
+from ...kernels.remembered import remembered
 from ...memory.interval import Block, lower_bound
 from ...memory.push_down import push_down
 from ...program.clone import clone
@@ -49,7 +49,7 @@ def bind_storage(program: Program, context: Context) -> None:
 
 def best_choice(program: Program, context: Context, thorough: bool = True) -> Choice:
     """`thorough`: what gained nothing at first is tried again after the rest."""
-    context = replace(context, registry=RememberedKernels(context.registry, context.target))
+    context = replace(context, registry=remembered(context.registry, context.target))
     best = Choice((PIECES,) * len(candidates(program)))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
     peak = peak_of(program, context, best)
@@ -88,15 +88,16 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
 
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
     """The largest live set that these choices lead to."""
-    return lower_bound(_blocks(program, context, choice))
+    return lower_bound(blocks_after(program, context, choice))
 
 
 def size_of(program: Program, context: Context, choice: Choice) -> int:
     """Bytes of the arena that these choices lead to: takes longer, and tells where blocks cannot lie close."""
-    return push_down(_blocks(program, context, choice)).size
+    return push_down(blocks_after(program, context, choice)).size
 
 
-def _blocks(program: Program, context: Context, choice: Choice) -> list[Block]:
+def blocks_after(program: Program, context: Context, choice: Choice) -> list[Block]:
+    """What is to be placed then."""
     trial = clone(program)
     _bind(trial, context, choice)
     return blocks_of(lives_of(trial, context.keep_inputs), context.target.align)[0]

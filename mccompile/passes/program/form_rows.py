@@ -2,7 +2,8 @@
 
 A cut of the program's line into chains (of one call: as before) costs the largest of what its chains cost: their rings,
 and what lives outside meanwhile. The best cut is found by dynamic programming: the least peak, then the fewest calls in
-chains. It is taken only if the memory that comes out is really smaller.
+chains. It is taken only if the memory that comes out is really smaller. Where a number of bytes is enough, fewer calls
+are better than fewer bytes below it.
 
 Nothing is computed twice, and every call computes what it did before, in another order.
 """
@@ -17,6 +18,7 @@ from ...base.errors import InternalError
 from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...kernels.api import Needs
+from ...kernels.remembered import remembered
 from ...memory.interval import align_up
 from ...program.clone import clone
 from ...program.ir import (
@@ -47,31 +49,48 @@ STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 def form_rows(program: Program, context: Context) -> None:
     if not context.rows:
         return
+    context = replace(context, registry=remembered(context.registry, context.target))
     calls = row_calls(program, context)
     if not any(calls):
         return
-    before = least = peak_of(program, context, best_choice(program, context))
+    before = peak_of(program, context, best_choice(program, context))
+    if before <= context.enough:
+        return
     best: Chosen = []
+    least = before - context.enough, 0  # bytes that are too many, then calls
+    tried = [best]
     for overlapping in (False, True):  # blocks that overlap are rigid: whether they lie close is known in the end
-        chains = best_chains(program, context, calls, overlapping)
-        if chains and chains != best:
+        for enough in dict.fromkeys((context.enough, 0)):
+            chains = best_chains(program, context, calls, overlapping, enough)
+            if chains in tried:
+                continue
+            tried.append(chains)
             trial = clone(program)
             form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
-            measure = size_of if overlapping else peak_of
-            bytes = measure(trial, context, best_choice(trial, context, thorough=False))
-            if bytes < least:
-                best, least = chains, bytes
+            choice = best_choice(trial, context, thorough=False)
+            bytes, work = peak_of(trial, context, choice), _row_calls(trial) if context.enough else 0
+            if overlapping and (max(0, bytes - context.enough), work) < least:
+                bytes = size_of(trial, context, choice)
+            if (max(0, bytes - context.enough), work) < least:
+                best, least = chains, (max(0, bytes - context.enough), work)
     if best:
         form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
 
 
+def _row_calls(program: Program) -> int:
+    stages = (stage for item in program.body if isinstance(item, Rows) for stage in item.stages)
+    return sum(-(-stage.height // stage.step) for stage in stages)
+
+
 # -- which
 
 
-def best_chains(program: Program, context: Context, calls: list[RowCall | None], overlapping: bool) -> Chosen:
+def best_chains(
+    program: Program, context: Context, calls: list[RowCall | None], overlapping: bool, enough: int = 0
+) -> Chosen:
     """Chains of calls, and how many rows they make at a time. `overlapping`: results may begin a little before
-    operands; then one call is a chain as well where that is needed."""
+    operands; then one call is a chain as well where that is needed. `enough`: bytes, of which fewer are no better."""
     player = Chains(program, calls)
     outside, rings = _Outside(program, context), Rings(program, calls, context)
     count = len(program.body)
@@ -91,7 +110,7 @@ def best_chains(program: Program, context: Context, calls: list[RowCall | None],
                 cost = outside.cost(first, last, chain)
                 if first < last or cost < whole[last]:
                     found[first, last], costs[first, last] = chain, cost
-    peak = _cut(count, costs, None)[0]
+    peak = max(enough, _cut(count, costs, None)[0])
     _, cuts = _cut(count, costs, peak)
     chosen: Chosen = []
     for first, last in cuts:
@@ -144,6 +163,7 @@ class _Outside:
         write_in_place(trial, context.registry, context.target, context.keep_inputs)
         twins = dict(zip(trial.buffers(), program.buffers(), strict=True))
         self.roots = {twins[b]: twins[root(b)[0]] for b in trial.buffers()}
+        self.scratches = {buffer for item in walk(program.body) for buffer in scratches(item)}
         self.spans: dict[Buffer, list[int]] = {buffer: [-1, -1] for _, buffer in program.inputs}
         for time, item in enumerate(program.body):
             for inner in walk([item]):
@@ -166,6 +186,8 @@ class _Outside:
         for buffer, (start, end) in self.spans.items():
             if buffer in inside or start > last or end < first:
                 continue
+            if chain is not None and buffer in self.scratches:
+                continue  # of a call in the chain, which asks for another one there
             size = align_up(buffer.max_bytes, self.align)
             key: object = self.roots.get(buffer, buffer)
             if chain is not None and start >= first and not self.lies_over(buffer, chain):

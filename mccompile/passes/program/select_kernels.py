@@ -1,5 +1,5 @@
-"""select_kernels: every call gets the best kernel that takes it on this target; operands are copied into the form it
-needs.
+"""select_kernels: every call gets the best kernel that takes it on this target, or the one that choose_kernels gave it;
+operands are copied into the form it needs.
 
 Calls that no kernel takes are collected and reported together, each with the reasons of all kernels of its kind.
 """
@@ -93,8 +93,9 @@ class _Select:
                 Problem(f"no kernel for {call.kind.name} on target {self.target.name}", where, why, fix)
             )
             return [], []
+        best = next((c for c in choice.candidates if c.kernel.id == call.kernel), choice.candidates[0])
+        choice = replace(choice, candidates=(best, *(c for c in choice.candidates if c is not best)))
         self.explanations.append(Explanation(call.provenance, call.kind.name, choice))
-        best = choice.candidates[0]
         call.kernel, call.blocks = best.kernel.id, best.needs.blocks
         before, after = self.meet(call, best.needs)
         if best.needs.scratch:

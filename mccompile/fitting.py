@@ -1,0 +1,136 @@
+"""Which plan a budget leads to, and which plans are best. Plans differ in what they prefer and in how many bytes of
+arena are enough; all are compiled, so RAM and weights are exact.
+
+Invariant: what is found is given as changes of options that lead to the same plan again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .base.errors import CheckFailed, Problem, raise_all
+from .emit.package import Package
+
+Changes = Mapping[str, Any]  # of options
+Attempt = Callable[[Changes], Package]
+_KNOWN = ("ram", "weights", "flash")  # of what budgets hold, before C is compiled
+BETWEEN = 4  # plans between the smallest arena and that of the fastest plan
+
+
+@dataclass(frozen=True)
+class Point:
+    """A plan: bytes of its arena, bytes of weights and (estimated) code, and estimated seconds."""
+
+    changes: Changes
+    package: Package
+
+    @property
+    def ram(self) -> int:
+        return self.package.plan.arena_bytes
+
+    @property
+    def weights(self) -> int:
+        return len(self.package.files[f"{self.package.plan.prefix}.mcb"])
+
+    @property
+    def flash(self) -> int:
+        return self.weights + self.package.estimate.code
+
+    @property
+    def time(self) -> float:
+        return self.package.estimate.time
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ram_bytes": self.ram,
+            "flash_bytes": self.flash,
+            "weights_bytes": self.weights,
+            "estimated_time": self.time,
+            "options": told(self.changes),
+        }
+
+    @property
+    def figures(self) -> tuple[int, int, float]:
+        return self.ram, self.flash, self.time
+
+    def over(self, budget: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """What is over the budget, as far as is known before C is compiled: how much is used, and how much may be."""
+        used = dict(zip(_KNOWN, (self.ram, self.weights, self.weights), strict=True))
+        return {what: (used[what], budget[what]) for what in used if used[what] > budget.get(what, used[what])}
+
+
+def told(changes: Changes) -> str:
+    """As flags."""
+    enough = changes.get("enough", 0)
+    return f"--budget ram={enough}" if enough else f"--prefer {changes['prefer']}"
+
+
+def fitting(attempt: Attempt, prefer: str, budget: Mapping[str, int]) -> tuple[Point, bool]:
+    """The fastest plan within the budget, or the plan that is preferred; of none that fit the one that is over by
+    least, and whether it fits."""
+    tried = []
+    for changes in _plans(prefer, budget):
+        tried.append(Point(changes, attempt(changes)))
+        if not tried[-1].over(budget):
+            return tried[-1], True
+    return min(tried, key=lambda p: tuple(used - limit for used, limit in p.over(budget).values())), False
+
+
+def _plans(prefer: str, budget: Mapping[str, int]) -> Iterator[Changes]:
+    """The fastest first."""
+    if budget.keys().isdisjoint(_KNOWN) or prefer not in ("", "time"):
+        yield {}
+        return
+    yield {"prefer": "time"}
+    yield {"prefer": "ram", "enough": budget.get("ram", 0)}
+    if "ram" not in budget:
+        yield {"prefer": "flash"}
+
+
+def frontier(attempt: Attempt) -> list[Point]:
+    """The best plans: none is dominated, that is no better in any figure than another one. The fastest first."""
+    preferred: list[Changes] = [{"prefer": what} for what in ("time", "ram", "flash", "balanced")]
+    points = [Point(changes, attempt(changes)) for changes in preferred]
+    most, least = points[0].ram, points[1].ram
+    for number in range(1, BETWEEN + 1):
+        enough = round(least * (most / max(1, least)) ** (number / (BETWEEN + 1)))
+        changes = {"prefer": "ram", "enough": enough}
+        points.append(Point(changes, attempt(changes)))
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.time, p.ram, p.flash)):
+        if not any(all(a <= b for a, b in zip(other.figures, point.figures, strict=True)) for other in kept):
+            kept.append(point)
+    return kept
+
+
+def refused(point: Point, budget: Mapping[str, int], frugal: Sequence[tuple[str, Changes]], attempt: Attempt) -> None:
+    """`frugal`: further options that may make the arena smaller, in words and as changes."""
+    problems, plan = [], point.package.plan
+    for what, (used, limit) in point.over(budget).items():
+        lives = [life for life in plan.lives if life.name in plan.at_peak]
+        sizes = ", ".join(f"{life.name} {life.high - life.low}" for life in lives)
+        why = f"at its peak the smallest plan holds {sizes} bytes"
+        if what != "ram":
+            why = f"so large are the weights{' alone, without any code' if what == 'flash' else ''}"
+        fix = _what_fits(point, frugal, attempt, limit) if what == "ram" else f"allow it: --budget {what}={used}"
+        problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
+    raise_all(CheckFailed, problems)
+
+
+def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int) -> str:
+    """Which options would stay within a budget of RAM: found by trying each alone, then all together."""
+
+    def tried(changes: Changes) -> int:
+        return attempt({**point.changes, **changes}).plan.arena_bytes
+
+    alone = [(words, tried(changes)) for words, changes in frugal]
+    fit = [f"with {words} it takes {bytes} bytes" for words, bytes in alone if bytes <= limit]
+    if fit or not frugal:
+        return "; ".join(fit) or "give it more, or make the model's largest tensors smaller"
+    least = tried({name: value for _, changes in frugal for name, value in changes.items()})
+    words = ", ".join(words for words, _ in frugal)
+    if least <= limit:
+        return f"with {words} it takes {least} bytes"
+    return f"give it more, or make the model's largest tensors smaller: even with {words} it takes {least} bytes"
