@@ -386,6 +386,11 @@ def mean_by_two(net: Net, x: str) -> str:
     return net.op("ReduceMean", net.op("ReduceMean", x, axes=[2]), axes=[3])
 
 
+def mean_channels_last(net: Net, x: str) -> str:
+    turned = net.op("Transpose", x, perm=[0, 2, 3, 1])
+    return net.op("Reshape", net.op("ReduceMean", turned, axes=[1, 2], keepdims=0), ints(1, 8, 1, 1))
+
+
 def mean_of_flat(net: Net, x: str) -> str:
     flat = net.op("ReduceMean", net.op("Reshape", x, ints(1, 8, -1)), axes=[2], keepdims=0)
     return net.op("Reshape", flat, ints(1, 8, 1, 1))
@@ -420,6 +425,7 @@ HARD_SWISHES = [
     hard_swish_by_min_and_relu,
 ]  # fmt: skip
 LAYER_NORMS = [layer_norm, layer_norm_of_torch, layer_norm_of_keras, layer_norm_by_products, layer_norm_twice_off]
+MEANS = [mean_of_pictures, mean_by_reduce, mean_by_pool, mean_by_two, mean_of_flat, mean_channels_last]
 _FAMILIES: dict[str, tuple[Callable[[Net, Form], str], int, list[Form]]] = {
     "gelu": (behind, 20, GELUS),
     "gelu_of_pictures": (between, 20, GELUS),
@@ -440,7 +446,7 @@ _FAMILIES: dict[str, tuple[Callable[[Net, Form], str], int, list[Form]]] = {
     "focus": (before_convolution, 17, [focus, focus_by_slices, focus_by_reshape]),
     "channel_shuffle": (between, 17, [channel_shuffle, channel_shuffle_of_flat_pictures]),
     "double": (between, 17, [double, double_by_expand, double_by_tile, double_of_sizes]),
-    "mean": (between, 17, [mean_of_pictures, mean_by_reduce, mean_by_pool, mean_by_two, mean_of_flat]),
+    "mean": (between, 17, MEANS),
     "pad": (between, 17, [padded, pad_before, pad_twice]),
 }
 

@@ -63,6 +63,7 @@ def move_integers(graph: Graph) -> None:
         for value in part.values():
             names.take(value.name)
     for part in list(graphs(graph)):
+        _quantize_once(part, graph)
         for node in list(part.nodes):
             if isinstance(node.op, MOVES) and not node.op.domain:
                 _move(part, graph, names, node)
@@ -70,6 +71,24 @@ def move_integers(graph: Graph) -> None:
             if isinstance(node.op, QuantizeLinear):
                 _quantize_earlier(part, names, node)
         part.sort()
+
+
+def _quantize_once(graph: Graph, whole: Graph) -> None:
+    """Quantizers that give each reader of a tensor integers of its own, though they are quantized alike."""
+    first: dict[tuple[Value, Scheme], Node] = {}
+    for node in list(graph.nodes):
+        found = scheme(node) if isinstance(node.op, QuantizeLinear) else None
+        source = node.inputs[0]
+        if found is None or source is None or found.axis is not None:
+            continue
+        kept = first.setdefault((source, found), node)
+        alike = f"{node.output.name} is quantized as {kept.output.name} is"
+        if kept is node or graph.is_output(node.output) or not whole.may_use(alike):
+            continue
+        whole.facts_used[alike] = None
+        kept.provenance = tuple(dict.fromkeys((*kept.provenance, *node.provenance)))
+        graph.replace(node.output, kept.output)
+        graph.remove(node)
 
 
 def _quantize_earlier(graph: Graph, names: Names, node: Node) -> None:

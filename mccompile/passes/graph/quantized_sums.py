@@ -17,7 +17,8 @@ from ...ops.fixed_point import SumPool
 from ...ops.pad import Pad
 from ...ops.pool import AveragePool
 from ...ops.reduce import ReduceMean, ReduceSum
-from ...ops.reshape import Squeeze
+from ...ops.reshape import Reshape
+from ...ops.transpose import Transpose
 from .quantized import Scheme, rescaled
 from .quantized_rules import X, between, bounds, result, source, zero_of
 
@@ -55,11 +56,18 @@ def _reduced(match: Match, make: Maker) -> Value | None:
     axes = normal_axes(match.array("axes").reshape(-1).tolist(), q.type.rank)
     if x is None or not q.type.is_static or not axes:
         return None
+    maker = q.producer
+    if maker is not None and type(maker.op) is Transpose and maker.inputs[0] is not None:
+        order = maker.op.order(q.type.rank)
+        if [order[a] for a in range(len(order)) if a not in axes] == [0, 1] and q.type.rank == 4:  # channels-last
+            q, axes = maker.inputs[0], (2, 3)
     shape = q.type.static_shape
     over = make.constant(np.array(axes, np.int64), f"{match.root.output.name}/axes")
     if axes == tuple(range(2, 4)) and len(shape) == 4:
         total = make.node(SumPool(shape[2:], (1, 1), (1, 1), (0,) * 4), q)
-        total = total if op.keepdims else make.node(Squeeze(), total, over)
+        if total.type.shape != match.node("anchor").output.type.shape:
+            to = np.array(match.node("anchor").output.type.static_shape, np.int64)
+            total = make.node(Reshape(), total, make.constant(to, f"{match.root.output.name}/shape"))
     else:
         total = make.node(ReduceSum(0, op.keepdims), make.node(Cast(i32.onnx), q), over)
     count = math.prod(shape[axis] for axis in axes)

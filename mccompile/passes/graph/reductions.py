@@ -12,6 +12,7 @@ from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Mat
 from ...ops.pool import GlobalAveragePool
 from ...ops.reshape import Reshape
 from ...ops.softmax import Softmax
+from ...ops.transpose import Transpose
 
 X = Anything("x")
 
@@ -35,6 +36,18 @@ def _mean_of_pictures(match: Match, make: Maker) -> Value | None:
         return pooled
     shape = make.constant(np.array(match.root.output.type.static_shape), f"{match.root.output.name}/shape")
     return make.node(Reshape(), pooled, shape)
+
+
+def _mean_of_turned(match: Match, make: Maker) -> Value | None:
+    """Of pictures that are looked at channels-last."""
+    x, turn = match["x"].type, match.node("turn").op
+    axes = _axes(match, "axes", x.rank) if x.rank > 3 and x.is_static and x.dtype.is_float else None
+    if axes is None or not isinstance(turn, Transpose):
+        return None
+    if [place for axis, place in enumerate(turn.order(x.rank)) if axis not in axes] != [0, 1]:
+        return None
+    shape = make.constant(np.array(match.root.output.type.static_shape), f"{match.root.output.name}/shape")
+    return make.node(Reshape(), make.node(GlobalAveragePool(), match["x"]), shape)
 
 
 def _mean_of_means(match: Match, make: Maker) -> Value | None:
@@ -64,6 +77,11 @@ REDUCTIONS = (
         "mean_of_means",
         Made("ReduceMean", Made("ReduceMean", X, ConstantOperand("first"), name="inner"), ConstantOperand("axes")),
         _mean_of_means,
+    ),
+    Rule(
+        "mean_of_turned",
+        Made("ReduceMean", Made("Transpose", X, name="turn"), ConstantOperand("axes")),
+        _mean_of_turned,
     ),
     Rule("mean_of_flat", Made("ReduceMean", Made("Reshape", X, rest=True), ConstantOperand("axes")), _mean_of_pictures),
     Rule("mean_of_pictures", Made("ReduceMean", X, ConstantOperand("axes")), _mean_of_pictures),
