@@ -58,7 +58,7 @@ NAMED = (
     _named(
         "over what is alive already",
         _IN_PLACE,
-        "and not any(access.time < now for access in accesses.get(buffer, []))",
+        "and accesses[buffer].first >= now",
         "",
     ),
     _named(

@@ -26,8 +26,9 @@ SUBJECTS = (
     Subject("registry", ("mccompile/kernels/registry.py",), ("tests/kernels/test_registry.py",)),
     Subject(
         "in_place",
-        ("mccompile/passes/in_place.py",),
+        ("mccompile/passes/in_place.py", "mccompile/passes/accesses.py"),
         (
+            "tests/passes/test_accesses.py",
             "tests/passes/test_in_place.py",
             "tests/passes/program/test_bind_storage.py",
             "tests/passes/test_sharing.py",
