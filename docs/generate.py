@@ -29,8 +29,8 @@ PROJECT = {
 }
 COMMANDS = """# The command line
 
-Made from the commands themselves; `mccompile COMMAND --help` prints the same. `mccompile model.onnx -o out/` is short
-for `mccompile compile model.onnx -o out/`.
+Made from the commands themselves; `mccompile COMMAND --help` prints the common options, `--help-all` all of them.
+`mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`.
 
 Exit codes: 0 done, 1 check failed or over a budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug in
 mccompile.
@@ -79,28 +79,35 @@ def moved(text: str, source: str, page: str) -> str:
 
 
 def command_line() -> str:
-    """Every command; options that several of them share stand once, at the end."""
+    """Every command; options that compile, check and others share stand once, at the end, in the groups of --help."""
     import click
 
     from mccompile.cli.commands import commands
+    from mccompile.cli.help import OPTIONS
 
-    def options(command: click.Command) -> dict[str, str]:
+    def options(command: click.Command) -> dict[str, tuple[str, str]]:
         context = click.Context(command)
-        records = [parameter.get_help_record(context) for parameter in command.params]
-        return dict(record for record in records if record is not None and record[1])
+        records = {parameter.name or "": parameter.get_help_record(context) for parameter in command.params}
+        return {name: record for name, record in records.items() if record is not None and record[1]}
 
     every = {name: options(command) for name, command in sorted(commands.commands.items())}
     count = Counter(item for own in every.values() for item in own.items())
-    shared = [item for item in every["compile"].items() if count[item] > 2]
+    shared = {name: record for name, record in every["compile"].items() if count[name, record] > 2}
     lines = [COMMANDS]
     for name, command in sorted(commands.commands.items()):
         usage = command.get_usage(click.Context(command, info_name=f"mccompile {name}")).removeprefix("Usage: ")
         lines += [f"## {name}", "", f"`{' '.join(usage.split())}`", "", inspect.cleandoc(command.help or ""), ""]
-        own = [item for item in every[name].items() if item not in shared]
+        own = [record for option, record in every[name].items() if shared.get(option) != record]
         lines += [*option_table(own), ""] if own else []
-        if len(own) + len(shared) <= len(every[name]):
+        if shared.items() <= every[name].items():
             lines += ["Also all [options of a model](#options-of-a-model).", ""]
-    return "\n".join([*lines, "## Options of a model", "", *option_table(shared), ""])
+    lines += ["## Options of a model", ""]
+    for group in OPTIONS:
+        found = [shared.pop(option) for option in (*group.common, *group.others) if option in shared]
+        lines += (
+            [f"### {group.title}", "", f"Such as `{group.example}`.", "", *option_table(found), ""] if found else []
+        )
+    return "\n".join([*lines, *(["### Others", "", *option_table(shared.values()), ""] if shared else [])])
 
 
 def option_table(options: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -122,7 +122,7 @@ def _held(jobs: Sequence[tuple[Path, Options]]) -> list[str]:
 @click.option("--name", default="", help="Which model it is, where the folder has several.")
 @click.option("--force", is_flag=True, help="Also replace files that were edited.")
 def blob(model: Path, folder: Path, name: str, force: bool) -> None:
-    """Bring a model that was trained anew to code that is there.
+    """Write the weights of a retrained model for code that is compiled already.
 
     Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
     the code relies on something that does not hold for the model, it says so and writes nothing.
@@ -278,7 +278,7 @@ def check(
 def quantize(
     model: Path, data: Path | None, destination: Path, test: Path | None, as_json: bool, options: Options, **how: Any
 ) -> None:
-    """Make the numbers of a model integers of 8 bits, and say what that costs and brings."""
+    """Quantize a model to int8, and say what it costs in accuracy and saves in memory."""
     from dataclasses import replace
 
     from ..measure import quantization

@@ -58,7 +58,7 @@ def html_report(analysis: Mapping[str, Any]) -> str:
         _PAGE,
         {
             "a": analysis,
-            "maps": [_map(analysis, pool) for pool in _pools(analysis)],
+            "maps": memory_maps(analysis),
             "charts": _charts(steps, analysis.get("measured")),
             "graph": _levels(steps),
             "short": short,
@@ -80,6 +80,11 @@ def label(step: Mapping[str, Any]) -> str:
     """The first node of a step, and how many more it does the work of."""
     nodes = step.get("nodes") or [step.get("name") or step.get("op", "")]
     return short(nodes[0] or step.get("op", "")) + (f" + {len(nodes) - 1}" if len(nodes) > 1 else "")
+
+
+def memory_maps(analysis: Mapping[str, Any]) -> list[Map]:
+    """A map for each memory; what report.json says is enough."""
+    return [_map(analysis, pool) for pool in _pools(analysis)]
 
 
 def _pools(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:

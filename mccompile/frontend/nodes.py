@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
-from ..ops.api import OnnxNode, Operator, find, registry, resolve
+from ..ops.api import OnnxNode, Operator, find, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
-from . import composed, sequences
+from ..ops.trips import Grows
+from . import composed, growing_loops, sequences
 from .bounds import Limits
 from .contradictions import Results, said_types
 from .declarations import backwards, declared_ranks, declared_shapes
@@ -28,6 +28,7 @@ from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
 from .graphs import GraphReader, normal_domain
 from .loop_trips import exact_trips, without_condition
+from .node_checks import check_branches, check_operands, is_graph, no_class
 from .ordering import names_read, node_name
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
@@ -36,9 +37,7 @@ from .signature import (
     STANDARD_DOMAINS,
     Signature,
     check_form,
-    check_types,
     signature,
-    similar,
     without_consumed,
 )
 from .tensors import attribute_value
@@ -123,7 +122,7 @@ class NodeReader(GraphReader):
             check_form(sig, resolved(node, scope.attributes))
         inputs = [scope.find(name) for name in node.input]
         if (domain, node.op_type) == ("", "If"):
-            _check_branches(attributes_of(node, scope.attributes))
+            check_branches(attributes_of(node, scope.attributes))
             if (chosen := self._condition(inputs)) is not None:
                 return self._branch(node, chosen, scope)
         if not domain and sig and (node.op_type in sequences.WRITERS or any(map(is_structure, inputs))):
@@ -134,8 +133,8 @@ class NodeReader(GraphReader):
             if (domain, node.op_type) in composed.names():
                 return self._composed(domain, node, sig, inputs, scope)
             self._regions(node, None, scope)
-            _no_class(cls, domain, node, version)
-        plain = (a for a in attributes_of(node, scope.attributes) if not _is_graph(a))
+            no_class(cls, domain, node, version)
+        plain = (a for a in attributes_of(node, scope.attributes) if not is_graph(a))
         attributes = {a.name: attribute_value(a, self.folder) for a in plain}
         if sig and version > sig.version:
             attributes.pop(CONSUMED, None)
@@ -143,9 +142,9 @@ class NodeReader(GraphReader):
         least = sig.schema.min_input if sig is not None else 0
         while len(operands) > least and operands[-1] is None:
             operands.pop()
-        broken = any(self._is_broken(name, scope) for name in names_read(node))
+        broken, as_given = any(self._is_broken(name, scope) for name in names_read(node)), node
         if not broken:
-            _check_operands(sig, operands)
+            check_operands(sig, operands)
             if (domain, node.op_type) == ("", "Loop"):
                 node, operands = self._counted(node, operands, scope)
         name = scope.origin(node)
@@ -168,7 +167,12 @@ class NodeReader(GraphReader):
             return [Value.of_constant(self.unique(node.output[0], scope), constant_value(attributes))]
         onnx_node.regions, results = regions
         onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, name)[0]
-        return self.append(cls, onnx_node, node.output, results, scope)
+        try:
+            return self.append(cls, onnx_node, node.output, results, scope)
+        except Grows as grows:
+            if cls is not resolve("", "Loop") or opset < growing_loops.FIRST_OPSET:
+                raise
+            return growing_loops.read(self, as_given, grows, onnx_node, scope)
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""
@@ -184,7 +188,7 @@ class NodeReader(GraphReader):
             constant = constant_of(value, self._computed) if isinstance(value, Value) else None
             return None if constant is None else constant.array
 
-        place = next((n for n, a in enumerate(node.attribute) if _is_graph(a) and not a.ref_attr_name), None)
+        place = next((n for n, a in enumerate(node.attribute) if is_graph(a) and not a.ref_attr_name), None)
         if place is None or len(operands) < 2:
             return node, operands
         body, constants = node.attribute[place].g, [known(value) for value in operands]
@@ -230,7 +234,7 @@ class NodeReader(GraphReader):
     ) -> tuple[tuple[Graph, ...], list[Whole] | None] | None:
         """The node's regions, and what they give where that is not only tensors; None where one could not be read.
         Without an operator they are searched only."""
-        graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if _is_graph(a)]
+        graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if is_graph(a)]
         scopes: list[Scope] = []
         results: list[list[Whole] | None] = []
         around = self.findings
@@ -331,7 +335,7 @@ class NodeReader(GraphReader):
             writer = self.writer(scope, scope.origin(node))
             return [*sequences.WRITERS[node.op_type](writer, attributes, operands)]
         if node.op_type == "Loop":
-            (graph,) = (a.g for a in attributes_of(node, scope.attributes) if _is_graph(a))
+            (graph,) = (a.g for a in attributes_of(node, scope.attributes) if is_graph(a))
             return loop(self, node, graph, operands, scope) or [Missing.BROKEN] * len(node.output)
         if node.op_type == "SequenceMap":
             return self._body(node, sig, inputs, scope)
@@ -346,7 +350,7 @@ class NodeReader(GraphReader):
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]
         if not any(map(is_structure, inputs)):
-            _check_operands(sig, values)
+            check_operands(sig, values)
         types = [None if value is None or isinstance(value, Missing) else type_proto(value) for value in inputs]
         function = body_of(sig, scope.opsets[sig.domain], resolved(node, scope.attributes), types)
         return self._call(node, function, scope, defaults_of(sig), scope.origin(node))
@@ -358,7 +362,7 @@ class NodeReader(GraphReader):
         if any(self._is_broken(name, scope) for name in node.input if name):
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]
-        _check_operands(sig, values)
+        check_operands(sig, values)
         attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
         function = composed.composed(domain, node, attributes, values)
         plain = NodeProto()
@@ -409,41 +413,3 @@ class NodeReader(GraphReader):
                 value.name = self.unique(actual_name, scope)
             results.append(value)
         return results
-
-
-def _is_graph(attribute: AttributeProto) -> bool:
-    return attribute.type == AttributeProto.GRAPH
-
-
-def _check_branches(attributes: Iterable[AttributeProto]) -> None:
-    for attribute in filter(_is_graph, attributes):
-        if attribute.g.input:
-            names = ", ".join(repr(entry.name) for entry in attribute.g.input)
-            raise Invalid(
-                f"its {attribute.name} has inputs ({names}), and nothing is handed to a branch of If",
-                "take them out: a branch reads values of the graph around it by their names",
-            )
-
-
-def _check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:
-    for position, value in enumerate(operands):
-        if value is not None and value.type.dtype.kind == "complex":
-            raise Unsupported(f"operand {position} is {value.type}, and complex numbers are not supported")
-    if sig is not None:
-        check_types(sig, [value.type if value is not None else None for value in operands])
-
-
-def _no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: int) -> NoReturn:
-    if cls is None:
-        place = f" of domain {domain!r}" if domain else ""
-        if reason := composed.why_not(domain, node.op_type):
-            raise Unsupported(*reason)
-        known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
-        raise Unsupported(
-            f"mccompile has no operator {node.op_type}{place}",
-            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
-        )
-    raise Unsupported(
-        f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",
-        "export the model with another opset",
-    )

@@ -12,10 +12,10 @@ from . import composed, sequences
 def supported() -> Mapping[str, tuple[int, ...]]:
     """The versions of each operator's meaning; none where it is written out as others."""
     names = [*composed.names(), *(("", name) for name in sequences.WRITERS)]
-    found: dict[str, tuple[int, ...]] = {_title(domain, name): () for domain, name in names}
-    found |= {_title(domain, name): cls.versions for (domain, name), cls in registry().items()}
+    found: dict[str, tuple[int, ...]] = {title(domain, name): () for domain, name in names}
+    found |= {title(domain, name): cls.versions for (domain, name), cls in registry().items()}
     return dict(sorted(found.items()))
 
 
-def _title(domain: str, name: str) -> str:
+def title(domain: str, name: str) -> str:
     return f"{domain}::{name}" if domain else name

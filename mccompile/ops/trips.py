@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.dims import Dim, Symbol, Symbolic, bounds, symbols
+from ..base.dims import Dim, Symbol, Symbolic, bounds, symbols, upper
 from ..base.dtypes import bool_, i64
 from ..base.names import c_identifier
 from ..base.tensor import Shape, TensorType
@@ -25,6 +25,14 @@ from .control_flow import copy_into
 
 _COUNTER = -1
 MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
+
+
+class Grows(Unsupported):
+    """A carried value is longer after each trip: by so much along one axis, where it has at most so many before."""
+
+    def __init__(self, number: int, axis: int, by: int, most: int, rank: int, why: str, fix: str) -> None:
+        super().__init__(why, fix)
+        self.number, self.axis, self.by, self.most, self.rank = number, axis, by, most, rank
 
 
 @dataclass(frozen=True)
@@ -227,8 +235,18 @@ def check_states(initial: Sequence[TensorType], after: Sequence[Value]) -> None:
         if before.dtype is not value.type.dtype:
             raise Invalid(f"carried value {number} is {before} before the loop and {value.type} after a trip")
         if before != value.type:
-            raise Unsupported(
-                f"carried value {number} is {before} before the loop and {value.type} after a trip; sizes that change "
-                "from trip to trip cannot be planned",
-                "carry a tensor of the largest size, and a number that says how much of it is used",
-            )
+            why = f"carried value {number} is {before} before the loop and {value.type} after a trip"
+            why += "; sizes that change from trip to trip cannot be planned"
+            fix = "carry a tensor of the largest size, and a number that says how much of it is used"
+            raise _growth(number, before, value.type, why, fix) or Unsupported(why, fix)
+
+
+def _growth(number: int, before: TensorType, after: TensorType, why: str, fix: str) -> Grows | None:
+    if before.rank != after.rank:
+        return None
+    pairs = zip(before.shape, after.shape, strict=True)
+    changed = [(axis, high - low) for axis, (low, high) in enumerate(pairs) if low != high]
+    if len(changed) != 1 or not isinstance(changed[0][1], int) or changed[0][1] < 0:
+        return None
+    axis, by = changed[0][0], int(changed[0][1])
+    return Grows(number, axis, by, upper(before.shape[axis]), before.rank, why, fix)

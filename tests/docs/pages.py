@@ -68,14 +68,14 @@ def blocks(text: str) -> Iterator[Block]:
 class Reader:
     """Somebody who does what a page says."""
 
-    def __init__(self, folder: Path, page: str) -> None:
+    def __init__(self, folder: Path, page: str, mccompile: str) -> None:
         self.folder, self.page = folder, page
         self.names: dict[str, Any] = {"__name__": "page"}
         self.left_out: list[str] = []
         tools = folder / ".tools"
         tools.mkdir(parents=True)
-        for name, start in (("mccompile", "-m mccompile "), ("python", "")):
-            (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {start}"$@"\n', encoding="utf-8")
+        for name, script in (("mccompile", mccompile), ("python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')):
+            (tools / name).write_text(script, encoding="utf-8")
             (tools / name).chmod(0o755)
         shutil.copytree(TOP / "examples", folder / "examples", ignore=shutil.ignore_patterns("build", "__pycache__"))
         self.environment = {
@@ -107,7 +107,7 @@ class Reader:
             assert block.language == "text", f"{self.page}:{block.line}: nobody runs blocks of {block.language!r}"
 
     def console(self, block: Block) -> None:
-        for command, shown in re.findall(r"(?m)^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.code):
+        for command, shown in re.findall(r"(?m)^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.code):
             code, printed = self.shell(command)
             if not shown.strip():
                 assert code == 0, f"{self.page}:{block.line}: {command}: exit code {code}\n{printed}"

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import COMMENT, TOP, Block, Reader, blocks
+from tests.docs.warm import Warm
 
 DOCS = TOP / "docs"
 PAGES = sorted([TOP / "README.md", *DOCS.rglob("*.md")])
 WITH_CODE = [page for page in PAGES if any(not block.not_run for block in blocks(page.read_text(encoding="utf-8")))]
+
+
+@pytest.fixture(scope="module")
+def mccompile() -> Iterator[str]:
+    """The text of the command."""
+    with tempfile.TemporaryDirectory() as folder:
+        warm = Warm(Path(folder))
+        yield warm.client
+        warm.stop()
 
 
 def name(page: Path) -> str:
@@ -19,8 +33,10 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
-def test_what_a_page_tells_to_do_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(tmp_path, name(page))
+def test_what_a_page_tells_to_do_works(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mccompile: str
+) -> None:
+    reader = Reader(tmp_path, name(page), mccompile)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MCCOMPILE_CACHE", reader.environment["MCCOMPILE_CACHE"])
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -69,11 +85,11 @@ def test_a_block_knows_its_language_its_file_and_what_comments_say_of_it() -> No
 )
 def test_what_does_not_work_is_found(block: Block, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
-        Reader(tmp_path, "page").do(block)
+        Reader(tmp_path, "page", "").do(block)
 
 
 def test_what_works_passes(tmp_path: Path) -> None:
-    reader = Reader(tmp_path, "page")
+    reader = Reader(tmp_path, "page", "")
     for block in (
         Block(1, "c", "int x;\n", title="src/x.c"),
         Block(1, "sh", "test -e src/x.c\n"),
@@ -85,3 +101,11 @@ def test_what_works_passes(tmp_path: Path) -> None:
         reader.do(block)
     reader.do(Block(7, "sh", "false\n", needs=("no-such-command",)))
     assert reader.left_out == ["line 7 needs no-such-command"]
+
+
+def test_a_warm_command_is_the_command(mccompile: str, tmp_path: Path) -> None:
+    reader = Reader(tmp_path, "page", mccompile)
+    cold = [sys.executable, "-m", "mccompile", "examples/nothing.onnx", "-o", "out"]
+    done = subprocess.run(cold, cwd=tmp_path, env=reader.environment, capture_output=True, text=True)
+    assert reader.shell("mccompile examples/nothing.onnx -o out") == (done.returncode, done.stderr)
+    assert reader.shell("mccompile targets | head -1")[1].startswith("target ")

@@ -34,9 +34,7 @@ def test_what_is_used_twice_is_computed_once() -> None:
 def test_integers_may_become_floats() -> None:
     expr = apply("mul", cast(apply("sub", SUM, TABLE), f32), literal(0.5, f32))
     assert integer_refusal(expr) == ""
-    assert c(expr) == [
-        "mcc_store_f32x8(y, mcc_mul_f32x8(mcc_i32_to_f32x8(mcc_sub_i32x8(s, t)), mcc_set_f32x8(0.5f)));"
-    ]
+    assert c(expr) == ["mcc_store_f32x8(y, mcc_mul_f32x8(mcc_i32_to_f32x8(mcc_sub_i32x8(s, t)), mcc_set_f32x8(0.5f)));"]
 
 
 def test_bytes_that_would_wrap_are_refused() -> None:

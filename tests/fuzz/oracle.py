@@ -46,15 +46,7 @@ def _onnxruntime(model: ModelProto) -> Evaluator | None:
     return None if found is None else lambda feeds: list(found.run(None, dict(feeds)))
 
 
-def _reference(model: ModelProto) -> Evaluator | None:
-    try:
-        found = ReferenceEvaluator(model)
-    except Exception:  # whatever it raises where it has gaps
-        return None
-    return lambda feeds: [np.asarray(array) for array in found.run(None, dict(feeds))]
-
-
-def _corrected(model: ModelProto) -> Evaluator:
+def _corrected(model: ModelProto) -> Evaluator | None:
     """The reference with another one for the operators that references disagree on."""
     opset = _opset(model)
 
@@ -65,7 +57,14 @@ def _corrected(model: ModelProto) -> Evaluator:
         return tuple(next(results) if name else np.zeros(0) for name in node.output)
 
     instead = [type(operator, (OpRun,), {"op_domain": "", "_run": run}) for operator in JUDGED]
-    found = ReferenceEvaluator(model, new_ops=instead)
+    return _reference(model, instead)
+
+
+def _reference(model: ModelProto, instead: Sequence[type[OpRun]] = ()) -> Evaluator | None:
+    try:
+        found = ReferenceEvaluator(model, new_ops=list(instead))
+    except Exception:  # whatever it raises where it has gaps
+        return None
     return lambda feeds: [np.asarray(array) for array in found.run(None, dict(feeds))]
 
 
@@ -107,11 +106,11 @@ def wanted(subject: Subject, runs: Sequence[Arrays]) -> Wanted:
         answers = [_played(subject, exact, names, runs)]
     else:
         makers: list[Evaluator | None] = [] if OPEN & subject.operators else [_reference(subject.model)]
+        if makers and JUDGED.keys() & subject.operators:
+            makers.append(_corrected(subject.model))
         if makers and not RANDOM & subject.operators:  # onnxruntime's random numbers are its own
             makers.insert(0, _onnxruntime(subject.model))
         answers = [_played(subject, maker, names, runs) for maker in makers if maker is not None]
-        if JUDGED.keys() & subject.operators and not OPEN & subject.operators:
-            answers.append(_played(subject, _corrected(subject.model), names, runs))
         if makers and (None in makers or None in answers):
             answers.append(_played(subject, _node_by_node(subject), names, runs))
     answers = [answer for answer in answers if answer is not None]

@@ -1,5 +1,5 @@
-"""Mutants: the code with one place changed, drawn by a seed. What changes nothing is not drawn: annotations, lines that
-this machine does not compile, C whose machine code stays the same, and `== None` for `is None`."""
+"""Mutants: the code with one place changed, drawn by a seed. What is no code, or changes nothing, is not drawn:
+annotations, lines that this machine does not compile, C whose machine code stays the same, `== None` for `is None`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import io
 import random
 import re
 import subprocess
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,9 @@ from .subjects import Subject
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 Place = tuple[Callable[[tuple[str, int]], str], tuple[str, int]]  # what gives the changed text, and its argument
+
+
+_ALL_FUNCTIONS = ("-fkeep-inline-functions", "-Dalways_inline=noinline")  # that a compiler prints
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ def drawn(subject: Subject, count: int, seed: int) -> list[Mutant]:
             break
         before, text = path.read_text("utf-8"), change(where)
         if path.suffix == ".py":
-            differs = not _only_compares_with_none(before, text)
+            differs = _is_python(text) and not _only_compares_with_none(before, text)
         else:
             differs = _names(text) <= _names(before) and _differs_compiled(path.parent, before, text)
         if differs:
@@ -76,6 +80,16 @@ def _in_python(path: Path) -> Iterator[Place]:
         for occurrence, at in enumerate(starts):
             if not any(start <= at < end for start, end in idle):
                 yield changed, (name, occurrence)
+
+
+def _is_python(text: str) -> bool:
+    """Whether Python takes it, and does not warn of it: as of `is` with a literal, which `make lint` refuses."""
+    try:
+        with warnings.catch_warnings(action="error"):
+            compile(text, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def _only_compares_with_none(before: str, after: str) -> bool:
@@ -119,24 +133,15 @@ def _in_c(path: Path) -> Iterator[Place]:
 
 def _differs_compiled(folder: Path, before: str, after: str) -> bool:
     """Whether the change is still C and reaches the machine code that the compiler here makes of it."""
-    found = _machine_code(folder, after)
-    return found != "" and found != _machine_code(folder, before)
+    if _compiled(folder, before, "-E", "-P").split() == _compiled(folder, after, "-E", "-P").split():
+        return False
+    found = _compiled(folder, after, "-S", "-O2")
+    return found != "" and found != _compiled(folder, before, "-S", "-O2")
 
 
 @cache
-def _machine_code(folder: Path, text: str) -> str:
-    """Of all functions in a header; nothing if it is not C."""
-    command = [
-        "gcc",
-        "-march=native",
-        "-std=gnu99",
-        "-O2",
-        "-fkeep-inline-functions",
-        "-I",
-        str(folder),
-        "-x",
-        "c",
-        "-",
-    ]
-    done = subprocess.run([*command, "-S", "-o", "-"], input=text, text=True, capture_output=True, check=False)
+def _compiled(folder: Path, text: str, *how: str) -> str:
+    """Of all functions in a header, inlined or not; nothing if it is not C."""
+    command = ["gcc", *how, "-march=native", "-std=gnu99", *_ALL_FUNCTIONS, "-I", str(folder), "-x", "c", "-"]
+    done = subprocess.run([*command, "-o", "-"], input=text, text=True, capture_output=True, check=False)
     return done.stdout if done.returncode == 0 else ""

@@ -217,3 +217,37 @@ def test_a_value_stays_where_the_last_trip_leaves_it(trips: str, last: str) -> N
 def test_what_a_trip_hands_on_is_not_written_over_what_it_reads_after_that(read: str) -> None:
     text = LOOP.replace("-> (%next)\n", f"-> (%next)\n    call NEG (%{read}) -> (%t)\n")
     assert "next" not in overlaps(text)
+
+
+def test_what_lasts_longer_than_a_trip_shares_nothing_in_the_loop() -> None:
+    """`a` comes from before, `o` is read after it; `t` and `u` live in a trip only."""
+    found = overlaps("""program "p" {
+  input "x" %x: f32[4]
+  buffer %a: f32[4]
+  buffer %t: f32[4]
+  buffer %u: f32[4]
+  buffer %o: f32[4]
+  call NEG (%x) -> (%a)
+  loop trip to 2 trips 3 {
+    call NEG (%a) -> (%t)
+    call NEG (%t) -> (%u)
+    call NEG (%u) -> (%o)
+  }
+  output "o" %o
+}
+""")
+    assert found == {"a": "over x at 0", "u": "over t at 0"}
+
+
+@pytest.mark.parametrize(("first", "second", "place"), [(0, 4, "x at 0"), (8, 0, "x at 32"), (4, 0, ""), (6, 1, "")])
+def test_another_operand_is_where_its_memory_lies(first: int, second: int, place: str) -> None:
+    found = overlaps(f"""program "p" {{
+  input "x" %x: f32[12]
+  buffer %half: f32[8] over %x at 16
+  buffer %y: f32[4]
+  call NEG (%x[8 by 1 at 0]) -> (%half)
+  call ADD (%x[4 by 1 at {first}], %half[4 by 1 at {second}]) -> (%y)
+  output "y" %y
+}}
+""")
+    assert found == {"half": "over x at 16"} | ({"y": f"over {place}"} if place else {})

@@ -1,0 +1,137 @@
+"""Loops that carry a tensor which each trip makes longer, as decoders are exported: written as loops that carry a
+buffer of the largest size and how much of it is used.
+
+Invariant: a trip that would need more room ends the run with a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
+
+from ..graph.ir import Unsupported, Value
+from ..ops.api import OnnxNode
+from ..ops.trips import Grows
+from .graphs import GraphReader
+from .ordering import node_name
+from .scope import Found, Missing, Scope
+
+OWN = "mccompile"  # the domain of SlotPosition
+FIRST_OPSET = 11  # where Pad and Slice take operands
+
+
+def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
+    """The size that the carried tensor can have at most."""
+    trips = loop.inputs[0].fact.value if loop.inputs and loop.inputs[0] is not None else None
+    known = trips.item() if trips is not None and trips.size == 1 else None
+    times = known if isinstance(known, int) else loop.most.get(0)
+    limit = loop.limits[grows.number] if grows.number < len(loop.limits) else None
+    said = None if limit is None else limit.most(grows.axis)
+    found = [said] if said is not None else []
+    found += [grows.most + times * grows.by] if times is not None else []
+    if found:
+        return min(found)
+    if limit is not None and limit.otherwise is not None:
+        return limit.otherwise
+    name = (node.input[0] if node.input else "") or node.output[grows.number]
+    raise Unsupported(
+        f"carried value {grows.number} grows by {grows.by} in each trip, and nothing says how often the loop runs",
+        f"say it: --bound {name}=100",
+    )
+
+
+def read(reader: GraphReader, node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> Sequence[Found]:
+    """The results of a loop that carries something that grows."""
+    nodes = written_out(node, grows, room(node, grows, loop))
+    reader.limits.used.add(node.output[grows.number])
+    opsets, prefix = {**scope.opsets, OWN: 1}, f"{scope.origin(node)}/"
+    inner = replace(scope, outer=scope, values={}, opsets=opsets, prefix=prefix, shapes={}, said={})
+    reader.nodes(nodes, inner)
+    results = [inner.find(name) or Missing.BROKEN for name in node.output]
+    for name, value in zip(node.output, results, strict=True):
+        if isinstance(value, Value) and name:
+            value.name = reader.unique(name, scope)
+    return results
+
+
+class Writer:
+    """Nodes in the making; names begin with that of the loop."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix, self.nodes = prefix, list[NodeProto]()
+
+    def op(self, name: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        made = f"{self.prefix}/{len(self.nodes)}"
+        self.nodes.append(helper.make_node(name, inputs, [made], made, domain=domain, **attributes))
+        return made
+
+    def ints(self, *values: int) -> str:
+        return self.op("Constant", value=numpy_helper.from_array(np.array(values, np.int64)))
+
+    def length(self, x: str, axis: int) -> str:
+        return self.op("Gather", self.op("Shape", x), self.ints(axis), axis=0)
+
+    def scalar(self, x: str) -> str:
+        return self.op("Reshape", x, self.op("Constant", value=numpy_helper.from_array(np.zeros(0, np.int64))))
+
+    def first(self, x: str, end: str, axis: int) -> str:
+        return self.op("Slice", x, self.ints(0), end, self.ints(axis))
+
+    def padded(self, x: str, more: str, axis: int, rank: int) -> str:
+        before = [self.ints(*[0] * (rank + axis)), more]
+        behind = [self.ints(*[0] * (rank - axis - 1))] if axis + 1 < rank else []
+        return self.op("Pad", x, self.op("Concat", *before, *behind, axis=0))
+
+
+def written_out(node: NodeProto, grows: Grows, most: int) -> list[NodeProto]:
+    """Nodes in the place of a loop."""
+    prefix, number, axis = f"{node_name(node)}/carried {grows.number}", grows.number, grows.axis
+    around, states = Writer(prefix), len(node.input) - 2
+    operand = node.input[2 + number]
+    size = around.length(operand, axis)
+    start = around.padded(operand, around.op("Sub", around.ints(most), size), axis, grows.rank)
+    begin = around.scalar(size)
+    loop = NodeProto()
+    loop.CopyFrom(node)
+    graph = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
+    _change(graph, prefix, grows, most, states)
+    loop.input[2 + number] = start
+    loop.input.insert(2 + states, begin)
+    results = [*node.output, *[""] * (states - len(node.output))]
+    whole, length = f"{prefix}/whole", f"{prefix}/length"
+    del loop.output[:]
+    loop.output.extend([whole if n == number else name for n, name in enumerate(results)])
+    loop.output.insert(states, length)
+    around.nodes.append(loop)
+    if results[number]:
+        around.first(whole, around.op("Reshape", length, around.ints(1)), axis)
+        around.nodes[-1].output[0] = results[number]
+    return around.nodes
+
+
+def _change(body: GraphProto, prefix: str, grows: Grows, most: int, states: int) -> None:
+    """The body takes the buffer and how much of it is used, and gives both."""
+    before, behind = Writer(f"{prefix}/taken"), Writer(f"{prefix}/given")
+    number, axis, least = grows.number, grows.axis, most - grows.by
+    name, result = body.input[2 + number].name, body.output[1 + number].name
+    whole, length = f"{prefix}/buffer", f"{prefix}/used"
+    free = before.first(whole, before.ints(least), axis)
+    limit = before.op("Constant", value=numpy_helper.from_array(np.array(least, np.int64)))
+    used = before.op("SlotPosition", length, limit, domain=OWN, more=1)
+    before.first(free, before.op("Reshape", used, before.ints(1)), axis)
+    before.nodes[-1].output[0] = name
+    more = behind.op("Sub", behind.ints(least), behind.length(name, axis))
+    given = behind.padded(result, more, axis, grows.rank)
+    grown = behind.scalar(behind.length(result, axis))
+    nodes = [*before.nodes, *body.node, *behind.nodes]
+    inside = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del body.node[:]
+    body.node.extend(inside)
+    body.input[2 + number].name = whole
+    body.input.insert(2 + states, ValueInfoProto(name=length))
+    body.output[1 + number].CopyFrom(ValueInfoProto(name=given))
+    body.output.insert(1 + states, ValueInfoProto(name=grown))

@@ -1,0 +1,51 @@
+"""What has to hold of a node before its operator is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from onnx import AttributeProto, NodeProto
+
+from ..graph.ir import Invalid, Unsupported, Value
+from ..ops.api import Operator, registry
+from . import composed
+from .signature import STANDARD_DOMAINS, Signature, check_types, similar
+
+
+def is_graph(attribute: AttributeProto) -> bool:
+    return attribute.type == AttributeProto.GRAPH
+
+
+def check_branches(attributes: Iterable[AttributeProto]) -> None:
+    for attribute in filter(is_graph, attributes):
+        if attribute.g.input:
+            names = ", ".join(repr(entry.name) for entry in attribute.g.input)
+            raise Invalid(
+                f"its {attribute.name} has inputs ({names}), and nothing is handed to a branch of If",
+                "take them out: a branch reads values of the graph around it by their names",
+            )
+
+
+def check_operands(sig: Signature | None, operands: Sequence[Value | None]) -> None:
+    for position, value in enumerate(operands):
+        if value is not None and value.type.dtype.kind == "complex":
+            raise Unsupported(f"operand {position} is {value.type}, and complex numbers are not supported")
+    if sig is not None:
+        check_types(sig, [value.type if value is not None else None for value in operands])
+
+
+def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: int) -> NoReturn:
+    if cls is None:
+        place = f" of domain {domain!r}" if domain else ""
+        if reason := composed.why_not(domain, node.op_type):
+            raise Unsupported(*reason)
+        known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
+        raise Unsupported(
+            f"mccompile has no operator {node.op_type}{place}",
+            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
+        )
+    raise Unsupported(
+        f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",
+        "export the model with another opset",
+    )
