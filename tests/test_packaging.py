@@ -1,4 +1,5 @@
-"""What is installed is what is promised: five dependencies, one command, a wheel with templates and runtime in it."""
+"""What is installed is what is promised: five dependencies, one command, a wheel with templates and runtime in it, that
+an sdist builds."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import pytest
 import mccompile
 
 TOP = Path(__file__).resolve().parent.parent
+FIELDS = ("Author", "Classifier", "License-Expression", "Requires-Python")
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -29,10 +31,11 @@ def test_the_command_is_the_cli() -> None:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(TOP)]
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(TOP)]  # from the sdist
     result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
-    (built,) = folder.glob("*.whl")
+    (built,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    assert sdist.name == f"mccompile-{mccompile.__version__}.tar.gz"
     assert built.name.startswith(f"mccompile-{mccompile.__version__}-")
     return zipfile.ZipFile(built)
 
@@ -60,3 +63,15 @@ def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
         "mccompile",
         f"mccompile-{mccompile.__version__}.dist-info",
     }
+
+
+@pytest.mark.slow
+def test_an_index_shows_what_is_true(wheel: zipfile.ZipFile) -> None:
+    folder = f"mccompile-{mccompile.__version__}.dist-info"
+    said = wheel.read(f"{folder}/METADATA").decode().split("\n\n")[0].splitlines()
+    fields = {name: [line.split(": ", 1)[1] for line in said if line.startswith(f"{name}: ")] for name in FIELDS}
+    assert fields["License-Expression"] == ["Apache-2.0"] and fields["Requires-Python"] == [">=3.11"]
+    assert fields["Author"] == ["The mccompile team"] and not any("@" in line for line in said)
+    assert not any(each.startswith("License ::") for each in fields["Classifier"])  # the expression says it
+    assert "[pytest11]\nmccompile = mccompile.python.pytest_plugin" in wheel.read(f"{folder}/entry_points.txt").decode()
+    assert "mccompile/py.typed" in wheel.namelist()

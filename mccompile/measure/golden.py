@@ -107,7 +107,7 @@ def _write(folder: Path, verdict: Verdict, hashes: Mapping[str, Any]) -> None:
         for data in sets:
             if not any(data.iterdir()):  # there were more of them
                 data.rmdir()
-        (folder / _HASHES).write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
+        (folder / _HASHES).write_bytes(json.dumps(hashes, indent=1).encode() + b"\n")  # of one form everywhere
     except OSError as error:
         why = error.strerror or str(error)
         raise WrongUse(Problem("cannot write golden outputs", str(folder), why, "name a folder to write to")) from None

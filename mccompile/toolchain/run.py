@@ -55,7 +55,8 @@ class Model:
         """Compile the C files of an output folder of mccompile, load them, and initialise the model. `steps` are calls
         in the text of the model whose times are wanted."""
         report = read_report(folder)
-        with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        # Where what is loaded cannot be deleted (Windows), it stays until somebody clears the temporary files.
+        with tempfile.TemporaryDirectory(prefix="mccompile-", ignore_cleanup_errors=True) as scratch:
             shared = build_shared(folder, report, Path(scratch, "model.so"), find_compiler(cc), flags, steps)
             library = load(shared, HOST_CDEF)
         return cls(library, report, read_weights(folder, report))
