@@ -84,7 +84,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
     for package in packages:
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
-        click.echo(summary(plan, len(package.files[f"{plan.prefix}.mcb"])))
+        click.echo(summary(plan, package.weights_bytes))
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
         hint = _native_hint(plan, options)

@@ -53,7 +53,7 @@ def analyze(
         if as_json:
             click.echo(json.dumps(found, indent=1))
         return
-    click.echo(analysis(package.plan, len(package.files[f"{package.plan.prefix}.mcb"]), report))
+    click.echo(analysis(package.plan, package.weights_bytes, report))
 
 
 def _frontier(model: Path, as_json: bool, options: Options) -> None:

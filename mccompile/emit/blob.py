@@ -7,16 +7,18 @@ of the same architecture has a blob that runs on the same firmware.
 from __future__ import annotations
 
 import hashlib
-import io
+import itertools
 import re
 import struct
 import zlib
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import Problem, WrongUse
 from ..plan.ir import Entry, Plan
+from .files import Rendered
 
 HEADER_BYTES, ENTRY_BYTES, SECTION = 64, 24, 64
 VERSION = 1
@@ -43,34 +45,28 @@ def data_bytes(plan: Plan) -> int:
     return _padded(plan.data_bytes)
 
 
-def blob(plan: Plan, identity: bytes, alignment: int) -> bytes:
-    """The whole file; its bytes are written once, into their place, as weights may be most of the memory there is."""
-    table, begin = _table(plan), _data_offset(plan)
-    made = io.BytesIO()
-    made.seek(blob_bytes(plan) - 1)
-    made.write(b"\0")
-    with made.getbuffer() as whole:
-        whole[HEADER_BYTES : HEADER_BYTES + len(table)] = table
-        for entry in plan.entries:
-            contents = element_bytes(entry.contents)
-            place = begin + entry.offset
-            whole[place : place + len(contents)] = contents
-        head = struct.pack(
-            "<4sHHQ16sQQIII",
-            b"MCCB",
-            VERSION,
-            HEADER_BYTES,
-            len(whole),
-            identity,
-            begin,
-            len(whole) - begin,
-            alignment,
-            len(plan.entries),
-            zlib.crc32(whole[begin:]),
-        )
-        checked = zlib.crc32(whole[HEADER_BYTES:begin], zlib.crc32(head))
-        whole[:HEADER_BYTES] = head + struct.pack("<I", checked)
-    return made.getvalue()
+def blob(plan: Plan, identity: bytes, alignment: int) -> Rendered:
+    """The whole file, one constant after the other, as weights may be most of the memory there is."""
+    begin, size = _data_offset(plan), blob_bytes(plan)
+    table = _table(plan).ljust(begin - HEADER_BYTES, b"\0")
+    checksum = 0
+    for piece in _data(plan):
+        checksum = zlib.crc32(piece, checksum)
+    numbers = VERSION, HEADER_BYTES, size, identity, begin, size - begin, alignment, len(plan.entries), checksum
+    head = struct.pack("<4sHHQ16sQQIII", b"MCCB", *numbers)
+    head += struct.pack("<I", zlib.crc32(table, zlib.crc32(head)))
+    return lambda: itertools.chain((head + table,), _data(plan))
+
+
+def _data(plan: Plan) -> Iterator[bytes]:
+    """All constants, each at its place."""
+    at = 0
+    for entry in plan.entries:
+        contents = element_bytes(entry.contents)
+        yield bytes(entry.offset - at)
+        yield contents
+        at = entry.offset + len(contents)
+    yield bytes(_padded(plan.data_bytes) - at)
 
 
 def _data_offset(plan: Plan) -> int:
@@ -158,26 +154,36 @@ def _section_macro(name: str, section: str) -> list[str]:
     ]
 
 
-def weights_source(prefix: str, contents: bytes, alignment: int, section: str = "") -> bytes:
+def weights_source(prefix: str, blob: Rendered, bytes: int, alignment: int, section: str = "") -> Iterator[bytes]:
     """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
     macro = f"{prefix.upper()}_WEIGHTS_SECTION"
     placed = f"{macro} " if section else ""
-    words = np.frombuffer(contents, "<u8")
     head = [
         f"/* {prefix}_weights.c: the bytes of {prefix}.mcb, for programs that carry the weights in their image. */",
         f'#include "{prefix}.h"',
         "",
-        f"const size_t {prefix}_weights_bytes = {len(contents)}u;",
+        f"const size_t {prefix}_weights_bytes = {bytes}u;",
         *(_section_macro(macro, section) if section else []),
-        f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{len(words)}] = {{",
+        f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{bytes // 8}] = {{",
         "",
     ]
-    made = io.BytesIO()
-    made.write("\n".join(head).encode())
-    for start in range(0, len(words), WORDS_AT_ONCE):
-        made.write(_rows(words[start : start + WORDS_AT_ONCE]))
-    made.write(b"};\n")
-    return made.getvalue()
+    yield "\n".join(head).encode()
+    for words in _words(blob()):
+        yield _rows(words)
+    yield b"};\n"
+
+
+def _words(pieces: Iterable[bytes]) -> Iterator[np.ndarray]:
+    """The words of a file, so many at once that all rows but the last are whole."""
+    waiting = bytearray()
+    for piece in pieces:
+        for begin in range(0, len(piece), 8 * WORDS_AT_ONCE):
+            waiting += memoryview(piece)[begin : begin + 8 * WORDS_AT_ONCE]
+            if len(waiting) >= 8 * WORDS_AT_ONCE:
+                yield np.frombuffer(bytes(waiting[: 8 * WORDS_AT_ONCE]), "<u8")
+                del waiting[: 8 * WORDS_AT_ONCE]
+    if waiting:
+        yield np.frombuffer(bytes(waiting), "<u8")
 
 
 WORDS_PER_ROW = 5

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
@@ -18,6 +19,7 @@ from ..plan.ir import Plan
 from ..targets.api import Build, Target
 from . import blob as blob_format
 from .building import build_name, cmake_tools, flags_text, make_tools
+from .files import Files
 from .folder import LIST, MARK, SEAL, with_report
 from .model import model_context
 from .package import Package, needed_runtime, runtime_headers
@@ -64,7 +66,7 @@ class _Variant:
 
 def dispatched(
     packages: Sequence[Package], targets: Sequence[Target], name: str, prefix: str, carrier: str, section: str
-) -> dict[str, bytes]:
+) -> Files:
     """The files of all; `packages` were compiled for `targets` under `variant_name`, without carrying their blobs."""
     align = max(16, *(package.plan.arena_align for package in packages))
     variants, contents = [], b""
@@ -73,11 +75,12 @@ def dispatched(
         contents += variants[-1].blob
         contents += bytes(-len(contents) % align)
     context = _context(variants, name, prefix, len(contents), align, carrier)
-    files: dict[str, bytes] = {}
+    files = Files({})
     for variant in variants:
         own = variant.plan.prefix
-        files |= {path: text for path, text in variant.package.files.items() if path not in (*_LEFT_OUT, f"{own}.mcb")}
-        files[f"{own}.h"] = files[f"{own}.h"].replace(f"{own}.mcb".encode(), f"part of {prefix}.mcb".encode())
+        all_of_it = variant.package.files
+        files |= all_of_it.only(path for path in all_of_it if path not in (*_LEFT_OUT, f"{own}.mcb"))
+        files |= {f"{own}.h": files[f"{own}.h"].replace(f"{own}.mcb".encode(), f"part of {prefix}.mcb".encode())}
     texts = {
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "dispatch.c.j2", context),
@@ -89,7 +92,8 @@ def dispatched(
     }
     texts |= runtime_headers(texts.values())
     if carrier == blob_format.ARRAY:
-        files[f"{prefix}_weights.c"] = blob_format.weights_source(prefix, contents, align, section)
+        words = partial(blob_format.weights_source, prefix, lambda: (contents,), len(contents), align, section)
+        files |= Files({f"{prefix}_weights.c": words})
     elif carrier == blob_format.INCBIN:
         texts[f"{prefix}_weights.c"] = blob_format.incbin_source(prefix, len(contents), align, section)
     files |= {path: text.encode() for path, text in texts.items()} | {f"{prefix}.mcb": contents}
@@ -152,7 +156,7 @@ def _context(
                 "field": variant.plan.prefix,
                 "cpu": variant.cpu,
                 "start": variant.start,
-                "bytes": len(variant.blob),
+                "bytes": variant.package.weights_bytes,
             }
             for variant in variants
         ],

@@ -1,4 +1,4 @@
-"""The output folder: all files are made in memory, written aside, and put in place by renames.
+"""The output folder: all files are made before any is written, written aside, and put in place by renames.
 
 report.json lists every file of an output folder with its SHA-256, and has a seal: the SHA-256 of the rest of it.
 Invariants: a file is replaced or removed only if a sealed report lists it and its bytes are those listed (edited ones
@@ -20,16 +20,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..base.errors import Problem, WrongUse, raise_all
+from .files import Files, on_disk
 
 MARK, LIST, SEAL = "report.json", "files", "seal"  # the report, and its keys that are about the folder
 _SEAL = "made by mccompile, sha256 "
 _SHOWN = 8  # names of a message about a folder that is not ours
 
 
-def with_report(files: Mapping[str, bytes], contents: Mapping[str, Any]) -> dict[str, bytes]:
+def with_report(files: Mapping[str, bytes], contents: Mapping[str, Any]) -> Files:
     """The files of a folder with their report, which says `contents` and lists them."""
-    listed = {name: _digest(files[name]) for name in sorted(files) if name != MARK}
-    return {**files, MARK: _sealed({**contents, LIST: listed})}
+    files = Files.of(files)
+    listed = {name: files.digest(name) for name in sorted(files) if name != MARK}
+    return files | {MARK: _sealed({**contents, LIST: listed})}
 
 
 def _sealed(contents: Mapping[str, Any]) -> bytes:
@@ -39,17 +41,14 @@ def _sealed(contents: Mapping[str, Any]) -> bytes:
 
 def _seal(contents: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in contents.items() if key != SEAL}
-    return _SEAL + _digest(json.dumps(rest, sort_keys=True).encode())
-
-
-def _digest(contents: bytes) -> str:
-    return hashlib.sha256(contents).hexdigest()
+    return _SEAL + hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) -> None:
     """Puts files in place, all or none; `files` holds a report that lists them. `force`: those that an earlier run
     wrote are replaced even if they have been edited since."""
     try:
+        files = Files.of(files)
         if not folder.is_symlink() and not folder.exists():
             _write_new(folder.absolute(), files)
             return
@@ -65,11 +64,11 @@ def replace_files(folder: Path, new: Mapping[str, bytes], force: bool = False) -
     try:
         report = _read(folder / MARK) or {}
         listed = _listed(folder, force)
-        there = {name: (folder / name).read_bytes() for name in listed if (folder / name).is_file()}
+        there = Files({name: on_disk(folder / name) for name in listed if (folder / name).is_file()})
     except OSError as error:
         raise _refused(folder, error.strerror or str(error), "") from error
     contents = {key: value for key, value in report.items() if key not in (LIST, SEAL)}
-    write_folder(folder, with_report({**there, **new}, contents), force)
+    write_folder(folder, with_report(there | new, contents), force)
 
 
 def _listed(folder: Path, force: bool) -> Mapping[str, frozenset[str]]:
@@ -143,10 +142,15 @@ def _with_folders(names: Iterable[str]) -> Iterable[str]:
 
 
 def _is_unchanged(path: Path, digests: Iterable[str]) -> bool:
-    return not path.is_symlink() and path.is_file() and _digest(path.read_bytes()) in digests
+    return not path.is_symlink() and path.is_file() and _digest(path) in digests
 
 
-def _write_new(folder: Path, files: Mapping[str, bytes]) -> None:
+def _digest(path: Path) -> str:
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _write_new(folder: Path, files: Files) -> None:
     """The folder appears with all that is in it, or not at all."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as aside:
@@ -156,15 +160,15 @@ def _write_new(folder: Path, files: Mapping[str, bytes]) -> None:
         os.rename(whole, folder)
 
 
-def _write_over(folder: Path, files: Mapping[str, bytes], listed: Mapping[str, frozenset[str]]) -> None:
+def _write_over(folder: Path, files: Files, listed: Mapping[str, frozenset[str]]) -> None:
     """All files are complete on the same disk before the first one is put in place, and those that were there are kept
     until the last one is. A report that lists both goes first, the true one last."""
     old = [name for name in listed if name not in files and not _through_link(folder, name)]
     stale = [name for name in old if _is_unchanged(folder / name, listed[name])]
-    new = [name for name in files if name != MARK and not _is_unchanged(folder / name, [_digest(files[name])])]
+    new = [name for name in files if name != MARK and not _is_unchanged(folder / name, [files.digest(name)])]
     with tempfile.TemporaryDirectory(prefix=".mccompile-", dir=folder) as scratch:
         aside, kept = Path(scratch, "new"), Path(scratch, "old")
-        _write_files(aside, {**files, f"{MARK}.first": _of_both(files[MARK], listed)})
+        _write_files(aside, files | {f"{MARK}.first": _of_both(files[MARK], listed)})
         moves = [(f"{MARK}.first", MARK), *((name, name) for name in new), *(("", name) for name in stale)]
         done: list[tuple[Path, Path]] = []  # places, and where what was there is kept
         made: list[Path] = []  # folders
@@ -227,11 +231,13 @@ def _of_both(report: bytes, listed: Mapping[str, frozenset[str]]) -> bytes:
     return _sealed({**contents, LIST: both})
 
 
-def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, contents in files.items():
+def _write_files(folder: Path, files: Files) -> None:
+    for name in files:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents)
+        with path.open("wb") as opened:
+            for piece in files.pieces(name):
+                opened.write(piece)
 
 
 def _refused(where: Path, why: str, fix: str) -> WrongUse:

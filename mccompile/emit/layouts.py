@@ -18,6 +18,7 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..targets.api import Build
 from .building import build_name, cmake_tools, flags_text, from_report, make_tools
+from .files import Files
 from .folder import MARK, with_report
 from .render import render
 
@@ -54,7 +55,7 @@ def layouts() -> Mapping[str, Layout]:
     return {path.parent.name: Layout(path.parent.name, **tomllib.loads(path.read_text("utf-8"))) for path in found}
 
 
-def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str, external: bool) -> dict[str, bytes]:
+def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str, external: bool) -> Files:
     """`files` are those of a package, or of several models; `name` is what a build knows the whole by."""
     report = json.loads(files[MARK])
     models = report.get("models", [report])
@@ -66,12 +67,8 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         raise WrongUse(Problem(f"{layout.name} cannot build for several processors", where, why, "name one target"))
     own_flags = "targets" not in report and len(builds) > 1  # of each model
     tools = [replace(builds[0], flags=(), needs="")] if own_flags else builds
-    made: dict[str, bytes] = {}
-    places: dict[str, str] = {}
-    for path, contents in files.items():
-        place = _place(path, layout)
-        if place:
-            made[place], places[path] = contents, place
+    places = {path: place for path in files if (place := _place(path, layout))}
+    made = Files.of(files).moved(places)
     programs = [
         {"path": place, "name": PurePosixPath(path).stem if len(prefixes) > 1 else f"{name}_main"}
         for path, place in places.items()
@@ -115,7 +112,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     }
     for template in layout.templates:
         path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)
-        made[path] = render(template, context).encode()
+        made |= {path: render(template, context).encode()}
     return with_report(made, report)
 
 

@@ -1,4 +1,4 @@
-"""A compiled model as files in memory: what the emitters print, the blob, and the headers of the runtime that these
+"""A compiled model as files: what the emitters print, the blob, and the headers of the runtime that these
 need."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..base.discovery import data_folder
@@ -15,6 +16,7 @@ from ..passes.estimate import NOT_ESTIMATED, Estimate
 from ..passes.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
+from .files import Files
 from .folder import with_report
 from .folder import write_folder as write_folder
 from .kernels import kernel_files
@@ -30,13 +32,18 @@ class Package:
     """A compiled model: its plan and its files by their path below the output folder."""
 
     plan: Plan
-    files: Mapping[str, bytes]
+    files: Files
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
     estimate: Estimate = NOT_ESTIMATED
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     with_weights_of: Callable[[str, bytes], Mapping[str, str]] = lambda prefix, identity: {}  # own files for that blob
+
+    @property
+    def weights_bytes(self) -> int:
+        """How long the blob is."""
+        return blob_format.blob_bytes(self.plan)
 
     def write(self, folder: Path, force: bool = False) -> None:
         write_folder(folder, self.files, force)
@@ -75,9 +82,10 @@ def package(
     texts |= runtime_headers(texts.values(), workers)
     if carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
-    files = {name: text.encode() for name, text in texts.items()} | {f"{plan.prefix}.mcb": contents}
+    files = Files({name: text.encode() for name, text in texts.items()}) | Files({f"{plan.prefix}.mcb": contents})
     if carrier == blob_format.ARRAY:
-        files[f"{plan.prefix}_weights.c"] = blob_format.weights_source(plan.prefix, contents, alignment, section)
+        words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
+        files |= Files({f"{plan.prefix}_weights.c": words})
     about_code = {"identity": identity.hex(), "options": options or {}, **({"assumed": [*assumed]} if assumed else {})}
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
     files = with_report(files, what)

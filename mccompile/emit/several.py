@@ -16,6 +16,7 @@ from ..base.errors import Problem, WrongUse
 from ..base.names import Names
 from ..plan.ir import Arena, Function
 from .building import build_name, cmake_tools, make_tools
+from .files import Files
 from .folder import LIST, MARK, SEAL, with_report
 from .items import suffix_of
 from .kernels import function_text, kernel_files
@@ -23,7 +24,7 @@ from .package import Package
 from .render import TEMPLATES, render, render_c
 
 
-def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
+def several(packages: Sequence[Package], name: str) -> Files:
     """The files of all; `name` begins the names of what they share."""
     prefixes = [package.plan.prefix for package in packages]
     for prefix in {prefix for prefix in [*prefixes, name] if [*prefixes, name].count(prefix) > 1}:
@@ -33,7 +34,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     shared = _shared(packages, name) if len(builds) == 1 else {}
     tools = builds[0] if len(builds) == 1 else replace(builds[0], flags=(), needs="")
     header = f"{name}_kernels.h"
-    files: dict[str, bytes] = {}
+    files = Files({})
     steps = []
     for package in packages:
         plan = package.plan
@@ -48,7 +49,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
             left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
         texts |= {f"{plan.prefix}.c": _renamed(model[f"{plan.prefix}.c"], shared)}
         texts |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
-        own_files = {path: contents for path, contents in package.files.items() if path not in left_out}
+        own_files = package.files.only(path for path in package.files if path not in left_out)
         own_files |= {path: text.encode() for path, text in texts.items()}
         _refuse_doubles(files, own_files, plan.prefix)
         files |= own_files
@@ -73,7 +74,7 @@ def several(packages: Sequence[Package], name: str) -> Mapping[str, bytes]:
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", makefile)}
     cmake = context | {"tools": cmake_tools([tools], name)}
     texts |= {"CMakeLists.txt": render(TEMPLATES / "several.CMakeLists.txt.j2", cmake)}
-    own_files = {path: text.encode() for path, text in texts.items()}
+    own_files = Files({path: text.encode() for path, text in texts.items()})
     _refuse_doubles(files, own_files, name)
     files |= own_files
     reports = [json.loads(package.files[MARK]) for package in packages]

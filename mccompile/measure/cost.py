@@ -44,7 +44,7 @@ class Cost:
 
     @property
     def weights_bytes(self) -> int:
-        return len(self.package.files[f"{self.package.plan.prefix}.mcb"])
+        return self.package.weights_bytes
 
     @property
     def macs(self) -> int:

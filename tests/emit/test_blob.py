@@ -44,7 +44,7 @@ def test_narrow_elements_are_packed_lowest_bits_first() -> None:
 
 def test_c_words_are_the_bytes_of_the_blob() -> None:
     contents = bytes(range(16))
-    text = weights_source("kws", contents, 64).decode()
+    text = b"".join(weights_source("kws", lambda: (contents,), len(contents), 64)).decode()
     assert "0x0706050403020100u, 0x0F0E0D0C0B0A0908u," in text
     assert "kws_weights_bytes = 16u;" in text
 
@@ -71,8 +71,16 @@ def test_everything_that_reading_depends_on_is_in_the_identity() -> None:
 @pytest.mark.parametrize("words", [1, 4, 5, 6, 10, WORDS_AT_ONCE + 7])
 def test_words_stand_five_to_a_row(words: int) -> None:
     contents = np.random.default_rng(words).bytes(8 * words)
-    rows = weights_source("kws", contents, 64).decode().partition("] = {\n")[2].splitlines()
+    text = b"".join(weights_source("kws", lambda: (contents,), len(contents), 64)).decode()
+    rows = text.partition("] = {\n")[2].splitlines()
     assert rows.pop() == "};"
     assert {row.count("u,") for row in rows[:-1]} <= {5} and all(row[:6] == "    0x" for row in rows)
     found = [int(word.rstrip("u,"), 16) for row in rows for word in row.split()]
     assert np.array(found, "<u8").tobytes() == contents
+
+
+def test_words_are_the_same_however_the_blob_comes() -> None:
+    contents = np.random.default_rng(0).bytes(8 * (WORDS_AT_ONCE + 12))
+    pieces = [contents[:3], b"", contents[3:50], contents[50:]]
+    whole, cut = (b"".join(weights_source("kws", lambda p=p: p, len(contents), 64)) for p in ([contents], pieces))
+    assert whole == cut
