@@ -32,7 +32,7 @@ class Point:
 
     @property
     def weights(self) -> int:
-        return len(self.package.files[f"{self.package.plan.prefix}.mcb"])
+        return self.package.weights_bytes
 
     @property
     def flash(self) -> int:

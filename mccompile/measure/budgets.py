@@ -106,7 +106,7 @@ def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
         package.write(folder)
         program = Emulated.build(folder, target, cc)
     bound = program.call_graph.bound(f"{package.plan.prefix}_run")
-    weights = len(package.files[f"{package.plan.prefix}.mcb"])
+    weights = package.weights_bytes
     own = {source: sizes for source, sizes in program.sections.items() if source != "libraries"}
     return Figures(flash_of(own), weights, bound.bytes, bound.unseen, None)
 

@@ -57,7 +57,7 @@ class Size:
     @staticmethod
     def of(file: Path, package: Package) -> Size:
         plan = package.plan
-        return Size(file.stat().st_size, len(package.files[f"{plan.prefix}.mcb"]), plan.arena_bytes)
+        return Size(file.stat().st_size, package.weights_bytes, plan.arena_bytes)
 
 
 @dataclass(frozen=True)
