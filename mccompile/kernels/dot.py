@@ -161,12 +161,15 @@ def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, ...]) -> Expr:
     return cast(apply(f"saturate_{dtype}", rounded), dtype)
 
 
-def channel_numbers(channels: int, raised: bool = False) -> list[np.ndarray]:
-    """Random numbers of channels for test cases: with `raised` for a shift of 12, else for one of 4."""
+def channel_numbers(channels: int, shift: int) -> list[np.ndarray]:
+    """Random numbers of channels for test cases with such a shift, which says whether sums are raised."""
     chance = np.random.default_rng(channels)
-    ranges = [(-3000, 3000), (1 << 27, 1 << 29), (-400, 400)]
+    raised = shift in RAISED_SHIFTS
+    bits = 14 + shift if raised else 23 + shift  # of the smallest multiplier
+    multipliers = (1 << min(bits, 30), 1 << min(bits + 2, 31))
+    ranges = [(-3000, 3000), multipliers, (-25 << shift, 25 << shift)]
     if raised:
-        ranges = [(-3000, 3000), (0, 7), (1 << 26, 1 << 28), (-100 << 12, 100 << 12)]
+        ranges = [(-3000, 3000), (0, 7), multipliers, (-100 << shift, 100 << shift)]
     found = [chance.integers(low, high, channels).astype(np.int32) for low, high in ranges]
     return [found[0], np.int32(1) << found[1], *found[2:]] if raised else found
 

@@ -34,14 +34,14 @@ class PatchConv(Kernel):
         strided, pointwise = replace(plain, strides=(2, 2)), replace(plain, pads=(0,) * 4, x_zero=False)
         return [
             rescaled_case("3x3", plain, (1, 8, 5, 7), (6, 8, 3, 3)),
-            rescaled_case("3x3_u8", plain, (1, 8, 5, 7), (6, 8, 3, 3), u8),
-            rescaled_case("few_channels", strided, (1, 3, 9, 8), (8, 3, 3, 3)),
-            rescaled_case("one_channel", replace(strided, pads=(4, 1, 5, 1)), (1, 1, 12, 10), (8, 1, 10, 4)),
-            rescaled_case("two_pictures", plain, (2, 4, 3, 3), (4, 4, 3, 3)),
-            rescaled_case("1x1", pointwise, (1, 12, 5, 5), (10, 12, 1, 1)),
+            rescaled_case("3x3_u8", plain, (1, 8, 5, 7), (6, 8, 3, 3), u8, shift=1),
+            rescaled_case("few_channels", strided, (1, 3, 9, 8), (8, 3, 3, 3), shift=2),
+            rescaled_case("one_channel", replace(strided, pads=(4, 1, 5, 1)), (1, 1, 12, 10), (8, 1, 10, 4), shift=3),
+            rescaled_case("two_pictures", plain, (2, 4, 3, 3), (4, 4, 3, 3), shift=5),
+            rescaled_case("1x1", pointwise, (1, 12, 5, 5), (10, 12, 1, 1), shift=6),
             rescaled_case("1x1_strided", replace(pointwise, strides=(2, 2)), (1, 8, 7, 6), (4, 8, 1, 1)),
-            rescaled_case("1x1_odd", pointwise, (1, 7, 3, 3), (5, 7, 1, 1)),
-            rescaled_case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3)),
+            rescaled_case("1x1_odd", pointwise, (1, 7, 3, 3), (5, 7, 1, 1), shift=7),
+            rescaled_case("one_position", replace(plain, pads=(0,) * 4), (1, 6, 3, 3), (9, 6, 3, 3), shift=8),
             rescaled_case("few_outputs", pointwise, (1, 8, 1, 1), (3, 8, 1, 1)),
             residual_case("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
             residual_case("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
@@ -53,9 +53,9 @@ class PatchConv(Kernel):
 
     def raised_cases(self, plain: Conv) -> Sequence[Case]:
         return [
-            rescaled_case("raised", plain, (1, 8, 5, 5), (6, 8, 3, 3), raised=True),
-            rescaled_case("raised_one_by_one", plain, (1, 8, 3, 2), (5, 8, 3, 3), raised=True),
-            residual_case("raised_residual", plain, (1, 8, 5, 3), (12, 8, 3, 3), raised=True),
+            rescaled_case("raised", plain, (1, 8, 5, 5), (6, 8, 3, 3), shift=12),
+            rescaled_case("raised_one_by_one", plain, (1, 8, 3, 2), (5, 8, 3, 3), shift=14),
+            residual_case("raised_residual", plain, (1, 8, 5, 3), (12, 8, 3, 3), shift=16),
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
@@ -193,14 +193,14 @@ def conv_of(call: Call) -> Conv:
 
 
 def rescaled_case(
-    name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8, raised: bool = False
+    name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8, shift: int = 4
 ) -> Case:
     """One whose epilogue is what ShortRescale writes, with random numbers for each channel."""
     out = kind.out_shape(x, w)
-    channels, count = w[0], 4 if raised else 3
-    kind = replace(kind, epilogue=epilogue_of(dtype, 12 if raised else 4, tuple(range(1, count + 1))))
+    numbers = channel_numbers(w[0], shift)
+    count = len(numbers)
+    kind = replace(kind, epilogue=epilogue_of(dtype, shift, tuple(range(1, count + 1))))
     full = [static(size) for size in out]
-    numbers = [array.reshape(1, channels, 1, 1) for array in channel_numbers(channels, raised)]
     zeros = (TensorType(dtype, ()),) * kind.x_zero
     fixed = kind.fixed
     return Case(
@@ -212,7 +212,7 @@ def rescaled_case(
         permute_outs={0: (0, 2, 3, 1)},
         constant=frozenset(range(1, fixed + count)),
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
-        values={fixed + i: np.broadcast_to(array, full) for i, array in enumerate(numbers)},
+        values={fixed + i: np.broadcast_to(array.reshape(1, -1, 1, 1), full) for i, array in enumerate(numbers)},
         repeated=dict.fromkeys(range(fixed, fixed + count), (0, 2, 3)),
     )
 
@@ -234,11 +234,11 @@ def totals_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], d
     )
 
 
-def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], raised: bool = False) -> Case:
+def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], shift: int = 4) -> Case:
     """The mean with another picture, at least so much."""
-    case = rescaled_case(name, kind, x, w, raised=raised)
+    case = rescaled_case(name, kind, x, w, shift=shift)
     assert isinstance(case.kind, Conv) and case.kind.epilogue is not None
-    both = apply("add", cast(case.kind.epilogue, i32), cast(operand(5 if raised else 4, i8), i32))
+    both = apply("add", cast(case.kind.epilogue, i32), cast(operand(len(case.values) + 1, i8), i32))
     mean = cast(apply("max", apply("shift_right", both, literal(1, i32)), literal(-50, i32)), i8)
     ins, last = (*case.ins, case.outs[0]), len(case.ins)
     permute = {**case.permute, last: (0, 2, 3, 1)}
