@@ -17,6 +17,7 @@ from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Invalid, Limit, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
+from ..ops.shapes import fits
 from .bounds import Limits
 from .evaluate import constant_of
 from .findings import Misfit, check_bytes
@@ -65,6 +66,7 @@ class NodeAdder:
         ]
         self.limits.made(draft.present_outputs, own)
         scope.graph.add(draft)
+        self._know(draft)
         if wholes is None:
             return [value or Missing.ABSENT for value in draft.outputs]
         made = iter(list(draft.present_outputs))
@@ -94,6 +96,14 @@ class NodeAdder:
         shapes = (scope.shapes.get(output) for output in outputs)
         types = tuple(TensorType(f32, shape) if shape is not None else None for shape in shapes)
         return types, tuple(self.limits.of(output) for output in outputs)
+
+    def _know(self, node: Node) -> None:
+        """A size that went through floats, as torch's interpolate computes it, beside others that stay free."""
+        value = node.outputs[0] if node.op.name == "Cast" and not node.op.domain else None
+        if value is not None and value.fact.value is None and fits(value.type):
+            constant = constant_of(value, self._computed)
+            if constant is not None:
+                value.fact = Fact(value.type, Value.of_constant("", constant).fact.value)
 
     def _infer(self, node: Node, name: str, outputs: Sequence[str], scope: Scope) -> Sequence[Fact]:
         """The type rule. A declared shape that cannot be right is but a wrong comment, where the rule does without."""

@@ -1,5 +1,5 @@
 """All families: importing this fills `spelling.FAMILIES`."""
 
-from . import attention, canonical, detectors, early, loops, quantized
+from . import attention, canonical, detectors, early, graphs, loops, quantized
 
-__all__ = ["attention", "canonical", "detectors", "early", "loops", "quantized"]
+__all__ = ["attention", "canonical", "detectors", "early", "graphs", "loops", "quantized"]
