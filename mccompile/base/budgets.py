@@ -1,7 +1,9 @@
 """How much a model may make the compiler do: a few hundred bytes of a file can ask for any amount of work or memory.
 
-Invariant: what grows faster than the file (functions written out, constants computed, tables, rows played through) is
-counted before it is made, and what is over the budget is refused by a message that names the node.
+Invariant: what grows faster than the file (functions written out, constants computed, tables) is counted before it is
+made, and what is over the budget is refused by a message that names the node. What only makes a model smaller or
+quicker (rows played through, phases, trials) is counted too, and left out where it takes more: the model compiles
+without.
 """
 
 from __future__ import annotations

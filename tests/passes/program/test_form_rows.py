@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from onnx import ModelProto
 
+from mccompile.base.budgets import limited
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.emit.row_costs import costs_of_rows
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
+from mccompile.passes import row_chains, row_play
 from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
 
@@ -187,6 +190,22 @@ def test_nothing_is_joined_where_nothing_is_gained() -> None:
     auto, off = (dict(compiled(made, rows).files) for rows in ("auto", "off"))
     assert auto.pop("report.json") != off.pop("report.json")  # which says what was asked for
     assert auto == off
+
+
+def test_what_takes_too_long_to_play_runs_call_by_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However tall the model is, and however many chains there are."""
+    made = chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (1 << 16, 2))
+    played = []
+
+    def counted(*arguments: Any) -> row_chains.Run:
+        played.append(row_play.played(*arguments))
+        return played[-1]
+
+    monkeypatch.setattr(row_chains, "played", counted)
+    with limited(rows=1000):
+        auto = compiled(made, "auto")
+    assert 1000 < sum(run.steps for run in played) <= 2 * 1000 + 2
+    assert auto.plan.arena_bytes == compiled(made, "off").plan.arena_bytes
 
 
 def test_a_wide_tensor_between_two_convolutions_becomes_a_ring_of_three_rows() -> None:

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from mccompile.base.budgets import limited
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import DType, f32, i8, i32, u8
+from mccompile.base.errors import UnsupportedModel
 from mccompile.base.names import Names
-from mccompile.driver import Options, compile
+from mccompile.driver import Options, compile, compile_graph
 from mccompile.expr.ir import apply, operand
+from mccompile.frontend.load import load_proto
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.conv_transpose import ConvTranspose
 from mccompile.kinds.resize import Resize
@@ -143,3 +146,24 @@ def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
     for prefer in ("ram", "flash", "time"):
         plan = compile(path, Options(target="generic", prefer=prefer)).plan
         assert [step.function.call.kind.name for step in plan.steps()] == ["conv_transpose"]
+
+
+def test_what_would_become_too_many_convolutions_stays_one_call() -> None:
+    def calls(step: int, side: int) -> list[str]:
+        size = step * (side - 1) + 3
+        nodes = [node("ConvTranspose", "x w", "y", strides=[step, step])]
+        shapes = [("x", (1, 8, side, side))], [("y", (1, 8, size, size))]
+        made = model("net", nodes, *shapes, {"w": floats(0, 8, 8, 3, 3)})
+        return [step.op for step in compile_graph(load_proto(made), Options(target="x86-64-v3"), "net").plan.steps()]
+
+    assert "conv_transpose" not in calls(2, 16)
+    with limited(phases=3):
+        assert calls(2, 16) == ["conv_transpose"]
+    assert calls(1 << 11, 2) == ["conv_transpose"]  # four million phases, of a file of 200 bytes
+
+
+def test_a_result_too_large_for_any_memory_is_refused_before_its_phases_are_counted() -> None:
+    nodes = [node("ConvTranspose", "x w", "y", strides=[1 << 20, 1 << 20])]
+    made = model("net", nodes, [("x", (1, 1, 2, 2))], [("y", (1, 1, "h", "w"))], {"w": floats(0, 1, 1, 2, 2)})
+    with pytest.raises(UnsupportedModel, match=r'(?s)"y/ConvTranspose"'):
+        compile_graph(load_proto(made), Options(), "net")
