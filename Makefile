@@ -40,7 +40,7 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 
 test-embedded: $(TESTS) ## run own models on all emulated targets, compare their costs (ZOO=folder adds models)
 	embedded/install.sh
-	ZOO=$(ZOO) $(PY) -m pytest embedded -n $(JOBS) $(ARGS)
+	ZOO=$(ZOO) $(PY) -m pytest embedded tests/docs -n $(JOBS) $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
 	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))
 
