@@ -157,7 +157,7 @@ def read(model: Path, options: Options) -> Graph:
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         samples = read_samples(options.quantize, graph)
         made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
-        return load(made.file, options.dims, options.shapes, options.bounds)
+        return load(made.file, made.dims, None, options.bounds)
 
 
 def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
@@ -252,7 +252,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     prefix, planner = c_prefix(name), _planner(options, target)
     plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     check_addressable(plan, target)
-    plan = replace(plan, sliced=options.slices)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1)
     if context.target.prefer == "flash":
         plan = share_alike(plan)
     moves = moves_left(program, context)

@@ -14,6 +14,7 @@ from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
 from .help import Command, format_commands
+from .jobs import is_project, jobs_of, project_jobs, show_each
 from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
     name = options.name or "models"
-    if any(model.suffix in (".toml", ".json") for model in models):
-        jobs, name, arranged_for = _project(models, options)
+    if any(is_project(model) for model in models):
+        jobs, name, arranged_for = project_jobs(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or jobs[0][0].stem) if len(jobs) == 1 else name
@@ -136,27 +137,6 @@ def blob(model: Path, folder: Path, name: str, force: bool) -> None:
         click.echo(f"{folder / path}: {len(contents)} bytes")
 
 
-def _project(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
-    """What a project file asks for: models with their options, the name of what they share, and how files lie."""
-    from ..driver import Options
-    from ..project import read
-
-    if len(models) > 1 or options != Options():
-        fix = "leave out all options of models, or name models"
-        why = "models and their options stand in the file"
-        raise WrongUse(Problem("a project file stands alone", str(models[0]), why, fix))
-    one = click.command()(model_options(lambda options: options))
-    flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
-    project = read(models[0], flags)
-    jobs = []
-    for job in project.jobs:
-        try:
-            jobs.append((job.file, one.main(list(job.arguments), standalone_mode=False)))
-        except click.ClickException as error:
-            raise WrongUse(Problem("an option cannot be as it is", job.where, error.format_message())) from None
-    return jobs, project.name, project.package
-
-
 def _native_hint(plan: Plan, options: Options) -> str:
     """What compiling for this very machine would bring."""
     from ..kernels.registry import Registry
@@ -215,9 +195,7 @@ def check(
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
-    is_project = model.suffix in (".toml", ".json")
-    jobs = _project((model,), options)[0] if is_project else [(model, options)]
-    jobs = [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
+    jobs = jobs_of(model, options)
     found, failures = [], []
     for file, own in jobs:
         if len(jobs) > 1 and not as_json:
@@ -306,12 +284,12 @@ def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
 @model_options
 def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
     """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
-    time of a run and of each step."""
-    figures = figures_of(model, options, cc, seed)
-    if as_json:
-        click.echo(json.dumps(figures.as_dict(), indent=1))
-    else:
-        click.echo(figures.show())
+    time of a run and of each step.
+
+    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
+    several models with their options.
+    """
+    show_each(jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed))
 
 
 def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0) -> Any:

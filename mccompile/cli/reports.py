@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..base.errors import Problem, WrongUse
 from .commands import commands, figures_of
+from .jobs import jobs_of, show_each
 from .options import json_flag, model_argument, model_options
 
 if TYPE_CHECKING:
@@ -32,31 +34,65 @@ if TYPE_CHECKING:
 def analyze(
     model: Path, explain: bool, best: bool, html: Path | None, measure: bool, as_json: bool, options: Options
 ) -> None:
-    """Show what a model needs: memory, weights, work per step, and the memory map."""
-    if best:
-        _frontier(model, as_json, options)
-        return
-    from ..driver import compile as compile_model
-    from ..emit.analysis import analysis_of
+    """Show what a model needs: memory, weights, work per step, and the memory map.
+
+    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
+    several models with their options.
+    """
     from ..emit.html_report import html_report
-    from ..emit.summary import analysis, explanation
 
-    package = compile_model(model, options)
-    if explain:
-        click.echo(explanation(package.explanations))
+    jobs = jobs_of(model, options)
+    if best:
+        if len(jobs) > 1:
+            why, fix = f"there are {len(jobs)}", "leave out --frontier, or name one model and one target"
+            raise WrongUse(Problem("the best plans are those of one model", "--frontier", why, fix))
+        _frontier(*jobs[0], as_json)
         return
-    report = json.loads(package.files["report.json"])
-    if html or as_json:
-        found = analysis_of(package, figures_of(model, options).as_dict() if measure else None)
-        if html:
-            _write(html, html_report(found))
-        if as_json:
-            click.echo(json.dumps(found, indent=1))
+    if html and len(jobs) > 1:
+        why, fix = f"there are {len(jobs)}", "leave out --html, or name one model and one target"
+        raise WrongUse(Problem("a page shows one model", "--html", why, fix))
+    seen: list[_Seen] = []
+
+    def looked_at(file: Path, own: Options) -> _Seen:
+        seen.append(_Seen(file, own, explain, measure))
+        return seen[-1]
+
+    if html and not as_json:
+        _write(html, html_report(looked_at(*jobs[0]).as_dict()))
         return
-    click.echo(analysis(package.plan, package.weights_bytes, report))
+    show_each(jobs, as_json, looked_at)
+    if html:
+        _write(html, html_report(seen[0].as_dict()))
 
 
-def _frontier(model: Path, as_json: bool, options: Options) -> None:
+class _Seen:
+    """A model that was compiled to be looked at."""
+
+    def __init__(self, model: Path, options: Options, explain: bool, measure: bool) -> None:
+        from ..driver import compile as compile_model
+
+        self.model, self.options, self.explain, self.measure = model, options, explain, measure
+        self.package = compile_model(model, options)
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        from ..emit.analysis import analysis_of
+
+        return analysis_of(self.package, figures_of(self.model, self.options).as_dict() if self.measure else None)
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.found
+
+    def show(self) -> str:
+        from ..emit.summary import analysis, explanation
+
+        if self.explain:
+            return explanation(self.package.explanations)
+        report = json.loads(self.package.files["report.json"])
+        return analysis(self.package.plan, self.package.weights_bytes, report)
+
+
+def _frontier(model: Path, options: Options, as_json: bool) -> None:
     from ..driver import best_plans
     from ..emit.summary import table
     from ..fitting import told

@@ -189,15 +189,10 @@ def _merged(same: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) -> Iterator[dict[str, Any]]:
     """Every function of the API but init: how it is declared, and what it passes on to each variant."""
 
-    def one(
-        returns: str, name: str, more: Sequence[tuple[str, str]] = (), const: bool = False, has: str = ""
-    ) -> dict[str, Any]:
+    def one(returns: str, name: str, more: Sequence[tuple[str, str]] = (), const: bool = False) -> dict[str, Any]:
         nothing = {"mcc_status": "return MCC_ERR_NOT_INIT", "void": "break"}.get(returns, "return NULL")
         arguments = "".join(f", {argument.partition('[')[0]}" for _, argument in more)
         calls = [f"{v.plan.prefix}_{name}(&m->of.{v.plan.prefix}{arguments})" for v in variants]
-        if has:  # workers: variants without long steps have no such function
-            shared = [any(step.shared for step in v.plan.steps()) for v in variants]
-            calls = [call if there else "MCC_OK" for call, there in zip(calls, shared, strict=True)]
         return {
             "returns": returns if returns.endswith("*") else f"{returns} ",
             "name": f"{prefix}_{name}",
@@ -219,9 +214,9 @@ def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) 
         yield one("mcc_status", "load_state", [("const void *", "from")])
     for t in context["states"]:
         yield one(f"{t['c']} *", f"state_{t['symbol']}")
-    if context["pieces"]:
+    if context["parallel"]:
         workers = [("mcc_parallel_for ", "parallel"), ("void *", "pool")]
-        yield one("mcc_status", "set_parallel", workers, has="shared")
+        yield one("mcc_status", "set_parallel", workers)
     yield one("mcc_status", "run")
     if context["sliced"]:
         yield one("mcc_status", "begin")

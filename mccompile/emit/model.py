@@ -118,6 +118,7 @@ def model_context(
         ],
         "streams": plan.streams,
         "pieces": [piece for step in plan.steps() if step.shared for piece in pieces(step, step.shared)],
+        "parallel": plan.parallel,
         "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
         "outside": [*_outside(plan, "input"), *_outside(plan, "output")],
         "turns": any(swap.now for swap in swaps(plan.items)),

@@ -78,7 +78,7 @@ def package(
         return model_files(plan, identity, alignment, weights_bytes, needed, carrier, about, prefix)
 
     texts = {**with_weights_of(plan.prefix, identity), **kernels}
-    workers = WORKERS if any(step.shared for step in plan.steps()) else ()
+    workers = WORKERS if plan.parallel else ()
     texts |= runtime_headers(texts.values(), workers)
     if carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)

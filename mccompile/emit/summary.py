@@ -29,6 +29,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
             *_rows(plan),
+            *_threads(plan),
         ]
     )
 
@@ -59,6 +60,16 @@ def _rows(plan: Plan) -> list[str]:
     return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * (
         bool(costs) and not plan.has_pools
     )
+
+
+def _threads(plan: Plan) -> list[str]:
+    """What workers share."""
+    if not plan.parallel:
+        return []
+    workers = [step.shared.workers for step in plan.steps() if step.shared]
+    if not workers:
+        return [f"threads  no step takes long enough to be shared: {plan.prefix}_set_parallel changes nothing"]
+    return [f"threads  {len(workers)} steps are shared, each by up to {max(workers)} workers"]
 
 
 def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ attributes; a graph with an operator that the opset cannot express is refused. N
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from ..graph.ir import Graph, Node, Value
 from ..ops.api import Operator
 
 EXCHANGE = 21  # the first opset with integers of 4 bits
+_SYMBOL = re.compile(r"\bn_([A-Za-z_]\w*)")  # what frontend/inputs.py calls free dimensions
 _REGION_NAMES = {"If": ("then_branch", "else_branch")}  # every other operator with regions has one body
 
 
@@ -165,7 +167,7 @@ def _operator(node: Node) -> Operator:
 
 
 def _info(name: str, value: Value) -> ValueInfoProto:
-    dims = [dim if isinstance(dim, int) else str(dim) for dim in value.type.shape]
+    dims = [dim if isinstance(dim, int) else _SYMBOL.sub(r"\1", str(dim)) for dim in value.type.shape]
     return helper.make_tensor_value_info(name, value.type.dtype.onnx, dims)
 
 

@@ -137,7 +137,9 @@ def quantize(
 
 def _measured(model: Path, result: Path, made: Quantized, samples: Samples | None, options: Options) -> Report:
     options = replace(options, budget={})
-    before, after = compile(model, options), compile(result, options)
+    before = compile(model, options)
+    options = replace(options, dims=made.dims, shapes={})  # of the file that was written
+    after = compile(result, options)
     left = json.loads(after.files["report.json"])["float_in_quantized"]
     report = Report(Size.of(model, before), Size.of(result, after), None, {}, {}, None, made, left)
     if samples is None or not samples.feeds:

@@ -288,6 +288,7 @@ class Plan:
     states: tuple[State, ...] = ()
     streams: int = 0  # of random numbers: each goes on from run to run
     sliced: bool = False  # a run can be made a few items at a time
+    parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
 
     @property

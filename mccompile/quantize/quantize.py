@@ -19,6 +19,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.names import c_identifier
 from ..check.oracle import Oracle
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load
@@ -83,6 +84,7 @@ class Recipe:
 class Quantized:
     float_file: Path
     file: Path
+    dims: DimRanges = field(default_factory=dict)  # of the files: what is still free
     equalised: int = 0  # pairs of layers
     gains: tuple[tuple[str, float], ...] = ()  # dB that each layer wins in float, most first; only with `auto`
     left: tuple[str, ...] = ()  # layers in float
@@ -91,6 +93,7 @@ class Quantized:
 def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
     """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
     recipe.check()
+    dims = {c_identifier(name): (low, high) for name, (low, high) in dims.items() if low < high}
     if graph.interface is not None:
         why = "its inputs and outputs are not only tensors"
         raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
@@ -108,14 +111,14 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
             raise UnsupportedModel(Problem("the model is not quantized", graph.name, "it has no weights to quantize"))
         GRAPH.verify(graph, "quantize_weights")
         write(graph, result)
-        return Quantized(plain, result)
+        return Quantized(plain, result, dims)
     through_onnxruntime.require()
     bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder)
     write(graph, folder / "written.onnx")
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
-    made = Quantized(plain, result, equalised)
+    made = Quantized(plain, result, dims, equalised)
     if recipe.auto:
         gains = _gains(bench, plain, dims)
         made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))

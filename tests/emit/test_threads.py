@@ -14,6 +14,7 @@ import pytest
 
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
+from mccompile.emit.summary import summary
 from mccompile.targets import api as targets
 from mccompile.toolchain.run import Model
 from tests.emit.test_generated_c import STRICT
@@ -186,3 +187,18 @@ def test_without_atomic_operations_pieces_run_one_after_the_other(tmp_path: Path
         compile(path, Options(prefer="time", threads=threads)).write(tmp_path / f"out{threads}")
         results.append(Model.build(tmp_path / f"out{threads}", "tcc", ["-std=c99"]).run(x)["y"])
     np.testing.assert_array_equal(*results)
+
+
+def test_what_is_too_short_to_be_shared_keeps_the_functions(tmp_path: Path) -> None:
+    short = model("shared", [node("Relu", "x", "y")], [("x", (1, 8))], [("y", (1, 8))])
+    package = compile(save(short, tmp_path), Options(threads=2))
+    assert not any(step.shared for step in package.plan.steps())
+    assert "changes nothing" in summary(package.plan, 0)
+    package.write(tmp_path / "out")
+    (tmp_path / "program.c").write_text(PROGRAM)
+    sources = [str(path) for path in (tmp_path / "out").glob("*.c") if path.name != "main.c"]
+    folders = [f"-I{tmp_path / 'out'}", f"-I{tmp_path / 'out' / 'runtime'}"]
+    program = tmp_path / "program"
+    command = ["cc", *STRICT, *folders, str(tmp_path / "program.c"), *sources, "-o", str(program), "-lm", "-pthread"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert subprocess.run([str(program)]).returncode == 0

@@ -1,0 +1,65 @@
+"""What a command is to do: each model for each target, with its options.
+
+Invariant: a project file, several targets and a single model lead to the same list; JSON of one job is that job's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..base.errors import Problem, WrongUse
+from .options import model_options
+
+if TYPE_CHECKING:
+    from ..driver import Options
+
+    Jobs = Sequence[tuple[Path, Options]]
+
+
+def is_project(model: Path) -> bool:
+    return model.suffix in (".toml", ".json")
+
+
+def jobs_of(model: Path, options: Options) -> list[tuple[Path, Options]]:
+    """A model or a project file, with a job for each target."""
+    jobs = project_jobs((model,), options)[0] if is_project(model) else [(model, options)]
+    return [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
+
+
+def show_each(jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any]) -> None:
+    """Prints what is measured of each job: in words as soon as it is known, or as one JSON object."""
+    found = []
+    for number, (file, own) in enumerate(jobs):
+        figures = measured(file, own)
+        found.append(figures.as_dict())
+        if not as_json:
+            click.echo(("\n" if number else "") + figures.show())
+    if as_json:
+        click.echo(json.dumps(found[0] if len(jobs) == 1 else {"models": found}, indent=1))
+
+
+def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
+    """What a project file asks for: models with their options, the name of what they share, and how files lie."""
+    from ..driver import Options
+    from ..project import read
+
+    if len(models) > 1 or options != Options():
+        fix = "leave out all options of models, or name models"
+        why = "models and their options stand in the file"
+        raise WrongUse(Problem("a project file stands alone", str(models[0]), why, fix))
+    one = click.command()(model_options(lambda options: options))
+    flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
+    project = read(models[0], flags)
+    jobs = []
+    for job in project.jobs:
+        try:
+            jobs.append((job.file, one.main(list(job.arguments), standalone_mode=False)))
+        except click.ClickException as error:
+            raise WrongUse(Problem("an option cannot be as it is", job.where, error.format_message())) from None
+    return jobs, project.name, project.package
