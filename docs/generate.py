@@ -32,8 +32,7 @@ COMMANDS = """# The command line
 Made from the commands themselves; `mccompile COMMAND --help` prints the common options, `--help-all` all of them.
 `mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`.
 
-Exit codes: 0 done, 1 check failed or over a budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug in
-mccompile.
+[How they are used](../cli.md), exit codes among that.
 """
 BAR = "\\|"  # does not end the cell of a table
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")

@@ -14,6 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 from mccompile import cli
+from mccompile.base.errors import Exit
 from tests import small_models
 from tests.small_models import random_inputs, reference, save
 
@@ -243,9 +244,9 @@ def test_a_bug_says_that_it_is_one(
 
     monkeypatch.setattr("mccompile.driver.compile", broken)
     monkeypatch.delenv(cli.DEBUG, raising=False)
-    assert "bug in mccompile" in fails(capsys, cli.BUG, conv, "-o", tmp_path / "out")
+    assert "bug in mccompile" in fails(capsys, Exit.BUG, conv, "-o", tmp_path / "out")
     monkeypatch.setenv(cli.DEBUG, "1")
-    assert cli.run([str(conv), "-o", str(tmp_path / "out")]) == cli.BUG
+    assert cli.run([str(conv), "-o", str(tmp_path / "out")]) == Exit.BUG
     assert "Traceback" in capsys.readouterr().err
 
 

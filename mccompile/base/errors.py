@@ -8,6 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of the command; docs/cli.md has them as a table."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Exit:
+        found = int.__new__(cls, code)
+        found._value_, found.meaning = code, meaning
+        return found
+
+    DONE = 0, "done"
+    FAILED = 1, "a check failed, or a budget is exceeded"
+    WRONG_USE = 2, "the command line, an option, the environment or the output folder is at fault"
+    UNSUPPORTED = 3, "the model is valid, but something in it cannot be compiled, or a size is missing"
+    BAD_FILE = 4, "a file cannot be read, is not what it claims to be, or contradicts itself"
+    BUG = 70, "a bug in mccompile"
+    INTERRUPTED = 130, "interrupted (Ctrl-C)"
+    CLOSED = 141, "whoever read the output closed it"
 
 
 @dataclass(frozen=True)
@@ -30,7 +51,7 @@ class Problem:
 class MccError(Exception):
     """One or more problems. Subclasses differ in the exit code only."""
 
-    exit_code = 2
+    exit_code = Exit.WRONG_USE
 
     def __init__(self, *problems: Problem) -> None:
         if not problems:
@@ -42,25 +63,25 @@ class MccError(Exception):
 class CheckFailed(MccError):
     """A check did not pass, or a budget is exceeded."""
 
-    exit_code = 1
+    exit_code = Exit.FAILED
 
 
 class WrongUse(MccError):
     """The command line, an option, the environment or the output folder is at fault."""
 
-    exit_code = 2
+    exit_code = Exit.WRONG_USE
 
 
 class UnsupportedModel(MccError):
     """The model is valid, but something in it cannot be compiled."""
 
-    exit_code = 3
+    exit_code = Exit.UNSUPPORTED
 
 
 class BadFile(MccError):
     """A file cannot be read, is not what it claims to be, or contradicts itself."""
 
-    exit_code = 4
+    exit_code = Exit.BAD_FILE
 
 
 class InternalError(Exception):

@@ -1,8 +1,7 @@
 """The command line: flags become `Options`, everything else is done below. The only package that imports click.
 
-Invariant: exit codes are 0 done, 1 check failed or over budget, 2 wrong use, 3 unsupported model, 4 bad file, 70 a bug
-in mccompile; what a user does wrong never shows a traceback. Modules of the compiler are imported when a command needs
-them, so that help is quick.
+Invariant: exit codes are those of base/errors.py, and what a user does wrong never shows a traceback. Modules of the
+compiler are imported when a command needs them, so that help is quick.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ import traceback
 
 import click
 
-from ..base.errors import MccError, Problem, WrongUse
+from ..base.errors import Exit, MccError, Problem
 from . import doctor, reports  # they add their commands to the others
 from .commands import commands as every_command
-from .last_stops import CLOSED, explained, finish, is_closed_pipe, say
+from .last_stops import explained, finish, is_closed_pipe, say
 from .usage import problem_of
 
 __all__ = ["doctor", "main", "reports", "run"]
 
-BUG = 70  # EX_SOFTWARE of sysexits.h
 DEBUG = "MCCOMPILE_DEBUG"
 
 
@@ -47,16 +45,16 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except click.ClickException as error:
         say(problem_of(error).render())
-        return WrongUse.exit_code
+        return Exit.WRONG_USE
     except (click.Abort, KeyboardInterrupt):
-        return 130
-    except SystemExit:  # click's answer to a closed pipe
-        return CLOSED
+        return Exit.INTERRUPTED
+    except SystemExit as ended:  # click's answer to a closed pipe, or to a shell that completes
+        return Exit.CLOSED if ended.code else Exit.DONE
     except Exception as error:  # the last stop: whatever comes here is a bug, and says so
         if os.environ.get(DEBUG):
             traceback.print_exc()
         if is_closed_pipe(error):
-            return CLOSED
+            return Exit.CLOSED
         outside = explained(error)
         if outside is not None:
             say(str(outside))
@@ -64,5 +62,5 @@ def _run(arguments: list[str]) -> int:
         why = f"{type(error).__name__}: {error}"
         fix = f"please report it with the model, if you can share it; {DEBUG}=1 shows where it happened"
         say(Problem("this is a bug in mccompile", "", why, fix).render())
-        return BUG
+        return Exit.BUG
     return result if isinstance(result, int) else 0

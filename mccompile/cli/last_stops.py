@@ -11,9 +11,7 @@ import sys
 
 import click
 
-from ..base.errors import MccError, Problem, UnsupportedModel, WrongUse
-
-CLOSED = 141  # what a shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE
+from ..base.errors import Exit, MccError, Problem, UnsupportedModel, WrongUse
 
 
 def explained(error: Exception) -> MccError | None:
@@ -49,14 +47,14 @@ def finish(code: int) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        code = code or CLOSED
+        code = code or Exit.CLOSED
         _give_up(sys.stdout)
     except (OSError, ValueError) as error:
         _give_up(sys.stdout)
         found = explained(error)
         if found is not None:
             say(str(found))
-        code = code or WrongUse.exit_code
+        code = code or Exit.WRONG_USE
     return code
 
 
