@@ -6,6 +6,7 @@ Invariant: every option of a model is in one group, and an example is a command 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -100,7 +101,7 @@ def _first(text: str) -> str:
         if len(text) <= _SHORT:
             break
         text = text.partition(end)[0]
-    return text.rstrip("., ")
+    return shorten(text.rstrip("., "), _SHORT, placeholder="...")
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
