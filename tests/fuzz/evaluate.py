@@ -123,7 +123,7 @@ def _for_onnxruntime(model: Any) -> Any:
     (opset,) = (entry for entry in model.opset_import if entry.domain == "")
     if opset.version <= LAST_OF_ONNXRUNTIME:
         return model
-    ours = [node for node in model.graph.node if node.domain == ""]
+    ours = [node for node in model.graph.node if node.domain == "" and defs.has(node.op_type)]
     since = [defs.get_schema(node.op_type, opset.version).since_version for node in ours]
     if max(since, default=0) <= LAST_OF_ONNXRUNTIME:
         opset.version = LAST_OF_ONNXRUNTIME

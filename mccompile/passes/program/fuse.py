@@ -233,6 +233,8 @@ def _map_into_epilogue(producer: Call, kind: WithEpilogue, consumer: Call) -> Ca
         return None
     # Operand 0 of an epilogue is the element; equal views among the others are passed once.
     composed, extras = _without_duplicates(composed, extras, first=1)
+    if 0 not in operands_used(composed):
+        return None  # kernels take it that what they sum is used
     return Call(
         replace(kind, epilogue=composed),
         (*producer.ins[: kind.fixed], *extras),
@@ -311,9 +313,10 @@ def _joined(
             mapping[index] = operand(len(views), view.buffer.dtype)
         views += seen
     composed = _merged(expr, mapping)
-    if composed is None or (keep_one and not operands_used(composed)):
-        return None  # a reduction takes its shape from an operand
-    return _without_duplicates(composed, views)
+    if composed is None:
+        return None
+    found_once = _without_duplicates(composed, views)
+    return None if keep_one and not found_once[1] else found_once  # a reduction takes its shape from an operand
 
 
 def _merged(expr: Expr, mapping: dict[int, Expr]) -> Expr | None:
@@ -323,7 +326,8 @@ def _merged(expr: Expr, mapping: dict[int, Expr]) -> Expr | None:
 
 
 def _without_duplicates(expr: Expr, ins: list[View], first: int = 0) -> tuple[Expr, list[View]]:
-    """Equal views are passed once, unused ones not at all; `first`: the operand of the expression that ins[0] is."""
+    """Equal views are passed once, unused ones not at all; `first`: the operand of the expression that ins[0] is. Once
+    two operands are one, what compares them may be a literal."""
     used = operands_used(expr)
     kept: dict[View, int] = {}
     number = {index: index for index in range(first)}
@@ -331,7 +335,8 @@ def _without_duplicates(expr: Expr, ins: list[View], first: int = 0) -> tuple[Ex
         if index in used:
             number[index] = kept.setdefault(view, len(kept) + first)
     renamed = rebuild(expr, lambda n: operand(number[n.index], n.dtype) if isinstance(n, Operand) else None)
-    return renamed, list(kept)
+    fewer = len(operands_used(renamed)) < len(operands_used(expr) & set(range(first))) + len(kept)
+    return _without_duplicates(renamed, list(kept), first) if fewer else (renamed, list(kept))
 
 
 def _has_index(expr: Expr) -> bool:

@@ -319,3 +319,31 @@ def test_numbers_that_vectors_do_not_read_stay_out_of_a_product_in_vectors() -> 
         "call Gemm",
         "call Map",
     ]
+
+
+def test_what_does_not_depend_on_a_sum_stays_out_of_its_epilogue() -> None:
+    conv = CONV.replace("f32", "i32")
+    before = f"""program "p" {{
+  input "x" %x: i8[1,2,3,3]
+  const %w: i8[2,2,1,1] = #w
+  buffer %c: i32[1,2,3,3]
+  buffer %y: bool[1,2,3,3]
+  call Conv({conv}) (%x, %w) -> (%c)
+  call Map(expr=@less(x0.i32, x1.i32)) (%c, %c) -> (%y)
+  output "y" %y
+}}
+"""
+    assert len(calls(after("fuse", before))) == 2
+
+
+def test_operands_that_nothing_uses_any_more_are_not_passed() -> None:
+    before = """program "p" {
+  input "x" %x: i32[4]
+  buffer %a: i32[4]
+  buffer %y: bool[4]
+  call Map(expr=@neg(x0.i32)) (%x) -> (%a)
+  call Map(expr=@less(x0.i32, x1.i32)) (%a, %a) -> (%y)
+  output "y" %y
+}
+"""
+    assert calls(after("fuse", before)) == ["call Map(expr=@bool(false)) () -> (%y)"]
