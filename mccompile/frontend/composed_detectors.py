@@ -157,7 +157,7 @@ def _give(body: Body, found: _Found, classes: int, none: int) -> None:
     body.give(3, body.op("Cast", kinds, to=classes), classes == TensorProto.FLOAT)
 
 
-DOMAINS = ("", "TRT", "trt", "nvinfer1", "trt.plugins")
+DOMAINS = ("", "TRT", "trt")
 _PLUGINS: dict[str, Callable[[Body], None]] = {"EfficientNMS_TRT": _efficient_nms, "BatchedNMS_TRT": _batched_nms}
 _PLUGINS["BatchedNMSDynamic_TRT"] = _batched_nms
 WRITERS = {(domain, name): write for domain in DOMAINS for name, write in _PLUGINS.items()}

@@ -15,9 +15,9 @@ from ..base.dtypes import DTYPES
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body
 
-BREVITAS = ("onnx.brevitas", "qonnx.custom_op.general", "finn.custom_op.general")
+BREVITAS = ("onnx.brevitas", "qonnx.custom_op.general")
 TENSORRT = ("trt", "TRT")
-QUARK = ("com.amd.quark", "com.vai.quantize")
+QUARK = "com.amd.quark"
 
 
 def _quant(body: Body) -> None:
@@ -154,6 +154,6 @@ WRITERS: dict[tuple[str, str], Writer] = {
     **{(d, "TRT_FP8QuantizeLinear"): _float8_quantize for d in TENSORRT},
     **{(d, "TRT_FP8DequantizeLinear"): _dequantize for d in TENSORRT},
     **{(d, "TRT_INT4DequantizeLinear"): _dequantize for d in TENSORRT},
-    **{(d, n): _quantize for d in QUARK for n in ("ExtendedQuantizeLinear", "VitisQuantizeLinear")},
-    **{(d, n): _dequantize for d in QUARK for n in ("ExtendedDequantizeLinear", "VitisDequantizeLinear")},
+    (QUARK, "ExtendedQuantizeLinear"): _quantize,
+    (QUARK, "ExtendedDequantizeLinear"): _dequantize,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from .net import Net, f, ints
 from .spelling import spelled
@@ -532,3 +533,25 @@ def silu_by_two(net: Net) -> str:
     own, x = _data(net)
     made = own.qdq(own.conv(own.qdq(x), 8, 4))
     return own.qdq(own.op("Mul", made, own.op("Sigmoid", made)))
+
+
+def _blocks(net: Net) -> tuple[str, np.ndarray]:
+    """Weights of four bits in blocks of eight along the first axis, and their scales."""
+    numbers = net.chance.integers(-8, 8, 16 * 6).astype(np.uint8) & 15
+    packed = (numbers[::2] | numbers[1::2] << 4).astype(np.uint8)
+    made = TensorProto(name="packed", data_type=TensorProto.INT4, dims=[16, 6], raw_data=packed.tobytes())
+    return net.op("Constant", value=made), net.floats(2, 6, low=0.1)
+
+
+@spelled("quantized/int4", opset=21)
+def int4(net: Net) -> str:
+    weights, scales = _blocks(net)
+    floats = net.op("DequantizeLinear", weights, scales, axis=0, block_size=8)
+    return net.op("MatMul", net.input(net.floats(3, 16)), floats)
+
+
+@spelled("quantized/int4", opset=21, domains=("trt",), unknown=True)
+def int4_of_tensorrt(net: Net) -> str:
+    weights, scales = _blocks(net)
+    floats = net.op("TRT_INT4DequantizeLinear", weights, scales, domain="trt", axis=0, block_size=8)
+    return net.op("MatMul", net.input(net.floats(3, 16)), floats)
