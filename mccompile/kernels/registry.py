@@ -109,7 +109,7 @@ def _answer(kernel: Kernel, call: Call, target: Target) -> No | Candidate:
 
 def effort(cost: Cost, target: Target) -> float:
     """What counts when kernels are compared: time, and bytes as so many seconds each."""
-    weight = {"time": 1e-12, "ram": 1e-10, "flash": 1e-7}[target.prefer]
+    weight = {"time": 1e-12, "ram": 1e-10, "balanced": 1e-10, "flash": 1e-7}[target.prefer]
     return cost.time + weight * (cost.code + cost.blob)
 
 

@@ -52,7 +52,7 @@ def test_every_target_is_complete(name: str) -> None:
 def test_a_cortex_m_is_built_for_itself(name: str) -> None:
     target = api.load(name)
     assert f"-mcpu={name}" in target.cflags
-    assert (target.pointer_bytes, target.compiler, target.prefer) == (4, "arm-none-eabi-gcc", "ram")
+    assert (target.pointer_bytes, target.compiler, target.prefer) == (4, "arm-none-eabi-gcc", "balanced")
 
 
 def test_generic_saves_memory_and_promises_nothing() -> None:
@@ -116,7 +116,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         ('inherits = "generic"\npools = []', "pools must name at least one memory"),
         ('inherits = "generic"\npools = ["ram"]', "pools must be a list of tables"),
         ('inherits = "generic"\npools = [{ name = "a", speed = 0, size = 1 }]', "pools must be a list of tables"),
-        ('inherits = "generic"\nprefer = "speed"', "prefer must be one of ram, time, flash, not 'speed'"),
+        ('inherits = "generic"\nprefer = "speed"', "prefer must be one of ram, time, flash, balanced, not 'speed'"),
         ('inherits = "generic"\noptions = { tile = "big" }', "options must be a whole number"),
         ('inherits = "m5"', "it inherits from 'm5', which is no target"),
         ('inherits = "./gone.toml"', "No such file"),
