@@ -59,6 +59,8 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
             yield Row(name, path, target, prefer)
     for name, path in large:
         yield Row(name, path, "cortex-m4", "ram")
+    for name, path in (*small, *large):
+        yield Row(name, path, "cortex-m4", "balanced")
     for name, path in (row for row in (*small, *large) if row[0].endswith("_int8")):
         for target, prefer in SMALLEST:
             yield Row(name, path, target, prefer)
