@@ -27,7 +27,7 @@ demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in
 	$(PY) examples/digits/demo.py
 
 test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
-	$(PY) -m pytest -n $(JOBS) $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest

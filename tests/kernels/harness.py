@@ -264,7 +264,7 @@ def _texts(contents: bytes, blocks: Sequence[bytes], shape: tuple[int, ...]) -> 
 
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
     """kernels.c with the functions, cases.h with what harness.c needs to call them. Without `restrict`, which means
-    nothing to a compiler that does not optimise, functions that differ by nothing else are written once."""
+    little to a compiler that hardly optimises, functions that differ by nothing else are written once."""
     headers = sorted({header for trial in found for header in trial.function.kernel.headers(trial.function.call)})
     includes = "".join(f"#include <{name}>\n" for name in ("float.h", "math.h", "string.h"))
     own = "".join(f'#include "{name}"\n' for name in headers)

@@ -74,7 +74,7 @@ def wrong_results(
     else:
         compiler, options = [target.compiler], list(target.cflags)
     options = [*options, *flags]
-    write_sources(found, folder, restrict="-O0" not in options)
+    write_sources(found, folder, restrict=not {"-O0", "-Og"} & set(options))
     program = compile_program(compiler, [*options, *(["-static"] if target.run else [])], folder)
     results = run_program([*run_command(target), str(program)], found)
     return "\n".join(
