@@ -78,8 +78,9 @@ mutants: $(TESTS) ## change one place of the code at a time: do the tests notice
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
 	$(PY) -m tests.mutants --jobs $(JOBS) $(ARGS)
 
+# --quiet would hide the warnings that --strict counts.
 docs: $(SITE) ## build the documentation into build/site
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 wheel: $(TESTS) ## build the wheel into dist/
 	$(PY) -m build --wheel
