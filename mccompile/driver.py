@@ -19,6 +19,7 @@ from .base.dataclass_json import to_json
 from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.names import readable
 from .base.near import meant
+from .base.stages import stage
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.dispatch import dispatched, picks_at_run_time, refuse_unreachable, variant_name
@@ -149,6 +150,7 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     return point
 
 
+@stage("read")
 def read(model: Path, options: Options) -> Graph:
     """The graph of an ONNX file; quantized if that is asked for."""
     graph = load(model, options.dims, options.shapes, options.bounds)
@@ -229,6 +231,7 @@ def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tup
     return packages, dispatched(packages, targets, name, c_prefix(name), options.blob, options.weights_section)
 
 
+@stage("compile")
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it)."""
     name = readable(name)
@@ -244,13 +247,15 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     manager.finished(GRAPH, graph, "load")
     manager.run(GRAPH, graph, graph_passes)
     size = GRAPH.size(graph)
-    program = lower(graph)
+    with stage("lower"):
+        program = lower(graph)
     manager.finished(PROGRAM, program, "lower", size)
     manager.run(PROGRAM, program, program_passes)
     program.name = name
     target, pools = context.target, options.mem or context.target.separate_pools
     prefix, planner = c_prefix(name), _planner(options, target)
-    plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
+    with stage("plan_memory"):
+        plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     check_addressable(plan, target)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1)
     if context.target.prefer == "flash":
@@ -258,18 +263,19 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
-    made = package(
-        plan,
-        manager.records,
-        moves,
-        __version__,
-        graph.left_in_float,
-        options.blob,
-        interface,
-        options.weights_section,
-        to_json(options, without=_NOT_RECORDED),
-        graph.assumed,
-    )
+    with stage("emit"):
+        made = package(
+            plan,
+            manager.records,
+            moves,
+            __version__,
+            graph.left_in_float,
+            options.blob,
+            interface,
+            options.weights_section,
+            to_json(options, without=_NOT_RECORDED),
+            graph.assumed,
+        )
     made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
     return single_file(made) if options.single_file else made
 

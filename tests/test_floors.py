@@ -50,6 +50,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "google": ("mccompile.frontend",),  # protobuf, which onnx brings along: its errors while reading a file
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
+    "rich": ("mccompile.cli.progress",),
     "cffi": ("mccompile.toolchain.build",),
     "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts", "mccompile.project"),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),

@@ -11,7 +11,13 @@ from typing import Any
 
 import click
 
+from .progress import shown
+
 _NAMES, _SHORT = 24, 52  # letters of an option, and of what it does, where not all is shown
+
+_VERBOSE = "Show each stage with its time, passes among them."
+_QUIET = "Print nothing but errors."
+_ALWAYS = ("--help", "--help-all", "--verbose", "--quiet")
 
 
 @dataclass(frozen=True)
@@ -62,17 +68,23 @@ class Command(click.Command):
             callback=_show_all,
             help="Show all options and exit.",
         )
-        self.params.append(everything)
+        verbose = click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_note, help=_VERBOSE)
+        quiet = click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_note, help=_QUIET)
+        self.params += [verbose, quiet, everything]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with shown(ctx.meta.get(f"{__name__}.verbose", False), ctx.meta.get(f"{__name__}.quiet", False)):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         everything = bool(ctx.meta.get(__name__))
         options = {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
-        helps = tuple(name for name, option in options.items() if option.opts[-1] in ("--help", "--help-all"))
+        helps = tuple(name for name, option in options.items() if option.opts[-1] in _ALWAYS)
         of_groups = {name for group in OPTIONS for name in (*group.common, *group.others)}
         own = tuple(name for name in options if name not in of_groups and name not in helps)
         if not everything:
             formatter.write("\n")
-        for group in (Group("This command", "", own), *OPTIONS, Group("Help", "", helps)):
+        for group in (Group("This command", "", own), *OPTIONS, Group("Help and progress", "", helps)):
             names = [*group.common, *(group.others if everything else ())]
             _write(ctx, formatter, group, [options[name] for name in names if name in options], everything)
 
@@ -102,6 +114,10 @@ def _first(text: str) -> str:
             break
         text = text.partition(end)[0]
     return shorten(text.rstrip("., "), _SHORT, placeholder="...")
+
+
+def _note(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[f"{__name__}.{param.name}"] = value
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:

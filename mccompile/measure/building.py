@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from ..base.stages import stage
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Graph
@@ -20,6 +21,7 @@ def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[Da
     return list(random_sets(graph, seed, runs))
 
 
+@stage("build")
 def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import CheckFailed, MccError, Problem, WrongUse
+from ..base.stages import stage
 from ..base.structures import Interface
 from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
@@ -45,6 +46,7 @@ RUNS_TO_TELL = 8  # sets of inputs that tell a wrong weight from rounding that w
 STEPS = 2  # of each size, where the model keeps a state
 
 
+@stage("check")
 def check(
     path: Path,
     options: Options,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
+from ..base.stages import stage
 from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..toolchain.emulate import Emulated
@@ -102,6 +103,7 @@ def flash_of(sections: Mapping[str, Mapping[str, int]], sources: Sequence[str] =
     return sum(size for source in sources for name, size in sections.get(source, {}).items() if name != "bss")
 
 
+@stage("bench")
 def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Cost:
     """Builds and runs a model under emulation. Its input is random; only control flow in the model depends on it."""
     target = options.resolved_target()

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.discovery import data_folder
 from ..base.provenance import show
+from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read, settled
 from ..emit.items import step_call
@@ -102,6 +103,7 @@ class Speed:
         return "\n".join(lines)
 
 
+@stage("bench")
 def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Speed:
     """Builds a model for this machine and times it on random inputs."""
     target = options.resolved_target()

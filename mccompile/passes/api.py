@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from ..base.constant import Constant
 from ..base.provenance import Provenance
+from ..base.stages import stage as timed
 from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
@@ -155,7 +156,8 @@ class PassManager:
     def run(self, stage: Stage[IR], ir: IR, passes: Iterable[Pass[IR]]) -> None:
         for step in passes:
             before, start = stage.size(ir), time.perf_counter()
-            step.run(ir, self.context)
+            with timed(step.name):
+                step.run(ir, self.context)
             self.finished(stage, ir, step.name, before, time.perf_counter() - start)
 
     def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
