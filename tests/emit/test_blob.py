@@ -16,21 +16,22 @@ from tests import small_models
 from tests.small_models import compiled
 
 
-def test_header_table_and_data() -> None:
-    package = compiled(small_models.conv())
-    contents = package.files["conv.mcb"]
+@pytest.mark.parametrize("name", ["conv", "mlp"])
+def test_header_table_and_data(name: str) -> None:
+    package = compiled(getattr(small_models, name)())
+    contents = package.files[f"{name}.mcb"]
     magic, version, header, size, identity, data_at, data_bytes, align, entries, data_crc, head_crc = struct.unpack(
         "<4sHHQ16sQQIIII", contents[:64]
     )
     assert (magic, version, header, size) == (b"MCCB", 1, 64, len(contents))
-    assert ", ".join(f"0x{byte:02X}" for byte in identity) in package.files["conv.c"].decode()
+    assert ", ".join(f"0x{byte:02X}" for byte in identity) in package.files[f"{name}.c"].decode()
     assert data_at % 64 == 0 and data_at + data_bytes == size and align >= 16
     assert zlib.crc32(contents[data_at:]) == data_crc
     assert zlib.crc32(contents[64:data_at], zlib.crc32(contents[:60])) == head_crc
     assert entries == len(package.plan.entries)
     for number, entry in enumerate(package.plan.entries):
-        offset, nbytes, dtype, name = struct.unpack_from("<QQII", contents, 64 + 24 * number)
-        assert (offset, dtype, name) == (entry.offset, 1, zlib.crc32(entry.name.encode()))
+        offset, nbytes, dtype, crc = struct.unpack_from("<QQII", contents, 64 + 24 * number)
+        assert (offset, dtype, crc) == (entry.offset, 1, zlib.crc32(entry.name.encode()))
         assert contents[data_at + offset : data_at + offset + nbytes] == element_bytes(entry.contents)
 
 
