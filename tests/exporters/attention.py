@@ -331,3 +331,88 @@ def beam_search(net: Net) -> str:
 def greedy_search(net: Net) -> str:
     ids = net.input(net.integers(0, 9, 1, 3, dtype=np.int32))
     return net.ms("GreedySearch", ids, np.array([10], np.int32), eos_token_id=1, pad_token_id=0)
+
+
+def free(net: Net, array: np.ndarray, name: str, batch: bool = True) -> str:
+    """An input whose batch and length are named."""
+    net.dims = {"batch": (1, 3), "long": (1, 7)}
+    return net.input(array, name, ("batch" if batch else array.shape[0], "long", *array.shape[2:]))
+
+
+@spelled(
+    "attention/free", {}, {"mask": "of_keys"}, {"mask": "lengths"}, {"back": 1}, {"back": 1, "mask": "of_keys"},
+    {"mask": "of_pairs"}, {"mask": "ends_and_starts"}, steps=None, room=99,
+)  # fmt: skip
+def attention_of_free_sizes(net: Net, mask: str = "none", back: int = 0) -> str:
+    x = free(net, net.floats(2, LONG, WIDTH), "x")
+    shapes = {1: ("batch",), 2: ("batch", "long"), 3: ("batch", "long", "long")}
+    array = MASKS[mask]
+    shape: tuple[int | str, ...] = shapes[array.ndim]
+    if mask == "ends_and_starts":
+        shape = ("2*batch",)
+    given = net.input(array, "mask", shape) if array.size else ""
+    weights = net.floats(WIDTH, 3 * WIDTH), net.floats(3 * WIDTH)
+    return net.ms("Attention", x, *weights, given, num_heads=HEADS, unidirectional=back)
+
+
+@spelled(
+    "multi_head/free", {}, {"mask": "of_keys"}, {"mask": "lengths"}, {"back": 1}, {"bias": 1}, {"scores": 1},
+    {"present": 1}, steps=None, room=99,
+)  # fmt: skip
+def multi_head_of_free_sizes(
+    net: Net, mask: str = "none", back: int = 0, bias: int = 0, scores: int = 0, present: int = 0
+) -> list[str]:
+    sides = [free(net, net.floats(2, LONG, WIDTH), f"x{number}") for number in range(3)]
+    array = MULTI_MASKS[mask]
+    given = net.input(array, "mask", ("batch", "long")[: array.ndim]) if array.size else ""
+    added = net.floats(3 * WIDTH) if bias else ""
+    table = net.floats(1, HEADS, LONG, LONG)
+    more = net.input(table, "scores", (1, HEADS, "long", "long")) if scores else ""
+    made = net.ms(
+        "MultiHeadAttention", *sides, added, given, more, outs=3 if present else 1, num_heads=HEADS, unidirectional=back
+    )
+    return [made, f"{made}.1", f"{made}.2"] if present else [made]
+
+
+@spelled("skip_norm/free", {"op": "SkipLayerNormalization"}, {"op": "SkipSimplifiedLayerNormalization"}, steps=None)
+def skip_norm_of_free_sizes(net: Net, op: str) -> list[str]:
+    x, skip = (free(net, net.floats(2, LONG, WIDTH), name) for name in ("x", "skip"))
+    weights = [net.floats(WIDTH)] if "Simplified" in op else [net.floats(WIDTH), net.floats(WIDTH)]
+    made = net.ms(op, x, skip, *weights, outs=4)
+    net.nodes[-1].output[1:3] = ["", ""]
+    return [made, f"{made}.3"]
+
+
+@spelled("gelu/free", {"op": "Gelu"}, {"op": "BiasGelu"}, {"op": "FastGelu"}, {"op": "QuickGelu"}, steps=None)
+def fused_gelu_of_free_sizes(net: Net, op: str) -> str:
+    biased = [net.floats(WIDTH)] if op == "BiasGelu" else []
+    return net.ms(op, free(net, net.floats(2, LONG, WIDTH), "x"), *biased)
+
+
+@spelled("block/torch", {"mask": 0}, {"mask": 1}, {"free": 1}, {"free": 1, "mask": 1}, steps=None, room=99)
+def attention_of_torch(net: Net, mask: int = 0, free: int = 0) -> str:
+    """scaled_dot_product_attention as torch's exporters write it: scales by the root of the size on both sides."""
+    if free:
+        net.dims = {"batch": (1, 3), "long": (1, 7)}
+    shape = ("batch", "long", WIDTH) if free else (2, LONG, WIDTH)
+    x = net.input(net.floats(2, LONG, WIDTH), "x", shape)
+    sides = []
+    for _ in range(3):
+        flat = net.op("Add", net.op("MatMul", x, net.floats(WIDTH, WIDTH)), net.floats(WIDTH))
+        cut = net.op("Reshape", flat, ints(0, 0, HEADS, WIDTH // HEADS))
+        sides.append(net.op("Transpose", cut, perm=[0, 2, 1, 3]))
+    size = net.op("Cast", net.op("Slice", net.op("Shape", sides[0]), ints(-1), ints(2**31)), to=1)
+    scale = net.op("Sqrt", net.op("Div", np.ones(1, np.float32), net.op("Sqrt", size)))
+    query = net.op("Mul", sides[0], scale)
+    key = net.op("Mul", net.op("Transpose", sides[1], perm=[0, 1, 3, 2]), scale)
+    scores = net.op("MatMul", query, key)
+    if mask:
+        ones = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int64)
+        given = net.input(ones, "mask", ("batch", "long") if free else (2, LONG))
+        wide = net.op("Cast", net.op("Unsqueeze", given, ints(1, 2)), to=1)
+        low = net.op("Mul", net.op("Sub", f(1), wide), f(float(np.finfo(np.float32).min)))
+        scores = net.op("Add", scores, low)
+    mixed = net.op("MatMul", net.op("Softmax", scores, axis=-1), sides[2])
+    back = net.op("Transpose", mixed, perm=[0, 2, 1, 3])
+    both = net.op("Slice", net.op("Shape", x), ints(0), ints(2))
+    return net.op("Reshape", back, net.op("Concat", both, ints(WIDTH), axis=0))
