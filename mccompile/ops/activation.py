@@ -130,9 +130,16 @@ class Celu(Activation):
 @dataclass(frozen=True)
 class Selu(Activation):
     name = "Selu"
-    versions = (6, 22)
+    versions = (1, 6, 22)
     alpha: float = 1.6732631921768188
     gamma: float = 1.0507010221481323
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version == 1:
+            node.attributes = {"alpha": 1.6732, "gamma": 1.0507, **node.attributes}
+            node.attributes.pop("consumed_inputs", None)
+        return make(cls, node)
 
     def formula(self, x: Expr) -> Expr:
         bent = mul(number(self.alpha, x), apply("expm1", x))

@@ -91,14 +91,14 @@ class Xor(BinaryFunction):
 @dataclass(frozen=True)
 class Less(BinaryFunction):
     name = "Less"
-    versions = (7, 9, 13)
+    versions = (1, 7, 9, 13)
     function = "less"
 
 
 @dataclass(frozen=True)
 class Greater(BinaryFunction):
     name = "Greater"
-    versions = (7, 9, 13)
+    versions = (1, 7, 9, 13)
     function = "greater"
 
 
@@ -119,7 +119,7 @@ class GreaterOrEqual(BinaryFunction):
 @dataclass(frozen=True)
 class Equal(BinaryFunction):
     name = "Equal"
-    versions = (7, 11, 13, 19)
+    versions = (1, 7, 11, 13, 19)
     function = "equal"
     takes = "elements of any type"
 

@@ -66,7 +66,7 @@ class Concat(Operator):
 @dataclass(frozen=True)
 class Split(Operator):
     name = "Split"
-    versions = (2, 11, 13, 18)
+    versions = (1, 2, 11, 13, 18)
     fusion = INJECTIVE
     axis: int = 0
     num_outputs: int | None = None
@@ -74,6 +74,9 @@ class Split(Operator):
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         node.attribute_to_input("split", 1)
+        sizes = node.inputs[1].constant if len(node.inputs) > 1 and node.inputs[1] is not None else None
+        if node.version == 1 and sizes is not None:  # of the type of what is split
+            node.set_input(1, node.constant(sizes.array.astype(np.int64)))
         return make(cls, node)
 
     def parts(self, site: Site) -> tuple[int, tuple[Dim, ...]]:

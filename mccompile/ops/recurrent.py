@@ -17,7 +17,7 @@ from ..kinds.gemm import Gemm
 from ..kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 from ..program.ir import Call, View
 from .activation import Elu, HardSigmoid, LeakyRelu, Sigmoid, Softplus, Softsign, ThresholdedRelu, add, mul, number
-from .api import Fact, Invalid, Lowering, Operator, Site
+from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 from .elementwise import wide
 from .shapes import show
 
@@ -52,6 +52,12 @@ class Layer(Operator):
     direction: str = "forward"
     hidden_size: int | None = None
     layout: int = 0
+
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 7:  # whether anybody reads the whole sequence shows in the results
+            node.attributes.pop("output_sequence", None)
+        return make(cls, node)
 
     @property
     def coupled(self) -> bool:
@@ -266,7 +272,7 @@ def _activation(name: str, alpha: float, beta: float, x: Expr) -> Expr:
 @dataclass(frozen=True)
 class Rnn(Layer):
     name = "RNN"
-    versions = (7, 14, 22)
+    versions = (1, 7, 14, 22)
     cell = RNN
     usual = ("Tanh",)
 
@@ -274,7 +280,7 @@ class Rnn(Layer):
 @dataclass(frozen=True)
 class Gru(Layer):
     name = "GRU"
-    versions = (7, 14, 22)
+    versions = (1, 3, 7, 14, 22)
     cell = GRU
     usual = ("Sigmoid", "Tanh")
     linear_before_reset: int = 0
@@ -287,7 +293,7 @@ class Gru(Layer):
 @dataclass(frozen=True)
 class Lstm(Layer):
     name = "LSTM"
-    versions = (7, 14, 22)
+    versions = (1, 7, 14, 22)
     cell = LSTM
     usual = ("Sigmoid", "Tanh", "Tanh")
     input_forget: int = 0

@@ -321,3 +321,115 @@ def add(net: Net) -> str:
 def add_with_axis(net: Net, opset: int) -> str:
     net.opsets[0].version = opset
     return net.op("Add", picture(net), CHANNELS.reshape(3), broadcast=1, axis=1)
+
+
+# -- the first opsets
+
+
+@spelled("early/compared", {"op": "Less"}, {"op": "Greater"}, steps=None)
+def compared(net: Net, op: str) -> str:
+    return net.op("Where", net.op(op, picture(net), CHANNELS.reshape(3, 1, 1)), f(1), f(0))
+
+
+@spelled("early/less")
+def less(net: Net) -> str:
+    return net.op("Not", net.op("Less", picture(net), CHANNELS.reshape(3, 1, 1) / 4))
+
+
+@spelled("early/less", opset=1, unknown=True)
+def less_with_axis(net: Net) -> str:
+    return net.op("Not", net.op("Less", picture(net), CHANNELS.reshape(3) / 4, broadcast=1, axis=1))
+
+
+@spelled("early/equal")
+def equal(net: Net) -> str:
+    x = net.input(net.integers(0, 3, 2, 3, 4, dtype=np.int32))
+    return net.op("Not", net.op("Equal", x, np.array([[1], [2], [0]], np.int32)))
+
+
+@spelled("early/equal", opset=1, unknown=True)
+def equal_with_axis(net: Net) -> str:
+    x = net.input(net.integers(0, 3, 2, 3, 4, dtype=np.int32))
+    return net.op("Not", net.op("Equal", x, np.array([1, 2, 0], np.int32), broadcast=1, axis=1))
+
+
+@spelled("early/selu")
+def selu(net: Net) -> str:
+    return net.op("Selu", picture(net), alpha=1.6732, gamma=1.0507)
+
+
+@spelled("early/selu", opset=1, unknown=True)
+def selu_with_its_defaults(net: Net) -> str:
+    return net.op("Selu", picture(net), consumed_inputs=[0])
+
+
+@spelled("early/split")
+def split(net: Net) -> str:
+    parts = net.op("Split", picture(net), ints(1, 2), outs=2, axis=1)
+    return net.op("Concat", f"{parts}.1", parts, axis=1)
+
+
+@spelled("early/split", opset=1, unknown=True)
+def split_by_attribute(net: Net) -> str:
+    parts = net.op("Split", picture(net), outs=2, axis=1, split=[1, 2])
+    return net.op("Concat", f"{parts}.1", parts)
+
+
+@spelled("early/split", opset=1, unknown=True)
+def split_by_operand(net: Net) -> str:
+    parts = net.op("Split", picture(net), np.array([1, 2], np.float32), outs=2, axis=1)
+    return net.op("Concat", f"{parts}.1", parts)
+
+
+def _recurrent(net: Net, op: str, gates: int, **more: Any) -> str:
+    x = net.input(net.floats(4, 2, 3))
+    made = net.op(op, x, net.floats(1, gates * 5, 3), net.floats(1, gates * 5, 5), outs=2, hidden_size=5, **more)
+    return f"{made}.1"
+
+
+_CELLS = (("RNN", 1), ("GRU", 3), ("LSTM", 4))
+
+
+def _add_recurrent() -> None:
+    for op, gates in _CELLS:
+        for opset in (7, 1):
+
+            def write(net: Net, op: str = op, gates: int = gates, opset: int = opset) -> str:
+                more = {"output_sequence": 0} if opset == 1 else {}
+                return _recurrent(net, op, gates, **more)
+
+            write.__name__ = f"{op.lower()}_of_opset_{opset}"
+            spelled(f"early/{op.lower()}", opset=opset, unknown=opset == 1)(write)
+
+
+_add_recurrent()
+
+
+@spelled("early/cast")
+def cast(net: Net) -> str:
+    return net.op("Neg", net.op("Cast", net.input(net.integers(0, 9, 2, 3, dtype=np.int32)), to=1))
+
+
+@spelled("early/cast", opset=1, unknown=True)
+def cast_by_name(net: Net) -> str:
+    return net.op("Neg", net.op("Cast", net.input(net.integers(0, 9, 2, 3, dtype=np.int32)), to="FLOAT"))
+
+
+@spelled("early/pad")
+def pad(net: Net) -> str:
+    return net.op("Neg", net.op("Pad", picture(net), ints(0, 0, 1, 0, 0, 0, 0, 2), f(0.5)))
+
+
+@spelled("early/pad", opset=1, unknown=True)
+def pad_by_paddings(net: Net) -> str:
+    return net.op("Neg", net.op("Pad", picture(net), paddings=[0, 0, 1, 0, 0, 0, 0, 2], value=0.5))
+
+
+@spelled("early/clip")
+def clip_above(net: Net) -> str:
+    return net.op("Clip", picture(net), "", f(0.5))
+
+
+@spelled("early/clip", opset=1, unknown=True)
+def clip_above_by_attribute(net: Net) -> str:
+    return net.op("Clip", picture(net), max=0.5, consumed_inputs=[0])
