@@ -35,6 +35,9 @@ class Accesses:
         if access.low >= access.high:
             return
         begin, end = self._cut(access.low), self._cut(access.high)
+        if end == begin + 1:  # what is touched as a whole, as most buffers are
+            self._lasts[begin] = max(self._lasts[begin], access.time)
+            return
         pieces = [(self._edges[at], max(self._lasts[at], access.time)) for at in range(begin, end)]
         before = self._lasts[begin - 1]
         kept = [piece for piece, (_, last) in zip(pieces, [(0, before), *pieces], strict=False) if piece[1] != last]

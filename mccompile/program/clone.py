@@ -20,7 +20,9 @@ def clone(program: Program) -> Program:
         return buffers[old]
 
     def view(old: View) -> View:
-        return old if old.buffer.role == CONSTANT else replace(old, buffer=buffer(old.buffer))
+        if old.buffer.role == CONSTANT:
+            return old
+        return View(buffer(old.buffer), old.shape, old.strides, old.offset, old.lines)
 
     def item(old: Item) -> Item:
         if isinstance(old, If):

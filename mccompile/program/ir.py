@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, product, static, symbols, upper
@@ -129,7 +130,7 @@ class View:
             return replace(self, shape=shape, strides=dense_strides(shape))
         return _reshape_strided(self, shape)
 
-    @property
+    @cached_property
     def is_static(self) -> bool:
         """Are shape and strides known? (The offset may still count with a loop.)"""
         return all(isinstance(d, int) for d in (*self.shape, *self.strides))

@@ -73,14 +73,14 @@ class Move:
 
 def covers_in_any_order(view: View) -> bool:
     """Does the view show each element of its buffer once, with axes in any order and none backwards?"""
-    if not view.is_static or view.offset != 0 or view.type.count != view.buffer.type.count or 0 in view.shape:
+    if not view.is_static or view.offset != 0 or 0 in view.shape:
         return False
-    expected = 1
-    for dim, stride in sorted(zip(view.shape, view.strides, strict=True), key=lambda axis: static(axis[1])):
-        if dim != 1 and stride != expected:
+    count = 1
+    for stride, dim in sorted((static(s), static(d)) for d, s in zip(view.shape, view.strides, strict=True) if d != 1):
+        if stride != count:
             return False
-        expected *= static(dim) if dim != 1 else 1
-    return True
+        count *= dim
+    return count == view.buffer.type.count
 
 
 def disjoint(a: View, b: View) -> bool:
