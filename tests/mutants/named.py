@@ -41,8 +41,8 @@ NAMED = (
     _named(
         "a byte counts the same whatever is preferred",
         _REGISTRY,
-        '"ram": 1e-10, "flash": 1e-7',
-        '"ram": 1e-12, "flash": 1e-12',
+        "[target.prefer]",
+        '["time"]',
     ),
     _named("equal kernels in any order", _REGISTRY, "dict(sorted(files.items()))", "dict(files.items())"),
     _named("bytes of the blob cost nothing", _REGISTRY, "(cost.code + cost.blob)", "cost.code"),
