@@ -29,16 +29,16 @@ class Depthwise3x3(Kernel):
 
     def cases(self) -> Sequence[Case]:
         return [
-            depthwise_case("even", (1, 8, 6, 6)),
-            depthwise_case("odd", (1, 8, 7, 5)),
-            depthwise_case("one_row", (1, 8, 1, 4)),
+            depthwise_case("even", (1, 8, 6, 6), shift=1),
+            depthwise_case("odd", (1, 8, 7, 5), shift=2),
+            depthwise_case("one_row", (1, 8, 1, 4), shift=3),
             *[depthwise_case(dtype.name, (1, 8, 5, 4), dtype) for dtype in self.types if dtype is not i8],
-            depthwise_case("two_pictures", (2, 8, 4, 9)),
+            depthwise_case("two_pictures", (2, 8, 4, 9), shift=5),
             depthwise_case("bands", (1, 8, 25, 31)),
             depthwise_case("bands_two_pictures", (2, 8, 24, 41)),
-            depthwise_case("not_padded", (1, 8, 6, 7), pads=(0,) * 4, x_zero=False),
-            depthwise_case("strided", (1, 8, 8, 8), strides=(2, 2), pads=(0, 0, 1, 1)),
-            depthwise_case("strided_odd", (1, 8, 9, 7), strides=(2, 2)),
+            depthwise_case("not_padded", (1, 8, 6, 7), shift=6, pads=(0,) * 4, x_zero=False),
+            depthwise_case("strided", (1, 8, 8, 8), shift=7, strides=(2, 2), pads=(0, 0, 1, 1)),
+            depthwise_case("strided_odd", (1, 8, 9, 7), shift=8, strides=(2, 2)),
             depthwise_case("strided_bands", (1, 8, 48, 96), strides=(2, 2), pads=(1, 0, 0, 1)),
         ]
 
@@ -98,6 +98,6 @@ class Depthwise3x3(Kernel):
         return {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
 
 
-def depthwise_case(name: str, x: tuple[int, ...], dtype: DType = i8, **parameters: Any) -> Case:
+def depthwise_case(name: str, x: tuple[int, ...], dtype: DType = i8, shift: int = 4, **parameters: Any) -> Case:
     plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), x[1], i32, x_zero=True)
-    return rescaled_case(name, replace(plain, **parameters), x, (x[1], 1, 3, 3), dtype)
+    return rescaled_case(name, replace(plain, **parameters), x, (x[1], 1, 3, 3), dtype, shift)
