@@ -78,7 +78,7 @@ def _quantize_once(graph: Graph, whole: Graph) -> None:
     first: dict[tuple[Value, Scheme], Node] = {}
     for node in list(graph.nodes):
         found = scheme(node) if isinstance(node.op, QuantizeLinear) else None
-        source = node.inputs[0]
+        source = node.inputs[0] if found is not None else None
         if found is None or source is None or found.axis is not None:
             continue
         kept = first.setdefault((source, found), node)
