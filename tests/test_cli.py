@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,17 +165,17 @@ def test_a_folder_that_cannot_be_written(conv: Path, tmp_path: Path, capsys: pyt
 def test_writing_that_fails_half_way_leaves_nothing(
     conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Path.write_bytes
+    opened = Path.open
 
-    def full(path: Path, contents: bytes) -> int:
-        if path.name == "main.c":
+    def full(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        if path.name == "main.c" and mode == "wb":
             raise OSError(28, "No space left on device")
-        return write(path, contents)
+        return opened(path, mode, *rest, **named)
 
     succeeds(capsys, conv, "-o", tmp_path / "old")
     old = {path: path.read_bytes() for path in (tmp_path / "old").rglob("*") if path.is_file()}
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     assert "No space left" in fails(capsys, 2, conv, "-o", tmp_path / "new")
     assert "No space left" in fails(capsys, 2, conv, "-o", tmp_path / "old", "-O0")
     assert sorted(tmp_path.iterdir()) == before

@@ -341,7 +341,7 @@ def test_a_shape_that_contradicts_the_model() -> None:
         error: a shape does not fit the model
           where  --shape x=1,5
           why    net.onnx says that 'x' is 1,4
-          fix    only free dimensions can be given a size
+          fix    leave out --shape x=1,5: only free dimensions can be given a size
         """
     )
 
