@@ -138,6 +138,7 @@ JUDGED = {
     "LRN": (_by_onnxruntime, _by_reference),
     "LSTM": (_by_onnxruntime, _by_reference),
     "MeanVarianceNormalization": (_by_body,),
+    "QLinearConv": (_by_onnxruntime, _by_reference),
     "QLinearMatMul": (_by_formula,),
     "RNN": (_by_onnxruntime, _by_reference),
     "Resize": (_by_reference, _by_onnxruntime),

@@ -22,6 +22,7 @@ from .subject import Subject
 
 Chance = np.random.Generator
 Draw = Callable[[Chance, Subject, Machine], Any]
+FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 SKIPPABLE = sorted(step.name for step in (*GRAPH_PASSES, *PROGRAM_PASSES) if step.optional)
 
 
@@ -78,8 +79,12 @@ def _observe(chance: Chance, subject: Subject, machine: Machine) -> Any:
 
 
 def _weights_dtype(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """Only where what is not exact is a float: nothing says how far integers may be off then."""
     floats = any(tensor.data_type == TensorProto.FLOAT for tensor in subject.model.graph.initializer)
-    return str(chance.choice(["f16", "bf16"])) if floats and chance.random() < 0.08 else None
+    inexact = [o.type.tensor_type.elem_type for o in subject.model.graph.output if o.name not in subject.exact]
+    if not floats or chance.random() >= 0.08 or any(dtype not in FLOATS for dtype in inexact):
+        return None
+    return str(chance.choice(["f16", "bf16"]))
 
 
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
