@@ -55,6 +55,20 @@ def test_a_result_that_is_too_large_is_not_computed() -> None:
     assert evaluate(node, 4000) is not None
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "LRN <size = 5, alpha = 0.1> (x)",
+        'Resize <mode = "cubic", coordinate_transformation_mode = "pytorch_half_pixel"> (x, , s)',
+        "MaxPool <kernel_shape = [1, 1]> (x)",
+    ],
+)
+def test_what_the_evaluator_computes_wrong_is_not_folded(call: str) -> None:
+    x, scales = np.arange(8.0).astype(np.float32).reshape(1, 2, 2, 2), np.array([1, 1, 0.5, 1], np.float32)
+    height = 1 if "Resize" in call else 2
+    assert evaluate(node_of(call, f"float[1,2,{height},2]", x=x, s=scales), LIMIT) is None
+
+
 def test_what_the_evaluator_cannot_do_is_not_folded() -> None:
     model = parser.parse_model(f"{HEAD}g (float[2] x) => (float[2] y) {{ y = Relu(x) }}")
     (node,) = load_proto(model).nodes
