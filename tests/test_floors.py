@@ -33,6 +33,7 @@ FLOORS = {
     "passes": 6,
     "toolchain": 6,
     "frontend": 5,
+    "doors": 4,
     "ops": 4,
     "kernels": 4,
     "plan": 5,
@@ -46,8 +47,9 @@ FLOORS = {
 }
 SEEN_BY_KERNELS_TEMPLATES = {"kernels", "kinds", "expr", "base"}
 DOORS = {  # third-party package -> the only modules or packages that may import it
-    "onnx": ("mccompile.frontend", "mccompile.backend"),
+    "onnx": ("mccompile.frontend", "mccompile.doors", "mccompile.backend"),
     "google": ("mccompile.frontend",),  # protobuf, which onnx brings along: its errors while reading a file
+    "tflite": ("mccompile.doors.tflite.flat",),  # which flatbuffers comes with
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
     "rich": ("mccompile.cli.progress",),

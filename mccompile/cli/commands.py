@@ -267,6 +267,24 @@ def quantize(
     click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
 
 
+@commands.command()
+@model_argument
+@click.option(
+    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
+)
+def convert(model: Path, destination: Path) -> None:
+    """Write a TFLite file as ONNX: what the other commands compile.
+
+    Inputs and outputs keep names, types and layouts; integers stand between QuantizeLinear and DequantizeLinear.
+    """
+    from ..frontend.load import read_proto
+
+    _refuse_to_overwrite(destination, model)
+    proto = read_proto(model)
+    destination.write_bytes(proto.SerializeToString())
+    click.echo(f"{destination}: {len(proto.graph.node)} nodes")
+
+
 def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
     """What a command reads is the user's only copy, for all it knows."""
     for path in read:

@@ -48,7 +48,7 @@ OPTIONS = (
     Group("Looking inside", "--explain", ("explain",), ("plain", "without", "print_after", "dump")),
 )
 COMMANDS = (
-    Group("Compile", "mccompile kws.onnx -o out --target cortex-m4", ("compile", "quantize", "blob")),
+    Group("Compile", "mccompile kws.onnx -o out --target cortex-m4", ("compile", "quantize", "convert", "blob")),
     Group("Check and measure", "mccompile check kws.onnx --target cortex-m4", ("check", "bench", "analyze", "diff")),
     Group("See what there is", "mccompile doctor", ("targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),

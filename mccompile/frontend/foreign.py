@@ -50,7 +50,7 @@ _STATE = (
 )
 _EXPORT_AGAIN = "export it to ONNX where it was trained"
 
-_TFLITE = Foreign("a TensorFlow Lite model", _TF2ONNX.format("tflite"))
+_NO_TFLITE = Foreign("called a TensorFlow Lite model, but does not begin as one", "export or copy it again")
 _HDF5 = Foreign("a Keras model (HDF5)", _TF2ONNX.format("keras"))
 _KERAS_ZIP = Foreign("a Keras model", _TF2ONNX.format("keras"))
 _SAVED_MODEL = Foreign("a TensorFlow SavedModel", _TF2ONNX.format("saved-model"))
@@ -67,7 +67,6 @@ _ULTRALYTICS = Foreign(
 _PICKLE = Foreign("a pickled Python object, such as a scikit-learn estimator", _SCIKIT)
 _CORE_ML = Foreign("a Core ML model", f"nothing converts that any more: {_EXPORT_AGAIN}")
 _FLATBUFFERS = {
-    b"TFL3": _TFLITE,
     b"ORTM": Foreign("a model in onnxruntime's own format", "name the .onnx file that it was made from"),
 }
 _STARTS = {
@@ -80,7 +79,7 @@ _STARTS = {
     b"\x1f\x8b": Foreign("compressed by gzip", "gunzip -c FILE > MODEL.onnx"),
 }
 _SUFFIXES = {
-    ".tflite": _TFLITE,
+    ".tflite": _NO_TFLITE,
     ".h5": _HDF5,
     ".hdf5": _HDF5,
     ".keras": _KERAS_ZIP,

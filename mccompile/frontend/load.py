@@ -1,4 +1,4 @@
-"""ONNX files into graphs.
+"""Model files into graphs.
 
 Invariant: a graph that is returned is complete and typed, every operator in it is supported, and its inputs are numbers
 whose free dimensions the caller has bound. Everything that is wrong is found before stopping and raised as one error.
@@ -18,6 +18,7 @@ from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 from ..base.names import readable
 from ..base.near import near_file
 from ..base.structures import Interface, leaves, named
+from ..doors.tflite.convert import is_tflite, to_onnx
 from ..graph.ir import Graph, Invalid, Refused, Value
 from .bounds import Bounds, Limits
 from .contradictions import said_types
@@ -49,13 +50,15 @@ def load(
 
 
 def read_proto(path: Path) -> ModelProto:
-    """What a file holds, without data in other files."""
+    """What a file holds, without data in other files; one of another format as the ONNX model that it means."""
     try:
         data = b"" if path.is_dir() else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
         fix = near_file(path, "*.onnx") or "name an ONNX file that exists"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
+    if is_tflite(data):
+        return to_onnx(data, path.name)
     try:
         model: ModelProto = ModelProto.FromString(data)
     except _DecodeError:

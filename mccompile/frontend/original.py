@@ -21,12 +21,13 @@ from onnx import (
     SequenceProto,
     TensorProto,
     ValueInfoProto,
-    load_model,
+    load_external_data_for_model,
     numpy_helper,
 )
 
 from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
+from .load import read_proto
 from .scope import is_structure
 
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
@@ -40,7 +41,7 @@ class Original:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._model = ModelProto.FromString(path.read_bytes())
+        self._model = read_proto(path)
         _ask_for_full_accuracy(self._model.graph)
         graph = self._model.graph
         constants = {tensor.name for tensor in graph.initializer}
@@ -75,6 +76,12 @@ class Original:
         copy.graph.output.extend(ValueInfoProto(name=name) for name in also)
         return copy
 
+    def _whole(self, also: Sequence[str]) -> ModelProto:
+        """With the data that lies in other files."""
+        copy = self._copy(also)
+        load_external_data_for_model(copy, str(self.path.parent))
+        return copy
+
     def in_doubles(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any] | None:
         """Outputs by name, with doubles in the place of floats from the inputs on, through onnx's reference evaluator;
         None where that cannot compute them."""
@@ -82,9 +89,7 @@ class Original:
 
         wanted = [*self.outputs, *also]
         try:
-            whole = load_model(str(self.path))  # with external data
-            whole.graph.output.extend(ValueInfoProto(name=name) for name in also)
-            _ask_for_full_accuracy(whole.graph)
+            whole = self._whole(also)
             _widen(whole.graph)
             with np.errstate(all="ignore"):
                 given = {name: _wide(value) for name, value in inputs.items()}
@@ -99,9 +104,7 @@ class Original:
 
         wanted = [*self.outputs, *also]
         try:
-            whole = load_model(str(self.path))  # with external data
-            whole.graph.output.extend(ValueInfoProto(name=name) for name in also)
-            results: list[Any] = list(ReferenceEvaluator(whole).run(wanted, dict(inputs)))
+            results: list[Any] = list(ReferenceEvaluator(self._whole(also)).run(wanted, dict(inputs)))
         except _EVALUATOR_ERRORS as error:
             fix = "install onnxruntime, which is used as reference if it is there"
             why = f"{type(error).__name__}: {error}"

@@ -66,8 +66,8 @@ class Compiled:
 
 
 def compile(model: Any, options: Options | None = None, /, **keywords: Any) -> Compiled:
-    """Compiles an ONNX model: a path, the bytes of a file, or a ModelProto. Keywords are the fields of `Options`, in
-    plain Python: `compile("kws.onnx", target="cortex-m4", dims={"batch": 1}).write("out")`.
+    """Compiles an ONNX or TFLite model: a path, the bytes of a file, or a ModelProto. Keywords are the fields of
+    `Options`, in plain Python: `compile("kws.onnx", target="cortex-m4", dims={"batch": 1}).write("out")`.
 
     Raises `mccompile.MccError` where the model cannot be compiled; its text says why and what to do."""
     path, kept = model_file(model)
@@ -82,7 +82,8 @@ def model_file(model: Any) -> tuple[Path, Any]:
     if isinstance(model, str | Path):
         return Path(model), None
     if not isinstance(model, bytes | bytearray) and not hasattr(model, "SerializeToString"):
-        why, fix = f"it is a {type(model).__name__}", "give a path, the bytes of an ONNX file, or an onnx.ModelProto"
+        why = f"it is a {type(model).__name__}"
+        fix = "give a path, the bytes of an ONNX or TFLite file, or an onnx.ModelProto"
         raise WrongUse(Problem("this is not a model", "", why, fix))
     content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
     name = getattr(getattr(model, "graph", None), "name", "") or "model"

@@ -34,7 +34,6 @@ def pickled(*modules: str) -> bytes:
 
 
 CONTENTS = {
-    "TensorFlow Lite": (b"\x1c\0\0\0TFL3" + bytes(16), "python -m tf2onnx.convert --tflite "),
     "onnxruntime's own": (b"\x1c\0\0\0ORTM" + bytes(16), "name the .onnx file"),
     "Keras model (HDF5)": (b"\x89HDF\r\n\x1a\n" + bytes(16), "python -m tf2onnx.convert --keras "),
     "a Keras model": (zipped("metadata.json", "config.json", "model.weights.h5"), "tf2onnx.convert --keras "),

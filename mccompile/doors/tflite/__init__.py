@@ -1,0 +1,1 @@
+"""TensorFlow Lite files: read without TensorFlow, written out as ONNX operators."""

@@ -1,0 +1,219 @@
+"""What an operator of TFLite is written out with, and the registry of those that can be.
+
+Tensors keep the types and layouts of the file. Where they are quantized, `real` is the float that an element stands
+for, and `give` quantizes a result: the ONNX graph says DequantizeLinear, operator, QuantizeLinear, and the compiler
+makes one operator over integers of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...base.discovery import import_package_modules
+from ...graph.ir import Invalid, Unsupported
+from .file import Operator, Options, Subgraph, Tensor
+from .writer import ONNX_TYPES, Writer, first_order, last_order
+
+Convert = Callable[["Site"], None]
+_CONVERTERS: dict[str, Convert] = {}
+
+
+def converts(*names: str) -> Callable[[Convert], Convert]:
+    """Registers a function as what writes out these operators."""
+
+    def register(convert: Convert) -> Convert:
+        for name in names:
+            _CONVERTERS[name] = convert
+        return convert
+
+    return register
+
+
+@cache
+def registry() -> dict[str, Convert]:
+    """Every operator that can be written out, by name."""
+    import_package_modules(f"{__package__}.ops")
+    return dict(sorted(_CONVERTERS.items()))
+
+
+class Site(Writer):
+    """One operator, and where it stands."""
+
+    def __init__(self, writer: Writer, operator: Operator, subgraph: Subgraph, values: dict[int, str]) -> None:
+        self.shared, self.nodes = writer.shared, writer.nodes
+        self.operator, self.subgraph, self.values = operator, subgraph, values
+        self.title = subgraph.tensors[operator.outputs[0]].name if operator.outputs else operator.name
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    def options(self, name: str) -> Options:
+        return self.operator.options(name)
+
+    # -- operands
+
+    @property
+    def count(self) -> int:
+        return len(self.operator.inputs)
+
+    def has(self, index: int) -> bool:
+        return index < self.count and self.operator.inputs[index] >= 0
+
+    def tensor(self, index: int) -> Tensor:
+        if not self.has(index):
+            raise Invalid(f"operand {index} is missing")
+        return self.subgraph.tensors[self.operator.inputs[index]]
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        return self.tensor(index).shape
+
+    def rank(self, index: int) -> int:
+        return len(self.tensor(index).shape)
+
+    def stored(self, index: int) -> str:
+        """The value as it is stored."""
+        tensor, number = self.tensor(index), self.operator.inputs[index]
+        if number not in self.values:
+            if tensor.data is None:
+                raise Invalid(f"nothing makes {tensor.name!r}, which it reads")
+            self.values[number] = self.constant(tensor.data, tensor.name)
+        return self.values[number]
+
+    def real(self, index: int, order: tuple[int, ...] = ()) -> str:
+        """The floats that it stands for, with axes in another order if that is asked for."""
+        return self.dequantized(self.moved(index, order), self.tensor(index), order)
+
+    def moved(self, index: int, order: tuple[int, ...]) -> str:
+        """As it is stored, with axes in another order; of constants that is done here."""
+        tensor = self.tensor(index)
+        if not order or order == tuple(range(len(order))):
+            return self.stored(index)
+        if len(order) != len(tensor.shape):
+            raise Unsupported(f"operand {index} has the shape {list(tensor.shape)}")
+        if tensor.data is not None:
+            return self.constant(np.transpose(tensor.data, order), tensor.name)
+        return self.transposed(self.stored(index), order)
+
+    def first(self, index: int) -> str:
+        """The floats with channels first."""
+        return self.real(index, first_order(self.rank(index)))
+
+    def array(self, index: int) -> np.ndarray:
+        """What is known when compiling."""
+        found = self.tensor(index).data
+        if found is None:
+            raise Unsupported(
+                f"operand {index} ({self.tensor(index).name!r}) is computed at run time",
+                "convert the model with fixed sizes, so that it is a constant",
+            )
+        return found
+
+    def numbers(self, index: int) -> tuple[int, ...]:
+        """Sizes, axes and the like."""
+        return tuple(int(number) for number in self.array(index).reshape(-1))
+
+    # -- results
+
+    def out(self, index: int = 0) -> Tensor:
+        if index >= len(self.operator.outputs):
+            raise Invalid(f"result {index} is missing")
+        return self.subgraph.tensors[self.operator.outputs[index]]
+
+    def wants(self, index: int) -> bool:
+        return index < len(self.operator.outputs)
+
+    def store(self, value: str, index: int = 0) -> None:
+        """A result as it is stored."""
+        tensor, number = self.out(index), self.operator.outputs[index]
+        if number in self.values:
+            raise Invalid(f"{tensor.name!r} is made twice")
+        self.values[number] = self.named(value, tensor.name)
+
+    def give(self, value: str, index: int = 0, channels_first: bool = False) -> None:
+        """A result as floats."""
+        value = self.quantized(value, self.out(index))
+        if channels_first:
+            value = self.transposed(value, last_order(len(self.out(index).shape)))
+        self.store(value, index)
+
+    # -- quantization
+
+    def dequantized(self, value: str, tensor: Tensor, order: tuple[int, ...] = ()) -> str:
+        found = tensor.quantization
+        if found is None or not is_integer(tensor):
+            return value
+        dtype = np.dtype(np.int8) if tensor.type == "INT4" else np.dtype(tensor.type.lower())
+        if dtype.itemsize == 8:  # biases of 16-bit networks
+            return self._wide(value, tensor)
+        zeros = found.zeros.astype(dtype)
+        if (zeros != found.zeros).any():
+            raise Invalid(f"{tensor.name!r} has zero points that do not fit its type {tensor.type}")
+        axis = order.index(found.axis) if order and not found.is_one else found.axis
+        scale, zero = (found.scales[0], zeros[0]) if found.is_one else (found.scales, zeros)
+        where = {} if found.is_one else {"axis": axis}
+        name = "" if dtype == np.int32 and not zeros.any() else self.constant(np.asarray(zero))
+        return self.op("DequantizeLinear", value, self.constant(np.asarray(scale)), name, **where)
+
+    def _wide(self, value: str, tensor: Tensor) -> str:
+        found, data = tensor.quantization, tensor.data
+        if found is None or data is None:
+            raise Unsupported(f"{tensor.name!r} is computed, and quantized to 64 bits")
+        shape = [1] * data.ndim
+        if not found.is_one:
+            shape[found.axis] = -1
+        return self.constant((data * found.scales.astype(np.float64).reshape(shape)).astype(np.float32), tensor.name)
+
+    def quantized(self, value: str, tensor: Tensor) -> str:
+        found = tensor.quantization
+        if found is None or not is_integer(tensor):
+            return value
+        if not found.is_one or tensor.type not in ("INT8", "UINT8", "INT16"):
+            raise Unsupported(f"its result {tensor.name!r} is {tensor.type} with {found.scales.size} scales")
+        zero = np.array(found.zeros[0], tensor.type.lower())
+        return self.op("QuantizeLinear", value, self.constant(np.asarray(found.scales[0])), self.constant(zero))
+
+    def requantized(self, value: str, index: int = 0, result: int = 0) -> str:
+        """Elements of an operand as a result has them; nothing where both are quantized alike."""
+        source, target = self.tensor(index), self.out(result)
+        if source.type == target.type and source.quantization == target.quantization:
+            return value
+        return self.quantized(self.dequantized(value, source), target)
+
+    # -- what many operators share
+
+    def activated(self, value: str, code: int) -> str:
+        """Behind the activation that is part of an operator."""
+        if code not in _ACTIVATIONS:
+            raise Unsupported(f"its activation {code} is not known")
+        return _ACTIVATIONS[code](self, value)
+
+    def cast(self, value: str, type: str) -> str:
+        return self.op("Cast", value, to=onnx_type(type))
+
+    def clip(self, value: str, low: float, high: float) -> str:
+        return self.op("Clip", value, self.number(low), self.number(high))
+
+
+_ACTIVATIONS: dict[int, Callable[[Site, str], str]] = {
+    0: lambda site, value: value,
+    1: lambda site, value: site.op("Relu", value),
+    2: lambda site, value: site.clip(value, -1.0, 1.0),
+    3: lambda site, value: site.clip(value, 0.0, 6.0),
+    4: lambda site, value: site.op("Tanh", value),
+    5: lambda site, value: site.op("Sign", value),
+}
+
+
+def is_integer(tensor: Tensor) -> bool:
+    return tensor.type.startswith(("INT", "UINT"))
+
+
+def onnx_type(type: str) -> Any:
+    if type not in ONNX_TYPES:
+        raise Unsupported(f"elements of the type {type} are not supported")
+    return ONNX_TYPES[type]

@@ -1,0 +1,150 @@
+"""A .tflite file as an ONNX model in memory.
+
+Invariant: everything that is wrong is found before stopping and raised as one error.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from onnx import ModelProto, ValueInfoProto, helper
+
+from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
+from ...base.near import meant
+from ...graph.ir import Invalid, Refused
+from .api import Site, onnx_type, registry
+from .file import Model, Operator, Signature, Subgraph, Tensor, read
+from .flat import Damaged
+from .writer import OPSET, Shared, Writer
+
+IDENTIFIER = b"TFL3"
+_SHOWN = 8
+_IN_ORDER = ("ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "WHILE")
+
+
+def is_tflite(data: bytes) -> bool:
+    return data[4:8] == IDENTIFIER
+
+
+def to_onnx(data: bytes, file: str, signature: str = "") -> ModelProto:
+    """The model of a file's contents; `signature` names one where it has several."""
+    if find_spec("tflite") is None:
+        why = "a package with the schema of these files is missing"
+        raise BadFile(Problem(f"{file} is a TensorFlow Lite model", file, why, 'pip install "mccompile[tflite]"'))
+    try:
+        model = read(data)
+        return _Conversion(model, file).proto(_chosen(model, file, signature))
+    except Damaged as damage:
+        fix = "export or copy it again"
+        raise BadFile(Problem(f"{file} is a damaged TensorFlow Lite model", file, str(damage), fix)) from None
+
+
+def _chosen(model: Model, file: str, key: str) -> Signature:
+    """The signature that is asked for; else the one of the first subgraph, or none."""
+    if key:
+        keys = [signature.key for signature in model.signatures]
+        if key not in keys:
+            why = f"it has {', '.join(map(repr, keys)) or 'none'}"
+            raise WrongUse(Problem(f"there is no signature {key!r}", file, why, meant(key, keys, "--signature")))
+        return model.signatures[keys.index(key)]
+    return next((found for found in model.signatures if found.subgraph == 0), Signature("", 0, {}, {}))
+
+
+def by_depth(graph: Subgraph) -> list[tuple[int, Operator]]:
+    """Operators with their places in the file, those that more operators come before later: where two branches meet,
+    the longer one ends last, and what follows is made part of that. What reads and writes variables keeps its order."""
+    if any(operator.name in _IN_ORDER for operator in graph.operators):
+        return list(enumerate(graph.operators))
+    depths: dict[int, int] = {}
+    found: list[tuple[int, int]] = []
+    for place, operator in enumerate(graph.operators):
+        depth = 1 + max((depths.get(number, 0) for number in operator.inputs), default=0)
+        depths.update(dict.fromkeys(operator.outputs, depth))
+        found.append((depth, place))
+    return [(place, graph.operators[place]) for _, place in sorted(found)]
+
+
+class _Conversion:
+    def __init__(self, model: Model, file: str) -> None:
+        self.model, self.file = model, file
+        self.shared = Shared()
+        self.problems: list[Problem] = []
+        self.invalid = False
+
+    def proto(self, signature: Signature) -> ModelProto:
+        graph = self.model.subgraphs[signature.subgraph]
+        self._check_operators()
+        writer, values = Writer(self.shared), dict[int, str]()
+        inputs, outputs = list[ValueInfoProto](), list[ValueInfoProto]()
+        for number in dict.fromkeys(graph.inputs):
+            tensor = graph.tensors[number]
+            values[number] = self.shared.names.take(signature.inputs.get(number) or tensor.name or "input")
+            inputs.append(self._info(values[number], tensor))
+        titles = {n: signature.outputs.get(n) or graph.tensors[n].name or "output" for n in graph.outputs}
+        kept = {number: self.shared.names.take(title) for number, title in titles.items()}
+        self.nodes(graph, writer, values)
+        for number, name in kept.items():
+            tensor = graph.tensors[number]
+            if number not in values and tensor.data is None:
+                self._add("a result is missing", f"output {tensor.name!r}", Invalid("no operator makes it"))
+                continue
+            made = values.get(number) or self.shared.constant(tensor.data, tensor.name)  # type: ignore[arg-type]
+            writer.nodes.append(helper.make_node("Identity", [made], [name], name))
+            outputs.append(self._info(name, tensor))
+        if self.problems:
+            raise (BadFile if self.invalid else UnsupportedModel)(*self.problems)
+        proto = writer.graph(graph.name or "main", inputs, outputs)
+        proto.initializer.extend(self.shared.constants)
+        opsets = [helper.make_opsetid("", OPSET)]
+        version = helper.find_min_ir_version_for(opsets)
+        return helper.make_model(
+            proto,
+            producer_name="mccompile",
+            doc_string=self.model.description,
+            opset_imports=opsets,
+            ir_version=version,
+        )
+
+    def nodes(self, graph: Subgraph, writer: Writer, values: dict[int, str]) -> None:
+        """The operators of a subgraph."""
+        for place, operator in by_depth(graph):
+            site = Site(writer, operator, graph, values)
+            convert = registry().get(operator.name)
+            try:
+                if convert is not None and not operator.is_custom:  # else it is refused already
+                    convert(site)
+            except Refused as refused:
+                self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
+            for number in operator.outputs:
+                values.setdefault(number, graph.tensors[number].name)  # what was refused is said once
+
+    def _check_operators(self) -> None:
+        """Refuses the operators that nobody can write out, all at once."""
+        places: dict[tuple[str, bool], list[str]] = {}
+        for graph in self.model.subgraphs:
+            for place, operator in enumerate(graph.operators):
+                if operator.is_custom or operator.name not in registry():
+                    where = self._where(place, operator, graph)
+                    places.setdefault((operator.name, operator.is_custom), []).append(where)
+        for (name, is_custom), found in places.items():
+            shown = [*found[:_SHOWN], *([f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])]
+            why = "it is a custom operator" if is_custom else "it is not among those of docs/tflite.md"
+            fix = "change the model to do without it"
+            self.problems.append(Problem(f"operator {name} is not supported", "\n".join(shown), why, fix))
+
+    def _where(self, place: int, operator: Operator, graph: Subgraph) -> str:
+        made = ", ".join(repr(graph.tensors[number].name) for number in operator.outputs[:2])
+        of = f" of subgraph {graph.name!r}" if len(self.model.subgraphs) > 1 else ""
+        return f"operator {place}{of}, which makes {made}, in {self.file}"
+
+    def _add(self, what: str, where: str, refused: Refused) -> None:
+        self.invalid |= isinstance(refused, Invalid)
+        fix = refused.fix or ("export it again" if isinstance(refused, Invalid) else "change the model to do without")
+        self.problems.append(Problem(what, where, refused.why, fix))
+
+    def _info(self, name: str, tensor: Tensor) -> ValueInfoProto:
+        try:
+            return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.shape)
+        except Refused as refused:
+            self._add("unsupported tensor", f"tensor {tensor.name!r} in {self.file}", refused)
+            return ValueInfoProto(name=name)

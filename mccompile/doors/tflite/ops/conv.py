@@ -1,0 +1,53 @@
+"""Convolutions: weights are brought to ONNX's order here, pictures by transposes that the compiler takes away."""
+
+from __future__ import annotations
+
+from ....graph.ir import Invalid
+from ..api import Site, converts
+from ..windows import pads
+
+
+@converts("CONV_2D")
+def _conv(site: Site) -> None:
+    options = site.options("Conv2DOptions")
+    x, w = site.shape(0), site.shape(1)
+    if len(x) != 4 or len(w) != 4 or w[3] == 0 or x[3] % w[3]:
+        raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
+    strides = (options["StrideH"], options["StrideW"])
+    dilations = (options["DilationHFactor"], options["DilationWFactor"])
+    made = site.op(
+        "Conv",
+        site.first(0),
+        site.real(1, (0, 3, 1, 2)),
+        bias(site),
+        strides=strides,
+        dilations=dilations,
+        pads=pads(options["Padding"], x[1:3], w[1:3], strides, dilations),
+        group=x[3] // w[3],
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+@converts("DEPTHWISE_CONV_2D")
+def _depthwise(site: Site) -> None:
+    options = site.options("DepthwiseConv2DOptions")
+    x, w = site.shape(0), site.shape(1)
+    if len(x) != 4 or len(w) != 4 or w[0] != 1 or not x[3] or w[3] % x[3]:
+        raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
+    strides = (options["StrideH"], options["StrideW"])
+    dilations = (options["DilationHFactor"], options["DilationWFactor"])
+    made = site.op(
+        "Conv",
+        site.first(0),
+        site.real(1, (3, 0, 1, 2)),
+        bias(site),
+        strides=strides,
+        dilations=dilations,
+        pads=pads(options["Padding"], x[1:3], w[1:3], strides, dilations),
+        group=x[3],
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+def bias(site: Site, index: int = 2) -> str:
+    return site.real(index) if site.has(index) else ""

@@ -1,0 +1,208 @@
+"""Small .tflite files, written with flatbuffers: tensors and operators by number, as the schema has them.
+
+net = Net()
+x = net.input((1, 4, 4, 3), "INT8", 0.1, -3)
+y = net.tensor((1, 4, 4, 3), "INT8", 0.2, 5)
+net.op("RELU6", [x], [y])
+data = net.file([y])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+
+_NUMPY_TYPES = {name: getattr(tflite.TensorType, name) for name in dir(tflite.TensorType) if name.isupper()}
+_UNSET = -1
+
+
+class Graph:
+    """A subgraph."""
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = name
+        self.tensors: list[dict[str, Any]] = []
+        self.operators: list[tuple[str, Sequence[int], Sequence[int], str, dict[str, Any], bytes]] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        type: str = "FLOAT32",
+        scale: Any = None,
+        zero: Any = 0,
+        axis: int = 0,
+        data: np.ndarray | None = None,
+        name: str = "",
+        variable: bool = False,
+    ) -> int:
+        known = {"shape": shape, "type": type, "scale": scale, "zero": zero, "axis": axis, "data": data}
+        self.tensors.append({**known, "name": name or f"t{len(self.tensors)}", "variable": variable})
+        return len(self.tensors) - 1
+
+    def input(self, *known: Any, **named: Any) -> int:
+        self.inputs.append(self.tensor(*known, **named))
+        return self.inputs[-1]
+
+    def constant(self, array: Any, scale: Any = None, zero: Any = 0, axis: int = 0, type: str = "") -> int:
+        array = np.asarray(array)
+        type = type or {"bool": "BOOL"}.get(array.dtype.name, array.dtype.name.upper())
+        return self.tensor(array.shape, type, scale, zero, axis, array)
+
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: str = "",
+        custom: bytes = b"",
+        **fields: Any,
+    ) -> None:
+        self.operators.append((name, inputs, outputs, options, fields, custom))
+
+
+class Net(Graph):
+    """The first subgraph, and the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: list[Graph] = []
+        self.signatures: list[tuple[str, int, dict[str, int], dict[str, int]]] = []
+
+    def subgraph(self, name: str) -> tuple[int, Graph]:
+        self.others.append(Graph(name))
+        return len(self.others), self.others[-1]
+
+    def file(self, outputs: Sequence[int]) -> bytes:
+        self.outputs = list(outputs)
+        return _Writer().file([self, *self.others], self.signatures)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.b = flatbuffers.Builder(1024)
+        self.codes: list[str] = []
+        self.buffers: list[int] = []
+
+    def file(self, graphs: Sequence[Graph], signatures: Sequence[Any]) -> bytes:
+        self.buffers.append(self.buffer(None))
+        made = [self.graph(graph) for graph in graphs]
+        keys = self.vector([self.signature(*signature) for signature in signatures])
+        codes = self.vector([self.code(name) for name in self.codes])
+        subgraphs, buffers = self.vector(made), self.vector(self.buffers)
+        text = self.b.CreateString("made for tests")
+        fields = {"Version": 3, "OperatorCodes": codes, "Subgraphs": subgraphs, "Description": text, "Buffers": buffers}
+        root = self.table("Model", **fields, SignatureDefs=keys)
+        self.b.Finish(root, b"TFL3")
+        return bytes(self.b.Output())
+
+    def graph(self, graph: Graph) -> int:
+        tensors = self.vector([self.tensor(**known) for known in graph.tensors])
+        operators = self.vector([self.operator(*known) for known in graph.operators])
+        inputs, outputs = self.ints(graph.inputs), self.ints(graph.outputs)
+        name = self.b.CreateString(graph.name)
+        return self.table("SubGraph", Tensors=tensors, Inputs=inputs, Outputs=outputs, Operators=operators, Name=name)
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        type: str,
+        scale: Any,
+        zero: Any,
+        axis: int,
+        data: np.ndarray | None,
+        name: str,
+        variable: bool,
+    ) -> int:
+        number = 0
+        if data is not None:
+            number = len(self.buffers)
+            self.buffers.append(self.buffer(_packed(data, type)))
+        quantized = _UNSET
+        if scale is not None:
+            scales = np.atleast_1d(np.asarray(scale, np.float32))
+            zeros = np.broadcast_to(np.atleast_1d(np.asarray(zero, np.int64)), scales.shape)
+            vectors = self.b.CreateNumpyVector(scales), self.b.CreateNumpyVector(np.ascontiguousarray(zeros))
+            quantized = self.table(
+                "QuantizationParameters", Scale=vectors[0], ZeroPoint=vectors[1], QuantizedDimension=axis
+            )
+        where = {} if quantized == _UNSET else {"Quantization": quantized}
+        title, sizes = self.b.CreateString(name), self.ints(shape)
+        return self.table(
+            "Tensor", Shape=sizes, Type=_NUMPY_TYPES[type], Buffer=number, Name=title, IsVariable=variable, **where
+        )
+
+    def operator(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: str,
+        fields: dict[str, Any],
+        custom: bytes,
+    ) -> int:
+        if name not in self.codes:
+            self.codes.append(name)
+        known: dict[str, Any] = {"Inputs": self.ints(inputs), "Outputs": self.ints(outputs)}
+        if custom:
+            known["CustomOptions"] = self.b.CreateByteVector(custom)
+        if options:
+            vectors = {key: self.ints(value) for key, value in fields.items() if isinstance(value, list | tuple)}
+            table = self.table(options, **{**fields, **vectors})
+            second = hasattr(tflite.BuiltinOptions2, options)
+            union = "BuiltinOptions2" if second else "BuiltinOptions"
+            known |= {f"{union}Type": getattr(getattr(tflite, union), options), union: table}
+        return self.table("Operator", OpcodeIndex=self.codes.index(name), **known)
+
+    def code(self, name: str) -> int:
+        number = getattr(tflite.BuiltinOperator, name, tflite.BuiltinOperator.CUSTOM)
+        custom = {} if hasattr(tflite.BuiltinOperator, name) else {"CustomCode": self.b.CreateString(name)}
+        return self.table(
+            "OperatorCode", DeprecatedBuiltinCode=min(number, 127), BuiltinCode=number, Version=1, **custom
+        )
+
+    def signature(self, key: str, subgraph: int, inputs: dict[str, int], outputs: dict[str, int]) -> int:
+        def names(known: dict[str, int]) -> int:
+            texts = [(self.b.CreateString(name), number) for name, number in known.items()]
+            return self.vector([self.table("TensorMap", Name=text, TensorIndex=n) for text, n in texts])
+
+        ins, outs, text = names(inputs), names(outputs), self.b.CreateString(key)
+        return self.table("SignatureDef", Inputs=ins, Outputs=outs, SignatureKey=text, SubgraphIndex=subgraph)
+
+    def buffer(self, data: bytes | None) -> int:
+        if not data:
+            return self.table("Buffer")
+        self.b.StartVector(1, len(data), 16)
+        self.b.head = self.b.Head() - len(data)
+        self.b.Bytes[self.b.Head() : self.b.Head() + len(data)] = data
+        return self.table("Buffer", Data=self.b.EndVector())
+
+    def table(self, kind: str, **fields: Any) -> int:
+        module = import_module(f"tflite.{kind}")
+        module.Start(self.b)
+        for name, value in fields.items():
+            getattr(module, f"Add{name}")(self.b, value)
+        return int(module.End(self.b))
+
+    def ints(self, numbers: Sequence[int]) -> int:
+        return int(self.b.CreateNumpyVector(np.asarray(numbers, np.int32)))
+
+    def vector(self, tables: Sequence[int]) -> int:
+        self.b.StartVector(4, len(tables), 4)
+        for table in reversed(tables):
+            self.b.PrependUOffsetTRelative(table)
+        return int(self.b.EndVector())
+
+
+def _packed(data: np.ndarray, type: str) -> bytes:
+    if type != "INT4":
+        return np.ascontiguousarray(data).tobytes()
+    nibbles = np.append(data.reshape(-1), 0).astype(np.uint8) & 15
+    count = (data.size + 1) // 2 * 2
+    return bytes((nibbles[:count:2] | (nibbles[1 : count + 1 : 2] << 4)).astype(np.uint8))

@@ -1,0 +1,24 @@
+"""LiteRT's interpreter, with reference kernels: what a .tflite file computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+
+class Litert:
+    """A model with its variables."""
+
+    def __init__(self, data: bytes, optimised: bool = False) -> None:
+        kinds = OpResolverType
+        kind = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else kinds.BUILTIN_REF
+        self.interpreter = Interpreter(model_content=data, experimental_op_resolver_type=kind)
+        self.interpreter.allocate_tensors()
+
+    def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        for about, array in zip(self.interpreter.get_input_details(), inputs, strict=True):
+            self.interpreter.set_tensor(about["index"], array)
+        self.interpreter.invoke()
+        return [self.interpreter.get_tensor(about["index"]) for about in self.interpreter.get_output_details()]
