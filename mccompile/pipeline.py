@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .passes.api import GraphPass, ProgramPass
 from .passes.graph.assign_layout import assign_layout
+from .passes.graph.block_products import block_products
 from .passes.graph.clean_up import clean_up
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
@@ -40,6 +41,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("share_common", share_common),
     GraphPass("lower_qdq", lower_qdq),
+    GraphPass("block_products", block_products),
     GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
     GraphPass("look_up_rows", look_up_rows),

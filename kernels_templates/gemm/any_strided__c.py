@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dims import Dim, static, upper
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -41,9 +40,11 @@ from mccompile.kernels.tiles import (
     cut_sum,
     epilogue_alias,
     is_constant,
+    moved,
     pack_rows,
     packed_lane_c,
     packed_row,
+    parts,
     term_c,
 )
 from mccompile.kinds.gemm import Gemm
@@ -185,8 +186,8 @@ class _Printer:
     def blocks(self) -> list[Block]:
         """The parts of the result, with whatever is longer in the outer loop: its operand is read once."""
         tile = self.tile
-        rows = _parts("i", self.rows, tile.points)
-        columns = _parts("j", self.columns, tile.lanes)
+        rows = parts("i", self.rows, tile.points)
+        columns = parts("j", self.columns, tile.lanes)
         if upper(self.columns) >= upper(self.rows):
             return [self.block(column, row, Tile(high, wide)) for column, wide in columns for row, high in rows]
         return [self.block(row, column, Tile(high, wide)) for row, high in rows for column, wide in columns]
@@ -198,11 +199,11 @@ class _Printer:
         loads: list[tuple[str, str]] = []
         for point in range(tile.points):
             zero = self.zero(f"zero_a{point}", "a_zero", self.a_zero, "i", point, zeros)
-            at = _moved("a_in", point * self.a.strides[-2])
+            at = moved("a_in", point * self.a.strides[-2])
             loads.append((f"a_{point}", term_c(self.a.buffer.dtype, "a", at, total, zero)))
         for lane in range(tile.lanes):
             zero = self.zero(f"zero_b{lane}", "b_zero", self.b_zero, "j", lane, zeros)
-            at = _moved("b_in", lane * b_lane)
+            at = moved("b_in", lane * b_lane)
             loads.append((f"b_{lane}", term_c(self.b.buffer.dtype, "b", at, total, zero)))
         products = [
             Product(tile.result(lane, point), f"a_{point}", f"b_{lane}")
@@ -253,30 +254,6 @@ def _is_packed(call: Call) -> bool:
     b = call.ins[1]
     one = all(dim == 1 or stride == 0 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
     return one and is_constant(b) and 0 not in b.shape
-
-
-def _parts(counter: str, count: Dim, size: int) -> list[tuple[str, int]]:
-    """Whole tiles along rows or columns, then what is left over: each as C that opens a block, and the size of its
-    tiles."""
-    parts: list[tuple[str, int]] = []
-    if not isinstance(count, int):
-        if count % size == 0 or size == 1:
-            return [(Range.over(counter, count, step=size).header, size)]
-        tiles = Range(counter, 0, end=dim_c(count - (size - 1)), step=size)
-        rest = Range(counter, 0, begin=dim_c(count - count % size), end=dim_c(count))
-        return [(tiles.header, size), (rest.header, 1)]
-    whole = count - count % size
-    if whole > size:
-        parts.append((Range(counter, whole, step=size).header, size))
-    elif whole:
-        parts.append((f"{{ const mcc_index {counter} = 0;", size))
-    if count % size:
-        parts.append((f"{{ const mcc_index {counter} = {whole};", count % size))
-    return parts or [(Range(counter, 0).header, 1)]
-
-
-def _moved(name: str, step: Dim) -> str:
-    return index_c([1], [name], step) if step != 0 else name
 
 
 def _case(

@@ -5,6 +5,8 @@ Invariant: what packed numbers mean (a scale, a zero point, a table) stays opera
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..base.dtypes import DTYPES, u8
@@ -32,23 +34,52 @@ def matmul_nbits(body: Body) -> None:
         raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
     weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
     scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
-    are_floats = body.has(3) and body.type(3).dtype.is_float
-    if are_floats:
-        zeros = body.op("Reshape", body.operand(3), body.ints(columns, blocks))
-    elif body.has(3):
-        numbers = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)
-        zeros = body.constant(np.ascontiguousarray(numbers[:, :blocks]))
+    x, half, zeros = body.operand(0), 1 << (bits - 1), ""
+    which = np.arange(blocks)
+    if body.has(4):
+        order, which, block = _in_order(body, blocks)
+        if (order != np.arange(depth)).any():
+            x, weights = body.op("Gather", x, body.ints(*order), axis=-1), weights[:, order]
+        scales = body.op("Gather", scales, body.ints(*which), axis=1)
+    if body.has(3) and not body.type(3).dtype.is_float:
+        points = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)[:, which]
+        dtype = DTYPES[f"u{bits}"]
+        zeros = body.constant(points.astype(dtype.numpy))
     else:
-        zeros = body.constant(np.full((columns, blocks), 1 << (bits - 1)).astype(weights.dtype))
-    packing = body.constant(np.ascontiguousarray(weights))
-    if are_floats or body.has(4):  # operand 4 says which block each element of the sum belongs to
-        group = body.operand(4) or body.ints(*(place // block for place in range(depth)))
-        here, scale = (body.op("Gather", part, group, axis=1) for part in (body.as_float(zeros), scales))
-        floats = body.op("Mul", body.op("Sub", body.as_float(packing), here), scale)
-    else:
-        floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
-    made = body.op("MatMul", body.operand(0), body.op("Transpose", floats, perm=[1, 0]))
+        weights, dtype = weights.astype(np.int16) - half, DTYPES[f"i{bits}"]
+    packing = body.constant(np.ascontiguousarray(weights.astype(dtype.numpy)))
+    floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
+    made = body.op("MatMul", x, body.op("Transpose", floats, perm=[1, 0]))
+    if body.has(3) and not zeros:  # floats: their products with the sums of blocks are taken away
+        floats = body.op("Reshape", body.as_float("in3"), body.ints(columns, blocks))
+        floats = body.op("Gather", floats, body.ints(*which), axis=1)
+        less = body.op("Mul", body.op("Sub", floats, body.number(half)), scales)
+        sums = _block_sums(body, x, len(which), block, depth)
+        made = body.op("Sub", made, body.op("MatMul", sums, body.op("Transpose", less, perm=[1, 0])))
     body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """For sums whose elements say which scale is theirs: their order with equal ones side by side, the scale of each
+    block then, and the elements of a block. Where some scales are those of more elements, they come several times."""
+    value = body.operands[4]
+    if value is None or value.constant is None:
+        raise Unsupported("the order of blocks is computed at run time", "make it a constant of the model")
+    numbers = value.constant.array.reshape(-1).astype(np.int64)
+    used, counts = np.unique(numbers, return_counts=True)
+    if not numbers.size or used[0] < 0 or used[-1] >= blocks:
+        raise Invalid(f"blocks {used} are none of {blocks}")
+    block = math.gcd(*map(int, counts[:-1])) or len(numbers)
+    return np.argsort(numbers, kind="stable"), np.repeat(used, -(-counts // block)), block
+
+
+def _block_sums(body: Body, x: str, blocks: int, block: int, depth: int) -> str:
+    """The sum of every block along the last axis."""
+    rank = body.type(0).rank
+    if blocks * block > depth:
+        x = body.op("Pad", x, body.ints(*[0] * (2 * rank - 1), blocks * block - depth))
+    cut = body.op("Reshape", x, body.ints(*[0] * (rank - 1), blocks, block))
+    return body.op("ReduceSum", cut, body.ints(-1), keepdims=0)
 
 
 def _contents(body: Body, index: int, what: str) -> np.ndarray:
@@ -61,8 +92,7 @@ def _contents(body: Body, index: int, what: str) -> np.ndarray:
 def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
     """Numbers from bytes, the lowest bits first."""
     parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    numbers = np.stack(parts, axis=-1).reshape(len(rows), -1)
-    return numbers.astype(DTYPES[f"u{bits}"].numpy)
+    return np.stack(parts, axis=-1).reshape(len(rows), -1)
 
 
 def matmul_bnb4(body: Body) -> None:

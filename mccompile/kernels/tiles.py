@@ -17,10 +17,11 @@ import numpy as np
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..expr.dims_c import factor_c
+from ..expr.dims_c import dim_c, factor_c
 from ..expr.scalar_c import cast_c, load_c
 from ..program.ir import CONSTANT, Call, View
 from .api import elementwise_alias
+from .loops import index_c
 
 PIECE = 128
 LONG = 4 * PIECE  # sums up to here are not cut
@@ -161,6 +162,30 @@ def cut_sum(loops: Sequence[Range], dtype: DType) -> tuple[tuple[Range, ...], tu
             return tuple(loops[: position + 1]), tuple(loops[position + 1 :])
         terms *= loop.extent
     return (), tuple(loops)
+
+
+def parts(counter: str, count: Dim, size: int) -> list[tuple[str, int]]:
+    """Whole tiles along rows or columns, then what is left over: each as C that opens a block, and the size of its
+    tiles."""
+    found: list[tuple[str, int]] = []
+    if not isinstance(count, int):
+        if count % size == 0 or size == 1:
+            return [(Range.over(counter, count, step=size).header, size)]
+        tiles = Range(counter, 0, end=dim_c(count - (size - 1)), step=size)
+        rest = Range(counter, 0, begin=dim_c(count - count % size), end=dim_c(count))
+        return [(tiles.header, size), (rest.header, 1)]
+    whole = count - count % size
+    if whole > size:
+        found.append((Range(counter, whole, step=size).header, size))
+    elif whole:
+        found.append((f"{{ const mcc_index {counter} = 0;", size))
+    if count % size:
+        found.append((f"{{ const mcc_index {counter} = {whole};", count % size))
+    return found or [(Range(counter, 0).header, 1)]
+
+
+def moved(name: str, step: Dim) -> str:
+    return index_c([1], [name], step) if step != 0 else name
 
 
 def term_c(dtype: DType, pointer: str, index: str, total: DType, zero: str = "") -> str:

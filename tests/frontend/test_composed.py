@@ -198,7 +198,7 @@ def test_matmul_with_packed_weights(zeros: bool) -> None:
 
 
 @pytest.mark.parametrize("zeros", [None, f(5, 2)])
-@pytest.mark.parametrize("group", [None, np.array([1, 0] * 20, np.int32)])
+@pytest.mark.parametrize("group", [None, np.array([1, 0] * 20, np.int32), np.array([0, 1, 0, 0, 0] * 8, np.int32)])
 def test_matmul_with_blocks_that_are_not_in_order(zeros: np.ndarray | None, group: np.ndarray | None) -> None:
     agrees("MatMulNBits", f(3, 40), u8(5, 2, 16), f(5, 2), zeros, group, K=40, N=5, bits=4, block_size=32)
 

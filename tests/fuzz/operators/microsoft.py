@@ -194,12 +194,16 @@ def grouped(g: Builder, op: str) -> Value | None:
 
 @makes("com.microsoft::MatMulNBits")
 def narrow(g: Builder, op: str) -> Value | None:
-    rows, inner, columns, bits = g.integer(1, 4), g.pick([16, 32, 40]), g.integer(1, 6), g.pick([4, 8])
+    rows, inner, columns, bits = g.pick([1, 2, 4, 9]), g.pick([16, 32, 40]), g.pick([1, 3, 6, 17, 40]), g.pick([4, 8])
     blocks = (inner + 15) // 16
     w = g.drawn("uint8", (columns, blocks, 16 * bits // 8), "integer", 0, 255)
-    scales = g.drawn("float32", (columns, blocks), "exact")
+    more: list[Value | None] = [g.drawn("float32", (columns, blocks), "exact")]
+    if g.maybe(0.2):  # with an order of blocks, onnxruntime takes no notice of zero points
+        more += [None, g.drawn("int32", (inner,), "integer", 0, blocks - 1)]
+    elif g.maybe(0.5):
+        more.append(g.drawn("uint8", (columns, (blocks * bits + 7) // 8), "integer", 0, 255))
     form = {"K": inner, "N": columns, "bits": bits, "block_size": 16}
-    return g.node(op, [g.leaf("float32", (rows, inner), "exact"), w, scales], domain=MS, **form)
+    return g.node(op, [g.leaf("float32", (rows, inner), "exact"), w, *more], domain=MS, **form)
 
 
 @makes("com.microsoft::MatMulBnb4")

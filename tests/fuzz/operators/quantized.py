@@ -51,7 +51,9 @@ def quantized(g: Builder, op: str) -> Value | None:
 
 @makes("DequantizeLinear", opset=19)
 def between(g: Builder, op: str) -> Value | None:
-    """Operators between DequantizeLinear and QuantizeLinear, as quantizers leave them."""
+    """Operators between DequantizeLinear and QuantizeLinear, as quantizers leave them; or weights of few bits."""
+    if g.opset >= 21 and g.maybe(0.2):
+        return _few_bits(g)
     q = g.any(("uint8", "int8"), (2, 4))
     x = dequantize(g, q)
     if x is None:
@@ -84,6 +86,21 @@ def _part(g: Builder, x: Value) -> Value | None:
     axis = g.integer(0, x.rank - 1)
     ins = [g.constant([n]) for n in (g.pick([0, 1]), 1 << 31, axis, g.pick([1, 2]))]
     return g.node("Slice", [x, *ins], exact=True)
+
+
+def _few_bits(g: Builder) -> Value | None:
+    """A product with a matrix whose blocks have scales of their own, or its columns."""
+    x = g.any(("float32",), (2, 4), exact=True)
+    depth, columns, dtype = x.shape[-1], g.pick([1, 3, 8, 17]), g.pick(["int4", "uint4", "int8", "uint8"])
+    if not isinstance(depth, int) or not depth:
+        return None
+    block = g.pick([0, 2, 3, 16])
+    scales = (-(-depth // block), columns) if block else (columns,)
+    ins = [g.drawn(dtype, (depth, columns)), g.constant(np.full(scales, g.pick(SCALES), np.float32))]
+    ins += [g.drawn(dtype, scales)] * g.maybe(0.5)
+    more = {"axis": 0, "block_size": block} if block else {"axis": 1}
+    w = g.node("DequantizeLinear", ins, exact=True, **more)
+    return w and g.node("MatMul", [x, w], exact=True)
 
 
 def _product(g: Builder, x: Value) -> Value | None:
