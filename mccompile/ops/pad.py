@@ -187,6 +187,9 @@ def padded(
     if not any((*more[0], *more[1])):
         return x
     shape = tuple(low + dim + high for low, dim, high in zip(more[0], x.shape, more[1], strict=True))
+    if 0 in x.shape and mode == "constant" and not x.buffer.dtype.is_packed:
+        element = to.constant(np.zeros((), x.buffer.dtype.numpy)) if value is None else value
+        return element.broadcast_to(shape)
     ins = [x] if value is None else [x, value]
     return to.call(PadKind(*more, mode), ins, TensorType(x.buffer.dtype, shape))[0]
 

@@ -158,12 +158,15 @@ class _Player:
             self.write(view)
         for view in outside:
             self.read(view, what, "has its rows over")
-        needs = self.registry[region.stages[-1].call.kernel].match(region.stages[-1].call, self.target)
-        at_end = isinstance(needs, Needs) and needs.at_end
+        last = region.stages[-1].call
+        needs = self.registry[last.kernel].match(last, self.target)
         allowed = {*region.over, *(buffer for buffer, _ in region.before)}
-        for view in region.stages[-1].call.outs:
+        kept = [*inside, *(view for view in outside if view.buffer not in allowed)]
+        if isinstance(needs, Needs) and needs.at_end:  # by then all others have been read
+            kept = [view for view in inside if any(view.buffer is operand.buffer for operand in last.ins)]
+        for view in last.outs:
             self.write(view)
-        for view in (*inside, *([] if at_end else [view for view in outside if view.buffer not in allowed])):
+        for view in kept:
             if view.buffer not in shared:
                 self.read(view, what, "has its result over")
         for view in writes(region)[-1:]:

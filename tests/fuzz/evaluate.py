@@ -166,6 +166,7 @@ def _for_onnxruntime(model: Any) -> Any:
 JUDGED = {
     "ConvTranspose": (_by_onnxruntime, _by_reference),
     "DynamicQuantizeLinear": (_by_onnxruntime, _by_reference),
+    "GlobalMaxPool": (_by_onnxruntime, _by_reference),
     "GRU": (_by_onnxruntime, _by_reference),
     "LRN": (_by_onnxruntime, _by_reference),
     "LSTM": (_by_onnxruntime, _by_reference),

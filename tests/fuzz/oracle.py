@@ -65,7 +65,12 @@ def _reference(model: ModelProto, instead: Sequence[type[OpRun]] = ()) -> Evalua
         found = ReferenceEvaluator(model, new_ops=[Loop, *instead])
     except Exception:  # whatever it raises where it has gaps
         return None
-    return lambda feeds: [np.asarray(array) for array in found.run(None, dict(feeds))]
+    return lambda feeds: [_element(result) for result in found.run(None, dict(feeds))]
+
+
+def _element(result: Any) -> np.ndarray:
+    """The reference has a list of one for an optional."""
+    return np.asarray(result[0] if isinstance(result, list) and len(result) == 1 else result)
 
 
 def _opset(model: ModelProto) -> int:
@@ -184,10 +189,7 @@ def moved(subject: Subject, runs: Sequence[Arrays], name: str, number: int) -> l
         chance = np.random.default_rng(trial)
         model = ModelProto()
         model.CopyFrom(subject.model)
-        for tensor in model.graph.initializer:
-            array = numpy_helper.to_array(tensor)
-            if array.dtype.name in EXACT_BITS:
-                tensor.CopyFrom(numpy_helper.from_array(_nudged(array, chance), tensor.name))
+        _nudge_weights(model, chance)
         maker = _onnxruntime(model) or _reference(model)
         nudged = [{key: _nudged(array, chance) for key, array in feeds.items()} for feeds in runs]
         answer = maker and _played(subject, maker, names, nudged)
@@ -196,12 +198,23 @@ def moved(subject: Subject, runs: Sequence[Arrays], name: str, number: int) -> l
     return found
 
 
+def _nudge_weights(model: ModelProto, chance: np.random.Generator) -> None:
+    """Each use by itself: what one scale takes away, another one that is equal brings back otherwise."""
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    for number, node in enumerate(model.graph.node):
+        for index, name in enumerate(node.input):
+            if name in weights and weights[name].dtype.name in EXACT_BITS:
+                node.input[index] = f"{name}_{number}_{index}"
+                nudged = _nudged(weights[name], chance)
+                model.graph.initializer.append(numpy_helper.from_array(nudged, node.input[index]))
+
+
 def _nudged(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:
     if array.dtype.name not in EXACT_BITS:
         return array
     step = {"float32": 1e-6, "float64": 1e-7, "float16": 1e-3, "bfloat16": 8e-3}[array.dtype.name]
     moves = chance.uniform(-step, step, array.shape)
-    return (array.astype(np.float64) * (1 + moves) + moves * 1e-2).astype(array.dtype)
+    return np.asarray(array.astype(np.float64) * (1 + moves) + moves * 1e-2).astype(array.dtype)
 
 
 def explains(got: np.ndarray, want: np.ndarray, others: Sequence[np.ndarray]) -> bool:

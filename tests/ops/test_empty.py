@@ -24,6 +24,7 @@ EMPTY = {
         s=np.array([1, 1, 0.3], np.float32),
     ),
     "pad": graph("(float[batch,0] x) => (float[o,4] y) { y = Pad(x, p) }", p=ints(1, 2, 0, 2)),
+    "pad_rows": graph("(float[0,3] x) => (float[2,5] y) { y = Pad(x, p) }", p=ints(1, 1, 1, 1)),
     "non_zero": graph("(float[2,3,0] x) => (int64[3,o] y) { a = Neg(x) y = NonZero(a) }"),
     "unique": graph(
         "(float[batch,0] x) => (float[n] y, int64[n] i, int64[m] j, int64[n] k) { y, i, j, k = Unique(x) }"

@@ -164,6 +164,28 @@ def test_what_a_loop_reads_in_every_trip_is_not_overwritten_in_one() -> None:
     assert "reads %z" in str(problems(LOOP, z=0, next=0))
 
 
+def test_a_result_that_is_written_at_the_end_lies_over_rings_that_its_kernel_does_not_read() -> None:
+    window = "kernel=(3, 4), strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0), space=(1, 1)"
+    pool = f'Pool(algorithm="sum", {window}, accumulator=i32, epilogue=@to.i8(x0.i32))'
+    ring, negated = "[1,2,3,4 by 0,4,8,1 at 0 lines 1]", "call Map(expr=@neg(x0.i8))"
+    text = f"""program "p" {{
+  input "x" %x: i8[1,2,3,4]
+  buffer %a: i8[1,1,2,4]
+  buffer %b: i8[1,1,2,4]
+  buffer %y: i8[1,2,1,1]
+  buffer %sums: u8[8]
+  rows from "y" {{
+    stage 3 by 1 {negated} (%x) -> (%a{ring}) {MAP} rows 2
+    stage 3 by 1 pull 0 to 1, 0 {negated} (%a{ring}) -> (%b{ring}) {MAP} rows 2
+    stage 3 by 1 pull 1 to 1, 0 call {pool} (%b{ring}) -> (%y) kernel "pool/any_strided_global__c" scratch %sums rows 2
+  }}
+  output "y" %y
+}}
+"""
+    assert not problems(text, a=0, y=0)
+    assert "has its result over %b" in str(problems(text, b=0, y=0))
+
+
 def test_what_one_branch_overwrites_is_not_read_after_both() -> None:
     assert not problems(BRANCHES)
     assert "reads %x" in str(problems(BRANCHES, x=0, t=0))
