@@ -19,8 +19,17 @@ from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.block_weights import cases, contents, kind_of, raised, stored, weights_refusal
-from mccompile.kernels.loops import index_c, size_name
+from mccompile.kernels.block_weights import (
+    cases,
+    contents,
+    kind_of,
+    label,
+    parameter_names,
+    raised,
+    stored,
+    weights_refusal,
+)
+from mccompile.kernels.loops import index_c
 from mccompile.kernels.tiles import Range, Tile, epilogue_alias, parts, term_c
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -87,12 +96,10 @@ class AnyBlocks(Kernel):
         return {index: f"columns in blocks of {kind_of(call).block}" for index in range(1, kind_of(call).fixed)}
 
     def label(self, call: Call) -> str:
-        sizes = (*call.ins[0].shape, call.ins[1].shape[1])
-        return f"gemm_{call.ins[1].buffer.dtype.bits}_bits_" + "x".join(map(size_name, sizes))
+        return label(call)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = kind_of(call)
-        return ["y"], ["a", "b", "scale", *["zero"] * kind.zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
+        return parameter_names(call)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         layout = _Layout(call)

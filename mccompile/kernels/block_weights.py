@@ -13,12 +13,15 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import ceil_div, static
-from ..base.dtypes import DTYPES, DType, f32, i8, u8
+from ..base.dtypes import DTYPES, DType, bool_, f32, i8, u8
 from ..base.tensor import TensorType
 from ..expr.ir import apply, literal, operand
 from ..kinds.block_gemm import BlockGemm
 from ..program.ir import CONSTANT, Call
+from ..targets.api import Target
 from .api import Case, viewed
+from .loops import size_name
+from .vector_tiles import vector_refusal
 
 
 def kind_of(call: Call) -> BlockGemm:
@@ -32,6 +35,26 @@ def weights_refusal(call: Call) -> str:
     if any(view.buffer.role != CONSTANT or not isinstance(view.offset, int) for view in views):
         return "weights and scales are computed at run time"
     return ""
+
+
+def vector_refusal_of(call: Call, target: Target) -> str:
+    """Why kernels with vectors of 32-bit floats cannot take a call, or nothing."""
+    views = (call.ins[0], *call.ins[kind_of(call).fixed :], *call.outs)
+    if any(view.buffer.dtype not in (f32, bool_) for view in views) or call.outs[0].buffer.dtype is not f32:
+        return "only for 32-bit floats"
+    if 0 in (*call.ins[1].shape, call.ins[0].shape[0]):
+        return "there is nothing to compute"
+    return vector_refusal(target) or weights_refusal(call)
+
+
+def label(call: Call) -> str:
+    sizes = (*call.ins[0].shape, call.ins[1].shape[1])
+    return f"gemm_{call.ins[1].buffer.dtype.bits}_bits_" + "x".join(map(size_name, sizes))
+
+
+def parameter_names(call: Call) -> tuple[list[str], list[str]]:
+    kind = kind_of(call)
+    return ["y"], ["a", "b", "scale", *["b_zero"] * kind.zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
 
 def raised(dtype: DType) -> int:

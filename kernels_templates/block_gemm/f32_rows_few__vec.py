@@ -1,0 +1,130 @@
+"""block_gemm in vectors along the columns for a few rows, which are computed at once: what reading the weights takes.
+
+Weights are unpacked in registers and used for every row. The products of a block are added up before they are
+multiplied with its scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import bool_, f32
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
+from mccompile.kernels.block_words import Words
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import epilogue_alias
+from mccompile.kernels.vector_epilogue import Epilogue, Reference, epilogue_statements
+from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, vector_headers, vector_registers
+from mccompile.kernels.work import Units
+from mccompile.kinds.block_gemm import BlockGemm
+
+MOST_ROWS = 4
+MAX_VECTORS = 6
+SPARE = 3  # registers for what comes by
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tiles along the columns."""
+
+    header: str
+    vectors: int
+    epilogue: Epilogue
+
+
+class RowsFew(Kernel):
+    kind = BlockGemm
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        return [case for case in cases() if static(case.ins[0].shape[0]) <= MOST_ROWS]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = kind_of(call)
+        reason = static_views(call) or vector_refusal_of(call, target) or refusals(kind.expressions(), f32, (bool_,))
+        if reason:
+            return No(reason)
+        if static(call.ins[0].shape[0]) > MOST_ROWS:
+            return No(f"there are more than {MOST_ROWS} rows")
+        size = _size(call, target)
+        return Needs(
+            alias=epilogue_alias(call, kind.fixed),
+            align={1: size.lanes * 4},
+            constant=frozenset(range(1, kind.fixed)),
+            numeric="ulp",
+            blocks=(size.lanes, size.points, size.vectors),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        size, (depth, columns) = _size(call, target), map(static, call.ins[1].shape)
+        vectors = -(-columns // size.lanes)
+        return Cost(depth * vectors * (1.2 + 0.55 * size.points) / 3e9, code=300 + 40 * size.vectors * size.points)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        return Words(call, TileSize(*call.blocks)).pack(constants)
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return Words(call, TileSize(*call.blocks)).packing()
+
+    def label(self, call: Call) -> str:
+        return label(call)
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        return parameter_names(call)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call) | {"mcc_vec_bits.h"}
+
+    def units(self, call: Call) -> Sequence[int]:
+        units, size = Units(), TileSize(*call.blocks)
+        Groups(size, static(call.outs[0].shape[1])).headers("j", units)
+        return units.sizes
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        size = TileSize(*call.blocks)
+        words = Words(call, size)
+        headers = words.groups.headers("j", Units() if call.workers > 1 else None)
+        names = self.parameter_names(call)[1]
+        parts = zip(headers, words.groups.parts(), strict=True)
+        down, along = (static(stride) for stride in call.ins[0].strides)
+        return {
+            "words": words,
+            "of": f"f32x{size.lanes}",
+            "rows": size.points,
+            "groups": [_group(call, names, size, header, vectors, last) for header, (_, _, vectors, last) in parts],
+            "factor": lambda point, number: index_c([], [], point * down + number * along),
+            "along": along,
+        }
+
+
+def _group(call: Call, names: Sequence[str], size: TileSize, header: str, vectors: int, last: int) -> Group:
+    def reference(view: Any, name: str) -> Reference:
+        down, across = (static(stride) for stride in view.strides)
+        return Reference(
+            name, index_c([across], ["j"]), down if size.points > 1 else 0, across, stored=view.buffer.dtype
+        )
+
+    kind = kind_of(call)
+    extras = [reference(view, name) for view, name in list(zip(call.ins, names, strict=True))[kind.fixed :]]
+    of = (size.lanes, size.points, vectors, last)
+    return Group(
+        header, vectors, epilogue_statements(kind.epilogue, *of, reference(call.outs[0], "y"), extras, sums=True)
+    )
+
+
+def _size(call: Call, target: Target) -> TileSize:
+    """Accumulators of a block and totals of each row, the words of all vectors and their zero points in registers."""
+    rows, columns = static(call.ins[0].shape[0]), static(call.ins[1].shape[1])
+    lanes = best_lanes(columns, target)
+    wanted = -(-columns // (lanes * call.workers))
+    each = 2 * rows + 1 + kind_of(call).zeros
+    most = max(min((vector_registers(lanes, target) - SPARE) // each, MAX_VECTORS, wanted), 1)
+    return TileSize(lanes, rows, min(range(1, most + 1), key=lambda n: (-(-wanted // n) * (n + 0.3), -n)))

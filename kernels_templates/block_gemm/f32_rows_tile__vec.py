@@ -1,0 +1,209 @@
+"""block_gemm in vectors along the columns for many rows: weights of one tile of columns and a piece of the sum are
+unpacked into the workspace, then multiplied with some of the rows, tile by tile.
+
+What earlier pieces of a sum come to waits in the workspace too; the last piece adds it, and computes the epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import Dim, static, upper
+from mccompile.base.dtypes import bool_, f32
+from mccompile.expr.dims_c import dim_c
+from mccompile.expr.ir import Expr, apply, operand, rebuild
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
+from mccompile.kernels.block_words import Stretch, Words
+from mccompile.kernels.loops import index_c
+from mccompile.kernels.tiles import Range, epilogue_alias
+from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
+from mccompile.kernels.vector_tiles import (
+    Groups,
+    Pass,
+    Taps,
+    Tile,
+    TileSize,
+    best_tile,
+    row_cycles,
+    taken_together,
+    vector_headers,
+)
+from mccompile.kernels.work import Units
+from mccompile.kinds.block_gemm import BlockGemm
+
+PIECE = 256  # elements of a sum that are unpacked at once, about
+ROWS = 64  # rows that unpacked weights are multiplied with, about
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of the sum: its blocks, and tiles of rows: whole ones and what is left over, as far as there are any."""
+
+    stretches: tuple[Stretch, ...]
+    tiles: tuple[tuple[str, Tile], ...]  # C that opens the loop over them
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tiles along the columns."""
+
+    header: str
+    vectors: int
+    pieces: tuple[Piece, ...]  # one for all but the last one, where there are several; the last one
+
+
+class RowsTile(Kernel):
+    kind = BlockGemm
+    isa = "vec"
+
+    def cases(self) -> Sequence[Case]:
+        return cases()
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind = kind_of(call)
+        inner = (call.ins[0].shape[1], *(stride for view in (*call.ins, *call.outs) for stride in view.strides))
+        reason = "" if all(isinstance(dim, int) for dim in inner) else static_views(call)
+        reason = reason or vector_refusal_of(call, target) or refusals(kind.expressions(), f32, (bool_,))
+        if reason:
+            return No(reason)
+        layout = _Layout(call, _best(call, target))
+        size = layout.size
+        return Needs(
+            alias=epilogue_alias(call, kind.fixed),
+            align={1: size.lanes * FLOAT},
+            constant=frozenset(range(1, kind.fixed)),
+            numeric="ulp",
+            scratch=(layout.depth + layout.rows_at_once * layout.is_cut) * size.channels * FLOAT,
+            scratch_align=64,
+            symbols=True,
+            blocks=(size.lanes, size.points, size.vectors, size.together),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        size, (depth, columns) = _best(call, target), map(static, call.ins[1].shape)
+        rows = upper(call.ins[0].shape[0])
+        vectors = -(-columns // size.lanes)
+        cycles = row_cycles(size, rows, columns, depth, target) + -(-rows // ROWS) * depth * vectors * 2.2
+        return Cost(cycles / 3e9, code=1000 + 80 * size.points * size.vectors)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        return Words(call, TileSize(*call.blocks)).pack(constants)
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return Words(call, TileSize(*call.blocks)).packing()
+
+    def label(self, call: Call) -> str:
+        return label(call)
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        return parameter_names(call)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call) | {"mcc_vec_bits.h"}
+
+    def units(self, call: Call) -> Sequence[int]:
+        units = Units()
+        Groups(TileSize(*call.blocks), static(call.outs[0].shape[1])).headers("j", units)
+        return units.sizes
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        return _Layout(call, TileSize(*call.blocks)).context(self.parameter_names(call)[1])
+
+
+class _Layout:
+    """Loops and C of indices. Counters: first and end of some rows, i row, j first column of a tile, piece."""
+
+    def __init__(self, call: Call, size: TileSize) -> None:
+        self.call, self.size, self.words, self.kind = call, size, Words(call, size), kind_of(call)
+        self.rows = call.ins[0].shape[0]
+        self.each = max(PIECE // self.words.block, 1)  # blocks of a piece
+        self.pieces = -(-self.words.blocks // self.each)
+        self.depth = min(self.each * self.words.block, self.words.depth)
+        self.is_cut = self.pieces > 1
+        self.rows_at_once = min(-(-ROWS // size.points) * size.points, upper(self.rows))
+
+    def context(self, names: Sequence[str]) -> dict[str, Any]:
+        units = Units() if self.call.workers > 1 else None
+        groups = self.words.groups
+        headers = zip(groups.headers("j", units), groups.parts(), strict=True)
+        lanes = self.size.lanes
+        return {
+            "words": self.words,
+            "of": f"f32x{lanes}",
+            "groups": [self.group(names, header, vectors, last) for header, (_, _, vectors, last) in headers],
+            "some": Range.over("first", self.rows, step=self.rows_at_once).header,
+            "stop": f"first + {self.rows_at_once}",
+            "rows": dim_c(self.rows),
+            "layout": self,
+            "sums": self.depth * self.size.channels,
+        }
+
+    def group(self, names: Sequence[str], header: str, vectors: int, last: int) -> Group:
+        before = tuple(self.words.cut(0, self.each)) if self.is_cut else ()
+        final = tuple(self.words.cut((self.pieces - 1) * self.each, self.words.blocks))
+        pieces = [(before, False)] * self.is_cut + [(final, True)]
+        return Group(header, vectors, tuple(Piece(s, self.tiles(names, vectors, last, end)) for s, end in pieces))
+
+    def tiles(self, names: Sequence[str], vectors: int, last: int, final: bool) -> tuple[tuple[str, Tile], ...]:
+        points = self.size.points
+        left: Dim = self.rows % points
+        found = []
+        if upper(self.rows) >= points:
+            found.append(
+                (f"for (; i + {points} <= stop; i += {points}) {{", self.tile(names, points, vectors, last, final))
+            )
+        if not isinstance(left, int):
+            found.append(("for (; i < stop; ++i) {", self.tile(names, 1, vectors, last, final)))
+        elif left:
+            found.append(("if (i < stop) {", self.tile(names, left, vectors, last, final)))
+        return tuple(found)
+
+    def tile(self, names: Sequence[str], points: int, vectors: int, last: int, final: bool) -> Tile:
+        lanes, size = self.size.lanes, replace(self.size, points=points)
+        wide = vectors * lanes
+
+        def reference(view: Any, name: str) -> Reference:
+            down, across = (static(stride) for stride in view.strides)
+            index = index_c([down, across], ["i", "j"])
+            return Reference(name, index, down if points > 1 else 0, across, stored=view.buffer.dtype)
+
+        sums = Reference("sums", index_c([wide], ["(i - first)"]), wide, 1)
+        pairs = list(zip(self.call.ins, names, strict=True))[self.kind.fixed :]
+        extras = [reference(view, name) for view, name in pairs] if final else []
+        y = reference(self.call.outs[0], "y") if final else sums
+        expr = self.kind.epilogue if final else None
+        if self.is_cut:
+            extras, expr = [*extras, sums], _added(expr, len(extras) + 1)
+        epilogue = epilogue_statements(expr, lanes, points, vectors, last if final else lanes, y, extras, sums=True)
+        down, along = (static(stride) for stride in self.call.ins[0].strides)
+        begin = (self.pieces - 1) * self.each * self.words.block
+        depth = self.words.depth - begin if final else self.depth
+        at = (
+            index_c([down, along], ["i", "k"], begin * along)
+            if final
+            else index_c([down, along * self.depth, along], ["i", "piece", "k"])
+        )
+        taps = Taps(tuple(range(points)), (Range("k", depth),), at, index_c([wide], ["k"]))
+        together = taken_together(taps, size.together, wide)
+        return Tile(lanes, points, vectors, down, (Pass((), together),), epilogue)
+
+
+def _added(expr: Expr | None, number: int) -> Expr:
+    """The epilogue of a sum that another operand is a part of."""
+    whole = apply("add", operand(0, f32), operand(number, f32))
+    return whole if expr is None else rebuild(expr, lambda node: whole if node == operand(0, f32) else None)
+
+
+def _best(call: Call, target: Target) -> TileSize:
+    (rows, depth), columns = call.ins[0].shape, static(call.ins[1].shape[1])
+    down, along = (static(stride) for stride in call.ins[0].strides)
+    run = min(static(depth), PIECE) if along == 1 else 1
+    return best_tile(upper(rows), columns, static(depth), abs(down) * FLOAT, target, call.workers, run)

@@ -1,0 +1,44 @@
+/* mcc_vec_bits.h - vectors of weights of few bits: words of 32 bits with several numbers each, unpacked as floats.
+ *
+ *     mcc_load_words_i32xN(p)               N words from any address where one may lie
+ *     mcc_bits_f32xN(words, shift, mask, unit)   a number of each word plus a power of two, exactly: bits of the
+ *                                           mantissa as they lie, shifted down first, under the exponent of `unit`;
+ *                                           where they lie at bit n, that of 2^(23 - n)
+ *     mcc_load_bytes_f32xN(p, more)         N unsigned bytes, each plus `more`
+ *
+ * No conversions: they are slow on some machines, and missing in vectors on others.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_VEC_BITS_H
+#define MCC_VEC_BITS_H
+
+#include "mcc_vec.h"
+
+#define MCC_VEC_BITS(N)                                                                                                \
+    MCC_VEC_INLINE mcc_i32x##N mcc_load_words_i32x##N(const void *p)                                                   \
+    {                                                                                                                  \
+        return (mcc_i32x##N)mcc_load_f32x##N((const float *)p);                                                        \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_bits_f32x##N(mcc_i32x##N words, int shift, int32_t mask, int32_t unit)              \
+    {                                                                                                                  \
+        const mcc_i32x##N low = shift ? words >> shift : words;                                                        \
+        return (mcc_f32x##N)((low & mcc_set_i32x##N(mask)) | mcc_set_i32x##N(unit));                                   \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_bytes_f32x##N(const uint8_t *p, float more)                                    \
+    {                                                                                                                  \
+        const mcc_i32x##N bytes = __builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N);                        \
+        const mcc_f32x##N above = mcc_bits_f32x##N(bytes, 0, 255, 0x4b000000); /* 2^23 */                              \
+        return mcc_sub_f32x##N(above, mcc_set_f32x##N(8388608.0f - more));                                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_bits
+
+MCC_VEC_BITS(4);
+#if MCC_VEC_LANES >= 8
+MCC_VEC_BITS(8);
+#endif
+#if MCC_VEC_LANES >= 16
+MCC_VEC_BITS(16);
+#endif
+
+#endif /* MCC_VEC_BITS_H */
