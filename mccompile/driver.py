@@ -20,6 +20,7 @@ from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.names import readable
 from .base.near import meant
 from .base.stages import stage
+from .base.streaming import Stream
 from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.dispatch import dispatched, picks_at_run_time, refuse_unreachable, variant_name
@@ -40,12 +41,14 @@ from .passes.addressable import check_addressable
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
 from .passes.estimate import estimate
+from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.io_forms import InputForm, OutputForm, give_forms
 from .passes.graph.turn_io import Order, turn_io, turned
 from .passes.lower import lower
 from .passes.moves_left import moves_left
 from .passes.plan_memory import plan_memory
 from .passes.state import declare_states
+from .passes.stream.rewrite import stream
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from .program import text as program_text
 from .program.ir import Program
@@ -87,6 +90,7 @@ class Options:
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     external: tuple[str, ...] = ()  # inputs and outputs outside the arena, told by pointer; ALL: every one
     state: Mapping[str, str] = field(default_factory=dict)  # outputs that become inputs of the next run
+    stream: Stream = field(default_factory=Stream)  # axes of time: a run takes the newest frames
     inputs: Mapping[str, InputForm] = field(default_factory=dict)  # what programs hand over, where not the model's own
     outputs: Mapping[str, OutputForm] = field(default_factory=dict)
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
@@ -241,10 +245,16 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     graph.updatable = options.updatable
     _observe(graph, options.observe)
     declare_states(graph, options.state)
+    manager.finished(GRAPH, graph, "load")
+    streamed = None
+    if options.stream:
+        eliminate_dead(graph, context)
+        graph, streamed = stream(graph, options.stream)
+        eliminate_dead(graph, context)
+        manager.finished(GRAPH, graph, "stream")
     give_forms(graph, options.inputs, options.outputs)
     turn_io(graph, channels_last(graph, options))
     graph_passes, program_passes = chosen(options.optimize, options.without)
-    manager.finished(GRAPH, graph, "load")
     manager.run(GRAPH, graph, graph_passes)
     size = GRAPH.size(graph)
     with stage("lower"):
@@ -257,7 +267,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     with stage("plan_memory"):
         plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools)
     check_addressable(plan, target)
-    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed)
     if context.target.prefer == "flash":
         plan = share_alike(plan)
     moves = moves_left(program, context)
@@ -375,7 +385,7 @@ def _planner(options: Options, target: Target) -> Planner:
 def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassManager:
     """A manager for the options, with all of them checked. `facts`: see `compile`."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
-    names = {p.name for p in passes} | {"load", "lower", "all"}
+    names = {p.name for p in passes} | {"load", "stream", "lower", "all"}
     registry = Registry.load(options.kernels)
     for flag, given in (("--print-after", options.print_after), ("--without", options.without - registry.keys())):
         for wanted in sorted(given - names):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from .base.near import meant
+from .base.streaming import Stream
 from .passes.api import ALL
 from .targets.api import POOL_NAME, Pool, fastest_first
 
@@ -48,6 +49,27 @@ def states(texts: tuple[str, ...]) -> dict[str, str]:
         if not output or not before:
             raise ValueError(f"{output}={before} is not OUTPUT=INPUT")
     return {output: before for output, _, before in pairs}
+
+
+def stream(texts: tuple[str, ...]) -> Stream:
+    """Axes of time, and how many frames a push brings; each text may hold several, with commas between."""
+    inputs: dict[str, int] = {}
+    hop, edge = 1, ""
+    for part in (part for text in texts for part in text.split(",")):
+        name, _, value = part.rpartition("=")
+        number = value.removeprefix("-").isdecimal()
+        if name == "edge":
+            edge = value
+        elif not name or not number:
+            hint = f"; did you mean --stream {part}=1?" if part and "=" not in part else ""
+            raise ValueError(f"{part!r} is not INPUT=AXIS, hop=FRAMES or edge=warm{hint}")
+        elif name == "hop":
+            hop = int(value)
+        else:
+            inputs[name] = int(value)
+    if texts and not inputs:
+        raise ValueError(f"{','.join(texts)!r} names no input: write INPUT=AXIS")
+    return Stream(inputs, hop, edge)
 
 
 def external(texts: tuple[str, ...]) -> tuple[str, ...]:

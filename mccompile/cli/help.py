@@ -42,8 +42,8 @@ OPTIONS = (
     Group(
         "Inputs and outputs",
         "--input x=u8,scale=1/255 --output y=argmax",
-        ("input_forms", "output_forms", "state"),
-        ("external", "io_layout", "observe"),
+        ("input_forms", "output_forms", "stream"),
+        ("state", "external", "io_layout", "observe"),
     ),
     Group("Looking inside", "--explain", ("explain",), ("plain", "without", "print_after", "dump")),
 )

@@ -121,6 +121,13 @@ MODEL_OPTIONS = [
         help="Keep an output inside the model: the next run has it as that input.",
     ),
     click.option(
+        "--stream",
+        multiple=True,
+        metavar="INPUT=AXIS[,hop=FRAMES][,edge=warm]",
+        help="Run a network over windows frame by frame: a run takes the newest frames along that axis, and computes "
+        "what is new (<model>_push).",
+    ),
+    click.option(
         "--input",
         "input_forms",
         multiple=True,
@@ -197,6 +204,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 io_layout=values.pop("io_layout"),
                 external=option_texts.external(values.pop("external")),
                 state=option_texts.states(values.pop("state")),
+                stream=option_texts.stream(values.pop("stream")),
                 inputs=dict(parse_input(text) for text in values.pop("input_forms")),
                 outputs=dict(parse_output(text) for text in values.pop("output_forms")),
                 quantize=values.pop("quantize"),

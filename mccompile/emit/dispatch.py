@@ -208,7 +208,7 @@ def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) 
         yield one("mcc_status", "resize", [("mcc_index ", size["name"]) for size in context["given"]])
     if context["streams"]:
         yield one("void", "seed", [("uint64_t ", "seed")])
-    if context["states"]:
+    if context["states"] or context["stream"]:
         yield one("mcc_status", "reset")
         yield one("mcc_status", "save_state", [("void *", "to")], const=True)
         yield one("mcc_status", "load_state", [("const void *", "from")])
@@ -217,6 +217,8 @@ def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) 
     if context["parallel"]:
         workers = [("mcc_parallel_for ", "parallel"), ("void *", "pool")]
         yield one("mcc_status", "set_parallel", workers)
+    if context["stream"]:
+        yield one("mcc_status", "push")
     yield one("mcc_status", "run")
     if context["sliced"]:
         yield one("mcc_status", "begin")

@@ -100,7 +100,7 @@ def model_context(
         "slices": slices(plan) if plan.sliced else [],
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
-        "state_bytes": sum(max_bytes(state.tensor.type) for state in plan.states),
+        "state_bytes": state_bytes(plan),
         "state_moves": any(not state.tensor.type.is_static for state in plan.states),
         "string_inputs": any(t.type.dtype is string for t in plan.inputs),
         "has_strings": any(t.type.dtype is string for t in (*plan.inputs, *plan.outputs)),
@@ -117,6 +117,7 @@ def model_context(
             if not t.type.is_static
         ],
         "streams": plan.streams,
+        "stream": _stream(plan),
         "pieces": [piece for step in plan.steps() if step.shared for piece in pieces(step, step.shared)],
         "parallel": plan.parallel,
         "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
@@ -135,6 +136,26 @@ def _arena(arena: Arena) -> dict[str, object]:
         "size": max(arena.bytes, 1),  # C has no arrays of length 0
         "align": arena.align,
     }
+
+
+def state_bytes(plan: Plan) -> int:
+    """Of what is saved: all states, and how many pushes there were."""
+    return sum(max_bytes(state.tensor.type) for state in plan.states) + (4 if plan.streamed else 0)
+
+
+def _stream(plan: Plan) -> dict[str, object] | None:
+    """Where a run takes the newest frames."""
+    if plan.streamed is None:
+        return None
+    symbols = {tensor.name: tensor.symbol for tensor in plan.outputs}
+    outputs = [
+        {"S": symbols[o.name].upper(), "title": comment(o.name).replace('"', "'"), "latency": o.latency}
+        for o in plan.streamed.outputs
+        if o.name in symbols
+    ]
+    inputs = ", ".join(f'"{name}" along axis {axis}' for name, axis in plan.streamed.inputs.items())
+    sizes = {"window": plan.streamed.window, "hop": plan.streamed.hop, "warm_up": plan.streamed.warm_up}
+    return {"inputs": comment(inputs), "outputs": outputs, **sizes}
 
 
 def _outside(plan: Plan, way: str) -> list[dict[str, object]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..base.structures import Interface
@@ -46,6 +47,7 @@ def report(
         "outputs": [_tensor(t) for t in plan.outputs],
         **({"interface": interface.to_json()} if interface else {}),
         "states": [_tensor(state.tensor) for state in plan.states],
+        **({"stream": asdict(plan.streamed)} if plan.streamed else {}),
         "sizes": [
             {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
             for s in (*plan.given, *plan.measured)

@@ -28,6 +28,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
+            *_stream(plan),
             *_rows(plan),
             *_threads(plan),
         ]
@@ -47,6 +48,18 @@ def _outside(plan: Plan) -> list[str]:
     tensors = [t for t in (*plan.inputs, *plan.outputs) if t.is_outside]
     parts = ", ".join(f"{t.name} {t.room}" for t in tensors)
     return [f"external {sum(t.room for t in tensors)} bytes, where pointers say ({parts})"] if tensors else []
+
+
+def _stream(plan: Plan) -> list[str]:
+    """What a push takes, and when a result is there."""
+    found = plan.streamed
+    if found is None:
+        return []
+    latencies = sorted({output.latency for output in found.outputs})
+    late = f", {' or '.join(map(str, latencies))} frames late" if latencies[-1:] > [0] else ""
+    line = f"stream   {found.hop} of {found.window} frames a push, results from push {found.warm_up} on{late}"
+    whole = f"         all of the window is read in every push by {', '.join(found.whole)}"
+    return [line, *([whole] if found.whole else [])]
 
 
 def _rows(plan: Plan) -> list[str]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base.errors import CheckFailed, MccError, Problem, WrongUse
 from ..base.stages import stage
+from ..base.streaming import Stream, Streamed
 from ..base.structures import Interface
 from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
@@ -38,7 +39,9 @@ from .building import build, input_sets
 from .handing import handed_over, turned
 from .narrow_weights import effects_of_narrow_weights
 from .runs import Runs, run_twice
+from .streaming import Reference, as_runs, pushes_of
 from .verdict import DEFAULT, REPORT, Difference, Kept, Run, Tolerance, Verdict
+from .windows import sliding
 
 __all__ = ["Tolerance", "Verdict", "build", "check", "input_sets", "run_twice"]
 
@@ -87,15 +90,24 @@ class _Check:
         self.package = compile_graph(graph, options, options.name or path.stem)
         self.model = build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)
+        self.streamed = self.package.plan.streamed
 
     def _load(self) -> Graph:
         return load(self.path, self.options.dims, self.options.shapes, self.options.bounds)
 
     @cached_property
     def oracle(self) -> Oracle:
-        return Oracle(self.path, self.observed)
+        return self.reference.oracle if self.streamed else Oracle(self.path, self.observed)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """Of a network that takes the newest frames."""
+        assert self.streamed is not None
+        return Reference(self.path, self._load(), self.options.stream, self.streamed, self.observed)
 
     def verdict(self, data: Path | None, seed: int, runs: int) -> Verdict:
+        if self.streamed is not None:
+            return self._pushed(self.streamed, data, seed, runs)
         state = self.options.state
         sets = random_sets(self._load(), seed, runs, STEPS if state else 1, self.lengths)
         done: list[Run] = []
@@ -132,6 +144,28 @@ class _Check:
         made = [run for run in done if not run.skipped]
         wrong = next((data_set for run, data_set in zip(made, tried, strict=True) if not run.ok), None)
         return verdict if wrong is None else self._judged(verdict, kept, wrong, data is None, (seed, runs))
+
+    def _pushed(self, streamed: Streamed, data: Path | None, seed: int, runs: int) -> Verdict:
+        """Push after push, beside the window that ends with its newest frame."""
+        done: list[tuple[int, Run]] = []
+        kept: list[Kept] = []
+        pushes = pushes_of(self.model, streamed, runs)
+        for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
+            got = self._results(handed_over(DataSet("", push.frames), self.forms)[1])
+            if push.number < streamed.warm_up:
+                continue
+            window, _ = handed_over(DataSet(f"push {push.number}", push.window | self.reference.still), self.forms)
+            wanted = self.oracle.run(window.inputs)
+            kept.append(Kept(window.inputs, got, self._handed(wanted)))
+            done.append((push.number, self._compared(window, self.oracle.name, kept[-1])))
+        if not done:
+            why = f"the first result comes with push {streamed.warm_up}"
+            raise WrongUse(Problem("there are too few frames to check with", str(data), why, "give more of them"))
+        verdict = Verdict(self.package, tuple(as_runs(done, streamed.warm_up)), made=tuple(self.made))
+        wrong = next((each for each, (_, run) in zip(kept, done, strict=True) if not run.ok), None)
+        if wrong is None:
+            return verdict
+        return self._judged(verdict, kept, DataSet("", dict(wrong.inputs)), False, (seed, runs))
 
     def _judged(
         self, verdict: Verdict, kept: list[Kept], wrong: DataSet, is_random: bool, more: tuple[int, int]
@@ -205,14 +239,17 @@ class _Check:
 
     def _handed(self, results: dict[str, Any]) -> dict[str, Any]:
         forms = self.forms
+        if self.streamed is not None:
+            results = self.reference.given(results)
         return results | {name: forms.handed(name, results[name]) for name in forms.outputs if name in results}
 
     def _results(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
         states = self.options.state.values()
         inputs = turned({name: array for name, array in given.items() if name not in states}, self.orders)
         results = self.runs(inputs)
-        left = self.runs.states({name: given[name].shape for name in states})
-        results |= {name: left[before] for name, before in self.options.state.items()}
+        if self.options.state:
+            left = self.runs.states({name: given[name].shape for name in states})
+            results |= {name: left[before] for name, before in self.options.state.items()}
         return as_lists(self.lists.outputs, turned(results, self.orders, back=True))
 
     def _compared(self, data_set: DataSet, reference: str, kept: Kept) -> Run:
@@ -312,7 +349,7 @@ def first_difference(
     names = [name for name in names if isinstance(wanted[name], np.ndarray)]
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        plain = replace(options, io_layout="onnx", state={}, inputs={}, outputs={})
+        plain = replace(options, io_layout="onnx", state={}, stream=Stream(), inputs={}, outputs={})
         package = compile(path, replace(plain, observe=tuple(observed)))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]

@@ -18,6 +18,7 @@ from ..emit.package import Package
 from ..toolchain.emulate import Emulated
 from ..toolchain.stack import Bound
 from .correctness import build, input_sets
+from .windows import newest
 
 _CODE = ("kernels", "model", "libraries")
 _OWN = ("kernels", "model")
@@ -117,6 +118,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
     package = compile_graph(graph, apart, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator
+    chosen = newest(package.plan.streamed, chosen)
     inputs = {t.name: chosen[t.name].reshape(t.static_shape) for t in model.report.inputs}  # whatever their layout is
     count = model.count(inputs)
     sections = {source: sizes for source, sizes in model.sections.items() if source != "program"}

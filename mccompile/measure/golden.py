@@ -40,9 +40,10 @@ class Golden:
 def check_golden(path: Path, options: Options, top: Path, update: bool = False, **how: Any) -> Golden:
     """Compares a model with its golden outputs; where there are none, or with `update`, compares it with the reference
     and writes them. `how`: what `check` takes."""
-    if options.state or options.inputs or options.outputs:
+    if options.state or options.stream or options.inputs or options.outputs:
         fix = "leave it out with --golden: inputs, outputs and states are then as in the file"
-        what = "--state" if options.state else "--input" if options.inputs else "--output"
+        asked = {"--state": options.state, "--stream": options.stream, "--input": options.inputs, "--output": True}
+        what = next(flag for flag, given in asked.items() if given)
         raise WrongUse(Problem(f"golden outputs are those of the model's file; {what} gives others", what, "", fix))
     package = compile(path, options)
     folder = top / f"{options.name or path.stem}-{package.plan.target}"

@@ -28,6 +28,7 @@ from ..plan.ir import Step
 from ..targets.api import Target
 from ..toolchain.build import compile_program, find_compiler, run_program
 from ..toolchain.run import Model
+from .windows import newest
 
 SECONDS = 1.0  # of each of the two builds, roughly
 FEWEST = 5  # runs
@@ -115,6 +116,7 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
         package.write(Path(folder, "out"))
         whole = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags)
         timed = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags, [step_call(s) for s in steps])
+    inputs = newest(package.plan.streamed, inputs)
     shapes = {t.name: t.static_shape for t in whole.report.inputs if t.is_static}  # whatever their layout is
     inputs = {name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}
     runs = sorted(_runs(whole, inputs))

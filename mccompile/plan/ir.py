@@ -14,6 +14,7 @@ from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
+from ..base.streaming import Streamed
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
 from ..program.ir import Call, Pull
@@ -290,6 +291,7 @@ class Plan:
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
+    streamed: Streamed | None = None  # where a run takes the newest frames of a window
 
     @property
     def target(self) -> str:

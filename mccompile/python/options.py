@@ -75,6 +75,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "bounds": _mapping(_sizes),
     "budget": lambda given: {what: _budget(what, value) for what, value in dict(given).items()},
     "state": _mapping(str),
+    "stream": lambda given: option_texts.stream(_names(given)) if _is_text(given) else given,
     "inputs": _forms(parse_input),
     "outputs": _forms(parse_output),
     "without": lambda given: frozenset(_names(given)),

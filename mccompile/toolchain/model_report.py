@@ -17,6 +17,8 @@ from mccompile.base.errors import BadFile, Problem, WrongUse, raise_all
 from mccompile.base.near import meant
 from mccompile.base.structures import Interface
 
+_COUNT = 4  # bytes of the number of pushes, which is saved behind the states
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -62,10 +64,11 @@ class Report:
     sliced: bool = False  # it can be run step by step
     states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
+    warm_up: int = 0  # pushes up to the first that gives a result; 0: a run takes whole windows
 
     @property
     def state_bytes(self) -> int:
-        return sum(state.nbytes for state in self.states)
+        return sum(state.nbytes for state in self.states) + (_COUNT if self.warm_up else 0)
 
     @property
     def state_moves(self) -> bool:
@@ -91,6 +94,7 @@ def read_report(folder: Path) -> Report:
             },
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
             threads=int(content.get("threads", 1)),
+            warm_up=int(content.get("stream", {}).get("warm_up", 0)),
         )
     except OSError as error:
         raise bad_folder(folder, f"report.json: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -19,15 +20,18 @@ GRAPHS = {
     "denoiser": """denoiser (float[1, 16] x, float[1, 4] h_in, float[1, 4] c_in)
         => (float[1, 4] y, float[1, 4] h_out, float[1, 4] c_out) {
         p = MatMul(x, w16x4)  c_out = Add(p, c_in)  g = Tanh(c_out)  h_out = Mul(g, h_in)  y = Add(h_out, g) }""",
+    "wake": """wake (float[1, 8, 20] x) => (float[1, 2] scores) {
+        c = Conv(x, w8x8x3)  r = Relu(c)  d = Conv <dilations = [2]> (r, w8x8x3)  f = Flatten(d)
+        g = MatMul(f, w112x2)  scores = Softmax(g) }""",
     "words": """words (string[2] words) => (string[2] y) { y = Identity(words) }""",
 }
 
 
 def model(name: str, chance: np.random.Generator) -> onnx.ModelProto:
     made = parser.parse_model(_HEAD + GRAPHS[name])
-    if "w16x4" in GRAPHS[name]:
-        drawn = chance.standard_normal((16, 4)).astype(np.float32) / 4
-        made.graph.initializer.append(numpy_helper.from_array(drawn, "w16x4"))
+    for weights in dict.fromkeys(re.findall(r"w\d+(?:x\d+)+", GRAPHS[name])):
+        drawn = chance.standard_normal([int(size) for size in weights[1:].split("x")]).astype(np.float32) / 4
+        made.graph.initializer.append(numpy_helper.from_array(drawn, weights))
     return made
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from mccompile.base.streaming import Stream
 from mccompile.driver import Options
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import ALL
@@ -94,6 +95,19 @@ def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1))
 
 
+def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """Any axis may be time. Most networks do not move along most axes, and are refused."""
+    axes = [(made.name, axis, size) for made in subject.inputs for axis, size in enumerate(made.dims) if _is_long(size)]
+    if subject.state or not axes or chance.random() > 0.06:
+        return None
+    name, axis, size = axes[int(chance.integers(0, len(axes)))]
+    return Stream({name: axis}, int(chance.choice([1, 1, 2, min(4, size)])))
+
+
+def _is_long(size: Any) -> bool:
+    return isinstance(size, int) and size > 2
+
+
 def _threads(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return int(chance.integers(2, 4)) if chance.random() < 0.12 else None
 
@@ -109,6 +123,7 @@ CHOICES: Mapping[str, Draw] = {
     "dims": lambda chance, subject, machine: dims(subject),
     "bounds": lambda chance, subject, machine: dict(subject.bounds),
     "state": lambda chance, subject, machine: dict(subject.state),
+    "stream": _stream,
     "optimize": _sometimes(0.2, False),
     "without": _without,
     "planner": _sometimes(0.3, *sorted(PLANNERS)),

@@ -22,6 +22,7 @@ from mccompile.driver import Options, channels_last, compile_graph
 from mccompile.emit.package import Package, write_folder
 from mccompile.emit.several import several
 from mccompile.frontend.load import load_proto
+from mccompile.measure import windows
 from mccompile.toolchain.model_report import read_report
 
 from . import machines, oracle
@@ -80,8 +81,9 @@ class Trial:
         self.winograd = any("winograd" in function.kernel.id for function in package.plan.functions)
         report = read_report(folder)
         given = {tensor.name for tensor in report.inputs}
-        runs = [{n: self._turned(n, a) for n, a in feeds.items() if n in given} for feeds in self.runs]
-        sessions = [runs, runs if self.options.state else runs[:1]]
+        fed = self.runs if package.plan.streamed is None else windows.pushes(package.plan.streamed, self.runs[0])
+        runs = [{n: self._turned(n, a) for n, a in feeds.items() if n in given} for feeds in fed]
+        sessions = [runs, runs if self.options.state or package.plan.streamed else runs[:1]]
         self.item = Item(folder, report, sessions, blob)
         self.package = package
 
@@ -104,6 +106,11 @@ class Trial:
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(self.orders[name])) if name in self.orders else array
 
+    def _given(self, name: str, result: np.ndarray) -> np.ndarray:
+        """What the program gives of an output of the model."""
+        streamed = self.package.plan.streamed if self.package else None
+        return result if streamed is None else windows.given_by_push(streamed, {name: result})[name]
+
     def judge(self) -> Verdict:
         """After the batch has run."""
         if self.verdict is None:
@@ -117,6 +124,8 @@ class Trial:
                 return Verdict(outcome.kind, outcome.detail)
             return Verdict(WRONG, f"{outcome.kind}: {outcome.detail}")
         first, second = outcome
+        if self.options.stream:  # the last push ends the first window
+            first, second = first[-1:], second[-1:]
         for number, run in enumerate(second):
             for name, array in run.items():
                 if _bytes(array) != _bytes(first[number][name]):
@@ -138,6 +147,7 @@ class Trial:
     def _compared(self, name: str, number: int, got: np.ndarray, answers: Sequence[np.ndarray]) -> Verdict:
         if name in self.orders:
             got = got.transpose(np.argsort(self.orders[name]))
+        answers = [self._given(name, want) for want in answers]
         in_floats = self.subject.source == "qdq" and not self.options.optimize  # as the model is written
         exact = name in self.subject.exact and not self.winograd and not in_floats
         more = 0.05 if self.options.weights_dtype and not exact else 0.0
@@ -145,7 +155,8 @@ class Trial:
         if not all(said) or any(oracle.of_no_trip(self.subject, got, want) for want in answers):
             return Verdict(OK)
         if not exact:
-            others = oracle.moved(self.renewed or self.subject, self.runs, name, number)
+            moved = oracle.moved(self.renewed or self.subject, self.runs, name, number)
+            others = [self._given(name, each) for each in moved]
             if any(oracle.explains(got, want, others) for want in answers):
                 return Verdict(NEAR, f"{name} of run {number}: {said[0]}")
         return Verdict(WRONG, f"{name} of run {number}: {' / '.join(said)}")

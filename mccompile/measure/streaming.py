@@ -1,0 +1,83 @@
+"""Does a network that takes the newest frames give what the window network gives on sliding windows?
+
+Where windows are taken to go on at their ends (edge=warm) the window network gives other numbers. The reference is then
+the step network itself, run by the reference on all frames that a result depends on in one push: no state, no memory
+between runs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.streaming import WARM, Stream, Streamed
+from ..check.compare import Comparison
+from ..check.oracle import Oracle
+from ..frontend.save import write
+from ..graph.ir import Graph
+from ..passes.stream.rewrite import rewritten
+from ..toolchain.emulate import Emulated
+from ..toolchain.run import Model
+from .verdict import Run
+from .windows import given_by_push, last
+
+HERE, EMULATED = 300, 4  # pushes that are compared
+_SHOWN = 3  # pushes that are wrong, each with a line of its own
+
+
+class Reference:
+    """What a push should give."""
+
+    def __init__(self, path: Path, graph: Graph, asked: Stream, streamed: Streamed, also: Sequence[str]) -> None:
+        self.streamed = streamed
+        self.frames = streamed.window  # that it is given
+        self.still: dict[str, np.ndarray] = {}
+        if asked.edge != WARM:
+            self.oracle = Oracle(path, also)
+            return
+        self.frames = streamed.warm_up * streamed.hop
+        one, _ = rewritten(graph, replace(asked, hop=self.frames))
+        self.still = {value.name: np.zeros(value.type.static_shape, value.type.dtype.numpy)
+                      for value in one.inputs if value.name in one.states}  # fmt: skip
+        self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")  # as long as this is here
+        write(one, Path(self._folder.name, "one.onnx"))
+        self.oracle = Oracle(Path(self._folder.name, "one.onnx"))
+
+    def given(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.still and self.frames == self.streamed.window:
+            return given_by_push(self.streamed, results)
+        found = dict(results)
+        for output in self.streamed.outputs:
+            if output.axis is not None:
+                found[output.name] = last(found[output.name], output.axis, output.count)
+        return found
+
+
+def pushes_of(model: Model | Emulated, streamed: Streamed, runs: int) -> int:
+    """An emulated target is started anew for every push."""
+    return streamed.warm_up - 1 + max(runs, EMULATED if isinstance(model, Emulated) else HERE)
+
+
+def as_runs(found: Sequence[tuple[int, Run]], warm_up: int) -> list[Run]:
+    """One line for all pushes that are right, one for each of the first that are wrong, and one for the others."""
+    right = [run for _, run in found if run.ok]
+    wrong = [replace(run, name=f"push {number}") for number, run in found if not run.ok]
+    lines = [_together(right, f"{len(right)} pushes after {warm_up - 1} to warm up")] if right else []
+    lines += wrong[:_SHOWN]
+    rest = wrong[_SHOWN:]
+    return [*lines, _together(rest, f"{len(rest)} more pushes")] if rest else lines
+
+
+def _together(runs: Sequence[Run], name: str) -> Run:
+    same = zip(*(run.outputs for run in runs), strict=True)
+    decided = frozenset[str]().union(*(run.in_doubles for run in runs))
+    return Run(name, runs[0].reference, tuple(map(_worst, same)), decided)
+
+
+def _worst(same: Sequence[Comparison]) -> Comparison:
+    return max(same, key=lambda each: (each.excess, each.max_abs))

@@ -1,0 +1,225 @@
+"""stream: a window network rewritten as one that takes the newest frames.
+
+Each tensor that moves becomes its new elements. Where an operator needs older ones, they are an input of the graph that
+is joined to the new ones, and the newest of both are an output: a state, as `--state` makes them. All that comes after
+is the compiler as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.errors import Problem, WrongUse
+from ...base.streaming import Stream, Streamed
+from ...base.tensor import TensorType
+from ...graph.ir import Fact, Graph, Node, Op, Value
+from ...ops.concat import Concat
+from ...ops.identity import Identity
+from ...ops.slice import Slice
+from .analysis import Analysis
+from .motion import Span
+
+
+def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
+    """The step network, and what programs have to know of it."""
+    if asked.edge not in ("", "warm"):
+        fix = "write edge=warm, or leave it out"
+        raise WrongUse(Problem(f"the edge cannot be {asked.edge!r}", "--stream", "it can be warm", fix))
+    if asked.hop < 1:
+        raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", "", "write hop=1"))
+    if graph.states:
+        why = f"input {next(iter(graph.states))!r} is what the run before left"
+        raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, "leave it out"))
+    built, streamed = rewritten(graph, asked)
+    if asked.hop > streamed.window:
+        why, fix = f"a window has {streamed.window}: some frames would be in none", "write a smaller hop"
+        raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", why, fix))
+    return built, streamed
+
+
+def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
+    """The same of what is right to be asked."""
+    found = Analysis(graph, asked)
+    built = _Builder(graph, found).built()
+    inputs = {value.name: found.motions[value].axis for value in graph.inputs if value in found.motions}
+    outputs = tuple(output for output, _ in found.outputs)
+    whole = tuple(dict.fromkeys(node.op.name for node in found.whole))
+    return built, Streamed(inputs, found.window, asked.hop, found.warm_up, outputs, whole)
+
+
+class _Builder:
+    def __init__(self, window: Graph, found: Analysis) -> None:
+        self.window, self.found = window, found
+        self.graph = Graph(window.name)
+        self.graph.facts_known, self.graph.updatable = window.facts_known, window.updatable
+        self.graph.interface, self.graph.assumed = window.interface, window.assumed
+        self.graph.left_in_float = window.left_in_float
+        self.taken = {value.name for value in window.values()}
+        self.made: dict[Value, Value] = {}  # what a value of the window network is here: its new elements, or as it was
+        self.parts: dict[tuple[Value, Span], Value] = {}
+        self.states: dict[str, Value] = {}  # outputs that are kept, by name
+
+    def built(self) -> Graph:
+        found = self.found
+        for value in self.window.inputs:
+            self.made[value] = Value(value.name, self._fact(value))
+        self.graph.inputs = [self.made[value] for value in self.window.inputs]
+        for node in self.window.nodes:
+            if not all(value in found.known for value in node.present_outputs):
+                self._copy(node)
+        for value, (_, span) in zip(self.window.outputs, found.outputs, strict=True):
+            self.graph.outputs.append(self._named(value, self.part(value, span) if span else self._of(value)))
+        for kept in self.graph.states.values():
+            self.graph.outputs.append(self.states[kept])
+        return self.graph
+
+    def _fact(self, value: Value) -> Fact:
+        motion = self.found.motions.get(value)
+        if motion is None:
+            return value.fact
+        return Fact(_sized(value.type, motion.axis, self.found.hop))
+
+    def _copy(self, node: Node) -> None:
+        step = self.found.steps.get(node)
+        if step is None:
+            self._node(node.op, [self._of(value) if value else None for value in node.inputs], node, node.outputs)
+            return
+        if step.shifts:
+            return
+        late = all(motion is None for motion in step.results)
+        operands: list[Value | None] = []
+        for place, value in enumerate(node.inputs):
+            if value is None or place in step.operands:
+                operands.append(None)
+            elif place in step.reads:
+                span = step.reads[place]
+                operands.append(self.part(value, self.found.late(value, span) if late else span))
+            else:
+                operands.append(self._of(value))
+        for place, contents in step.operands.items():
+            operands += [None] * (place + 1 - len(operands))
+            operands[place] = self._constant(contents, f"{node.output.name}/{place}")
+        self._node(step.op or node.op, operands, node, node.outputs)
+
+    def part(self, value: Value, span: Span) -> Value:
+        """Elements of a value that moves."""
+        if (value, span) in self.parts:
+            return self.parts[value, span]
+        made = self.made.get(value)
+        source = self.found.source(value, span)
+        if made is not None and span == self.found.new(value):
+            part = made
+        elif source is not None and value in self.made:
+            assert value.producer is not None  # the same operator on other elements
+            others = [self._of(each) if each else None for each in value.producer.inputs[1:]]
+            part = self._made(value.producer.op, [self.part(*source), *others], f"{value.name}/part", value.producer)
+        elif source is not None:
+            part = self.part(*source)
+        else:
+            part = self._cut(self._with_past(value), value, span)
+        self.parts[value, span] = part
+        return part
+
+    def _with_past(self, value: Value) -> Value:
+        """The elements that are kept and the new ones."""
+        low, high = self.found.new(value)
+        past = self.found.past[value]
+        span = low - past, high
+        if past <= 0:
+            return self.made[value]
+        if (value, span) not in self.parts:
+            axis, new = self.found.motions[value].axis, self.made[value]
+            before = Value(self._free(f"{value.name}/past"), Fact(_sized(new.type, axis, past)))
+            self.graph.inputs.append(before)
+            both = self._made(Concat(axis), [before, new], f"{value.name}/both", value.producer)
+            self.parts[value, span] = both
+            kept = self._sliced(both, axis, high - low, high - low + past, f"{value.name}/kept", value.producer)
+            self.states[kept.name] = kept
+            self.graph.states[before.name] = kept.name
+        return self.parts[value, span]
+
+    def _cut(self, whole: Value, value: Value, span: Span) -> Value:
+        """`span` of elements out of all that there are up to the newest."""
+        axis, high = self.found.motions[value].axis, self.found.motions[value].high
+        size = whole.type.static_shape[axis]
+        low = span[0] - (high - size)
+        if (low, span[1]) == (0, high):
+            return whole
+        return self._sliced(whole, axis, low, low + span[1] - span[0], f"{value.name}/part", value.producer)
+
+    def _sliced(self, x: Value, axis: int, low: int, high: int, name: str, near: Node | None) -> Value:
+        cut = [self._constant(np.array([each], np.int64), f"{name}/cut") for each in (low, high, axis)]
+        return self._made(Slice(), [x, *cut], name, near)
+
+    def _named(self, value: Value, made: Value) -> Value:
+        """An output under the name that it has in the window network."""
+        if made is self.made.get(value) and made not in self.graph.outputs:
+            return made
+        own = self.made.get(value)
+        if own is not None:
+            own.name = self._free(f"{value.name}/new")
+        node = Node(Identity(), [made], [None], value.producer.provenance if value.producer else ())
+        output = Value(value.name, node.op.infer(node.site())[0])
+        node.outputs = [output]
+        self.graph.add(node)
+        return output
+
+    def _of(self, value: Value) -> Value:
+        if value not in self.made:
+            if value.constant is not None:
+                self.made[value] = Value.of_constant(value.name, value.constant)
+            else:  # known, though it is computed
+                known = value.fact.value
+                assert known is not None
+                contents = np.array(known.tolist(), value.type.dtype.numpy).reshape(known.shape)
+                self.made[value] = Value.of_constant(value.name, Constant.of(contents))
+        return self.made[value]
+
+    def _node(self, op: Op, operands: Sequence[Value | None], like: Node, outputs: Sequence[Value | None]) -> None:
+        node = Node(op, operands, [None] * len(outputs), like.provenance, like.regions)
+        for region in like.regions:
+            self._rebind(region)
+        facts = op.infer(node.site())
+        for place, value in enumerate(outputs):
+            if value is not None:
+                self.made[value] = node.outputs[place] = Value(value.name, facts[place])
+        self.graph.add(node)
+
+    def _rebind(self, region: Graph) -> None:
+        """What a body reads of the graph around it is here."""
+        for node in list(region.nodes):
+            for place, value in enumerate(node.inputs):
+                if value is not None and self._is_outside(value):
+                    region.set_input(node, place, self._of(value))
+            for inner in node.regions:
+                self._rebind(inner)
+        region.outputs = [self._of(value) if self._is_outside(value) else value for value in region.outputs]
+
+    def _is_outside(self, value: Value) -> bool:
+        return value in self.made or value in self.found.known
+
+    def _made(self, op: Op, operands: Sequence[Value | None], name: str, near: Node | None) -> Value:
+        node = Node(op, operands, [None], near.provenance if near else ())
+        made = Value(self._free(name), op.infer(node.site())[0])
+        node.outputs = [made]
+        self.graph.add(node)
+        return made
+
+    def _constant(self, contents: np.ndarray, name: str) -> Value:
+        return Value.of_constant(self._free(name), Constant.of(contents))
+
+    def _free(self, name: str) -> str:
+        number = 1
+        found = name
+        while found in self.taken:
+            number += 1
+            found = f"{name}_{number}"
+        self.taken.add(found)
+        return found
+
+
+def _sized(type: TensorType, axis: int, size: int) -> TensorType:
+    return TensorType(type.dtype, (*type.shape[:axis], size, *type.shape[axis + 1 :]))

@@ -1,0 +1,103 @@
+"""Windows that slide over time: convolutions, pools, and what repeats elements or spreads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...ops.conv import Conv, ConvInteger, ConvTranspose
+from ...ops.pool import AveragePool, LpPool, MaxPool
+from ...ops.window import Window
+from .motion import Around, Motion, Step, moves
+
+
+@moves(Conv, ConvInteger)
+def convolution(at: Around) -> Step | None:
+    op = at.node.op
+    assert isinstance(op, Conv | ConvInteger)
+    return slid(at, op.window(at.site))
+
+
+@moves(MaxPool, AveragePool, LpPool)
+def pool(at: Around) -> Step | None:
+    op = at.node.op
+    assert isinstance(op, MaxPool | AveragePool | LpPool)
+    return None if at.wants(1) else slid(at, op.window(at.site)[0])
+
+
+def slid(at: Around, window: Window) -> Step | None:
+    """Element i is made of those from i * stride - before on, `reach` of them."""
+    motion = at.only(0)
+    if motion is None or motion.axis == 1:
+        return None
+    if motion.axis == 0:
+        return at.carried(motion, saves=True)
+    own, rank = motion.axis - 2, len(window.kernel)
+    length = at.length(motion.axis)
+    reach = (window.kernel[own] - 1) * window.dilations[own] + 1
+    before, after = window.pads[own], window.pads[own + rank]
+    stride = window.strides[own] if length > 1 else 1  # of one element there is no next one
+    seen = motion.padded(at.node, before, after)
+    found = Motion(
+        motion.axis,
+        length,
+        motion.stride * stride,
+        -(-(seen.low + before) // stride),
+        (seen.high + before - reach) // stride + 1,
+        motion.oldest - before * motion.stride,
+        seen.start,
+        seen.end,
+    )
+    low, high = at.new(found)
+    pads = list(window.pads)
+    pads[own] = pads[own + rank] = 0
+    strides = [stride if axis == own else each for axis, each in enumerate(window.strides)]
+    op: Any = at.node.op
+    step = replace(op, auto_pad="NOTSET", pads=tuple(pads), strides=tuple(strides))
+    reads = {0: (low * stride - before, (high - 1) * stride - before + reach)}
+    return Step((found,), reads, step, saves=True)
+
+
+@moves(ConvTranspose)
+def transposed(at: Around) -> Step | None:
+    """Element i of the operand adds to those from i * stride - before on, `reach` of them."""
+    op, motion = at.node.op, at.only(0)
+    assert isinstance(op, ConvTranspose)
+    if motion is None or motion.axis < 2:
+        return None
+    kind = op.kind(at.site)
+    own, rank = motion.axis - 2, len(kind.strides)
+    stride, before = kind.strides[own], kind.pads[own]
+    reach = (at.site.shape(1)[motion.axis] - 1) * kind.dilations[own] + 1
+    if motion.stride % stride or not isinstance(reach, int):
+        return None
+    end = motion.high * stride - before
+    # Nothing comes from before element 0, and so the first elements lack what the past would add to them.
+    seen = motion.padded(at.node, max(reach - stride, 0), 0)
+    found = Motion(
+        motion.axis,
+        at.length(motion.axis),
+        motion.stride // stride,
+        (seen.low - 1) * stride + max(reach, stride) - before,
+        end,
+        motion.oldest + (before - reach + 1) * (motion.stride // stride),
+        seen.start,
+        motion.end or at.node,
+    )
+    low, high = at.new(found)
+    first = min(-(-(low + before - reach + 1) // stride), (low + before) // stride)
+    cut = low + before - first * stride
+    whole = (motion.high - first - 1) * stride + reach
+    more = max(high - low + cut - whole, 0)
+    pads = _spatial(kind.pads, op, at, rank)
+    pads[own], pads[own + rank] = cut, max(whole - cut - (high - low), 0)
+    extra = list(op.output_padding or (0,) * rank)
+    extra[own] = more
+    if op.output_shape is not None or op.auto_pad.startswith("SAME"):
+        return None
+    step = replace(op, auto_pad="NOTSET", pads=tuple(pads), output_padding=tuple(extra))
+    return Step((found,), {0: (first, motion.high)}, step, saves=True)
+
+
+def _spatial(before: tuple[int, ...], op: ConvTranspose, at: Around, rank: int) -> list[int]:
+    return list(op.pads or (0,) * (2 * rank)) if op.auto_pad in ("NOTSET", "") else [0] * (2 * rank)

@@ -1,0 +1,101 @@
+"""What cannot run frame by frame is refused, with the node, the reason and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from mccompile.base.errors import UnsupportedModel, WrongUse
+from tests.passes.stream.pushed import HEAD, agree, floats, model, stepped
+
+SAME = model(
+    "(float[1,4,20] x) => (float[1,3] y) { padded = Conv<pads=[1, 1]>(x, w) f = Flatten(padded) y = Gemm(f, v) }",
+    w=floats(4, 4, 3), v=floats(80, 3),
+)  # fmt: skip
+AFTER = model(  # only its last element is padded
+    "(float[1,4,20] x) => (float[1,4] y) { padded = Conv<pads=[0, 2]>(x, w) y = Gather<axis=2>(padded, last) }",
+    w=floats(4, 4, 3), last=np.array(-1),
+)  # fmt: skip
+DENSE = model("(float[1,20] x) => (float[1,3] y) { y = MatMul(x, w) }", w=floats(20, 3))
+POSITIONS = model(
+    "(float[1,20,4] x) => (float[1,20,3] y) { a = Add(x, p) y = MatMul(a, w) }", p=floats(1, 20, 4), w=floats(4, 3)
+)
+BOTH_WAYS = model(
+    "(float[20,1,4] x) => (float[20,2,1,3] y) { y = LSTM<direction=\"bidirectional\", hidden_size=3>(x, w, r) }",
+    w=floats(2, 12, 4), r=floats(2, 12, 3),
+)  # fmt: skip
+STRIDED = model("(float[1,4,20] x) => (float[1,4,6] y) { y = Conv<strides=[3]>(x, w) }", w=floats(4, 4, 3))
+BRANCH = parser.parse_model(
+    HEAD + "g (float[1,4,20] x, bool c) => (float[1,4,20] y) { y = If<then_branch = t () => (float[1,4,20] a)"
+    "{ a = Relu(x) }, else_branch = e () => (float[1,4,20] b) { b = Neg(x) }>(c) }"
+)
+UNREAD = model("(float[1,4,20] x, float[3] z) => (float[3] y) { y = Relu(z) }")
+
+
+@pytest.mark.parametrize(
+    ("network", "asked", "where", "why", "fix"),
+    [
+        (SAME, "x=2", '"padded" (Conv)', "pads the start of the window", "--stream x=2,edge=warm"),
+        (AFTER, "x=2", '"padded" (Conv)', "pads the end of the window", "--stream x=2,edge=warm"),
+        (DENSE, "x=1", '"y" (MatMul)', "MatMul needs all of the window", "name the axis of time"),
+        (POSITIONS, "x=1", '"a" (Add)', "Add needs all of the window", "name the axis of time"),
+        (BOTH_WAYS, "x=0", '"y" (LSTM)', "LSTM needs all of the window", "name the axis of time"),
+        (STRIDED, "x=2,hop=2", '"y" (Conv)', "one element of 3 frames, and a push brings 2", "--stream x=2,hop=3"),
+        (BRANCH, "x=2", '"y" (If)', "the body of If reads it", "move it out of the body"),
+        (UNREAD, "x=2", "input x", "nothing depends on it", "name the axis of time"),
+    ],
+    ids=["start", "end", "dense", "positions", "both ways", "stride", "branch", "nothing"],
+)
+def test_refused(network: object, asked: str, where: str, why: str, fix: str) -> None:
+    with pytest.raises(UnsupportedModel) as refused:
+        stepped(network, asked)  # type: ignore[arg-type]
+    (problem,) = refused.value.problems
+    assert where in problem.where and why in problem.why and fix in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        ("z=2", "no input 'z'"),
+        ("x=3", "no axis 3"),
+        ("x=2,hop=21,edge=warm", "cannot bring 21 frames"),
+        ("x=2,hop=0", "cannot bring 0 frames"),
+        ("x=2,edge=cold", "edge cannot be 'cold'"),
+    ],
+)
+def test_wrong_use(asked: str, what: str) -> None:
+    with pytest.raises(WrongUse, match=what):
+        stepped(SAME, asked)
+
+
+def test_padding_that_reaches_no_result() -> None:
+    """A causal network is exact where what is read does not depend on what stands before the window."""
+    network = model(
+        "(float[1,4,20] x) => (float[1,4] y) { a = Conv<pads=[2, 0]>(x, w) y = Gather<axis=2>(a, last) }",
+        w=floats(4, 4, 3), last=np.array(-1),
+    )  # fmt: skip
+    assert agree(network, "x=2") == 7
+    assert stepped(network, "x=2")[1].warm_up == 3
+
+
+def test_operators_on_elements_alone() -> None:
+    network = model("(float[1,4,20] x) => (float[1,4,20] y) { y = Relu(x) }")
+    assert not stepped(network, "x=2")[0].states
+    assert agree(network, "x=2") == 7
+
+
+def test_places_of_the_largest_are_of_the_window() -> None:
+    network = model(
+        "(float[1,4,9] x) => (float[1,4,3] y, int64[1,4,3] p)"
+        "{ c = Conv(x, w) y, p = MaxPool<kernel_shape=[5]>(c) }", w=floats(4, 4, 3)
+    )  # fmt: skip
+    assert agree(network, "x=2,hop=2") == 7
+
+
+def test_latency() -> None:
+    """Of a sequence, the newest elements that are no padding are given: they come late."""
+    network = model("(float[1,4,20] x) => (float[1,4,20] y) { y = Conv<pads=[1, 1]>(x, w) }", w=floats(4, 4, 3))
+    (output,) = stepped(network, "x=2")[1].outputs
+    assert (output.first, output.count, output.latency) == (18, 1, 1)
+    assert agree(network, "x=2,hop=4") == 7

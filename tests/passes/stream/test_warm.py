@@ -1,0 +1,58 @@
+"""edge=warm: results are those of one long window, away from its ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from tests.passes.stream.pushed import Steps, floats, model, part, session, stepped
+
+FRAMES = 60
+SAME = "{ a = Conv<pads=[1, 1]>(x, w) b = Relu(a) c = Conv<pads=[2, 2], dilations=[2]>(b, w) y = Add(c, x) }"
+CAUSAL = "{ p = Pad(x, left) a = Conv(p, w) b = Add(a, x) q = Conv<pads=[4, 0], dilations=[2]>(b, w) y = Add(q, b) }"
+POOLED = "{ a = Conv<pads=[1, 1]>(x, w) y = AveragePool<kernel_shape=[2], strides=[2]>(a) }"
+
+
+def network(text: str, length: int, made: int) -> ModelProto:
+    weights = {"w": floats(4, 4, 3)} | ({"left": np.array([0, 0, 2, 0, 0, 0])} if "left" in text else {})
+    return model(f"(float[1,4,{length}] x) => (float[1,4,{made}] y) {text}", **weights)
+
+
+@pytest.mark.parametrize(
+    ("text", "hop", "stride", "latency"),
+    [(SAME, 1, 1, 3), (SAME, 5, 1, 3), (CAUSAL, 1, 1, 0), (POOLED, 2, 2, 2)],
+    ids=["same", "same by 5", "causal", "pooled"],
+)
+def test_sequences(text: str, hop: int, stride: int, latency: int) -> None:
+    graph, found = stepped(network(text, 8, 8 // stride), f"x=2,hop={hop},edge=warm")
+    (output,) = found.outputs
+    assert output.latency == latency
+    frames = np.random.default_rng(3).standard_normal((1, 4, FRAMES)).astype(np.float32)
+    (long,) = session(network(text, FRAMES, FRAMES // stride)).run(None, {"x": frames})
+    steps, compared = Steps(graph), 0
+    for push in range(1, FRAMES // hop + 1):
+        got = steps.push({"x": part(frames, 2, (push - 1) * hop, push * hop)})["y"]
+        end = (push * hop - latency) // stride
+        if push >= found.warm_up:
+            np.testing.assert_allclose(got, part(long, 2, end - hop // stride, end), rtol=1e-5, atol=1e-5)
+            compared += 1
+    assert compared > 40 // hop
+
+
+def test_windows_are_read_late() -> None:
+    """What looks ahead by two frames is pooled over a window that ended two frames ago."""
+    weights = {"w": floats(4, 4, 3)}
+    network = model(
+        "(float[1,4,8] x) => (float[1,4,1] y) { a = Conv<pads=[0, 2]>(x, w) y = GlobalMaxPool(a) }", **weights
+    )
+    graph, found = stepped(network, "x=2,edge=warm")
+    assert (found.outputs[0].latency, found.warm_up) == (2, 10)
+    valid = model("(float[1,4,10] x) => (float[1,4,1] y) { a = Conv(x, w) y = GlobalMaxPool(a) }", **weights)
+    frames = np.random.default_rng(3).standard_normal((1, 4, 20)).astype(np.float32)
+    steps, whole = Steps(graph), session(valid)
+    for end in range(1, 21):
+        got = steps.push({"x": part(frames, 2, end - 1, end)})["y"]
+        if end >= found.warm_up:
+            (wanted,) = whole.run(None, {"x": part(frames, 2, end - 10, end)})
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
