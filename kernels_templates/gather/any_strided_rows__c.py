@@ -12,6 +12,7 @@ from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, memory_order, nest
 from mccompile.kernels.moves import along, move_c, place, position_c, run_bytes_c
+from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.gather import Gather
 
 
@@ -42,7 +43,7 @@ class GatherRows(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call, strings=True)
-        return No(reason) if reason else Needs(symbols=True)
+        return No(reason) if reason else Needs(symbols=True, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
@@ -51,10 +52,18 @@ class GatherRows(Kernel):
         assert isinstance(call.kind, Gather)
         x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.kind.axes
         (y_name,), (x_name, *index_names) = self.parameter_names(call)
-        order = memory_order(y)
-        views = [view.permuted(order) for view in (y, along(x, axes, y.shape), *indices)]
+        order = [axis for axis in memory_order(y) if axis != call.rows]
+        whole = (y, along(x, axes, y.shape), *indices)
+        views = [view.permuted(order) for view in whole]
         loops = nest(views[0].shape, views)
         counters = [loop.counter for loop in loops.loops]
+        rows = [(view.strides[call.rows], ring_row("row", view.lines)) for view in whole if call.rows is not None]
+
+        def at(number: int, used: int) -> str:
+            """Of the outermost so many loops."""
+            pairs = [*rows[number : number + 1], *zip(loops.strides[number][:used], counters, strict=False)]
+            return index_c([step for step, _ in pairs], [counter for _, counter in pairs])
+
         # Indices change along the outer loops only; from there on elements lie evenly.
         depth = max((1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s), default=0)
         lines = []
@@ -62,24 +71,32 @@ class GatherRows(Kernel):
         for axis, number in enumerate(axes):
             if number < 0:
                 view, operand = indices[-1 - number], 1 - number
-                load = load_c(view.buffer.dtype, index_names[-1 - number], loops.index(operand))
+                load = load_c(view.buffer.dtype, index_names[-1 - number], at(operand, len(counters)))
                 lines += position_c(f"p{axis}", load, x.shape[axis], call.kind.in_range)
-                steps.append((f"p{axis}", x.strides[axis]))
+                ring = x.lines if call.rows is not None and indices[-1 - number].strides[call.rows] != 0 else 0
+                steps.append((f"(p{axis} % {ring})" if ring else f"p{axis}", x.strides[axis]))
                 lines += [f"(void)p{axis};"] if steps[-1][1] == 0 else []
-        from_index = [*counters[:depth], *(name for name, _ in steps)]
-        from_steps = [*loops.strides[1][:depth], *(step for _, step in steps)]
+        from_index = [at(1, depth), *(name for name, _ in steps)]
+        from_steps = [1, *(step for _, step in steps)]
         inner = loops.loops[depth:]
         dtype = y.buffer.dtype
         if len(inner) == 1 and loops.strides[0][-1] == loops.strides[1][-1] == 1 and not dtype.is_packed:
-            target = place(y_name, index_c(loops.strides[0][:-1], counters[:-1]))
+            target = place(y_name, at(0, len(counters) - 1))
             origin = place(x_name, index_c(from_steps, from_index))
             statement = f"(void)memcpy({target}, {origin}, {run_bytes_c(dtype, inner[0].count)});"
             inner = ()
         else:
             from_index += counters[depth:]
             from_steps += loops.strides[1][depth:]
-            statement = move_c(dtype, y_name, loops.index(0), x_name, index_c(from_steps, from_index))
-        return {"loops": loops.loops[:depth], "lines": lines, "inner": inner, "statement": statement}
+            statement = move_c(dtype, y_name, at(0, len(counters)), x_name, index_c(from_steps, from_index))
+        return {
+            "by_rows": call.rows is not None,
+            "rings": ring_rows("row", [y, *([x] if any(call.rows == axis for axis in axes) else [])]),
+            "loops": loops.loops[:depth],
+            "lines": lines,
+            "inner": inner,
+            "statement": statement,
+        }
 
     def label(self, call: Call) -> str:
         assert isinstance(call.kind, Gather)

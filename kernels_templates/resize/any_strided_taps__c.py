@@ -13,6 +13,7 @@ from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_state
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kernels.loops import index_c, memory_order, nest
 from mccompile.kernels.moves import along
+from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.resize import Resize
 
 
@@ -52,7 +53,7 @@ class ResizeTaps(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call)
-        return No(reason) if reason else Needs()
+        return No(reason) if reason else Needs(rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 5e-10, code=300)
@@ -66,22 +67,31 @@ class ResizeTaps(Kernel):
         direct = along(x, [-1 if axis in kind.axes else axis for axis in range(len(shape))], shape)
         rows = [along(table, (axis, -1), shape) for axis, *pair in _tables(call) for table in pair]
         extras = call.ins[kind.fixed :]
-        order = memory_order(y)
-        views = [view.permuted(order) for view in (y, direct, *rows, *extras)]
+        order = [axis for axis in memory_order(y) if axis != call.rows]
+        whole = (y, direct, *rows, *extras)
+        views = [view.permuted(order) for view in whole]
         indexed = any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr))
         loops = nest(views[0].shape, views, keep_axes=indexed)
-        places = [loops.axes[order.index(axis)] for axis in range(len(shape))]
+        places = ["row" if axis == call.rows else loops.axes[order.index(axis)] for axis in range(len(shape))]
+
+        def at(number: int) -> str:
+            if call.rows is None:
+                return loops.index(number)
+            line = ring_row("row", whole[number].lines)
+            return index_c([whole[number].strides[call.rows], 1], [line, loops.index(number)])
+
         accumulator = kind.accumulator
         sums = []
         unused: list[str] = []  # tables of positions on axes of one element
-        before = loops.index(1)
+        before = at(1)
         for level, (axis, positions, weights) in enumerate(_tables(call)):
             number = 1 + 2 * level
             tap = f"t{level}"
-            counters = [*(loop.counter for loop in loops.loops), tap]
-            at = index_c((*loops.strides[1 + number], positions.strides[1]), counters)
-            weight = index_c((*loops.strides[2 + number], weights.strides[1]), counters)
-            step = index_c((x.strides[axis],), (f"(mcc_index){in_names[number]}[{at}]",))
+            entry = index_c((1, positions.strides[1]), (at(1 + number), tap))
+            weight = index_c((1, weights.strides[1]), (at(2 + number), tap))
+            line = f"(mcc_index){in_names[number]}[{entry}]"
+            ring = x.lines if axis == call.rows else 0
+            step = index_c((x.strides[axis],), (f"({line} % {ring})" if ring else line,))
             place = f"{before} + {step}".removeprefix("0 + ")
             unused += [in_names[number]] if step == "0" else []
             sums.append(
@@ -95,9 +105,11 @@ class ResizeTaps(Kernel):
         if kind.epilogue is not None:
             names = in_names[kind.fixed :]
             start = 2 + len(rows)
-            loads = [load_c(v.buffer.dtype, names[i], loops.index(start + i)) for i, v in enumerate(extras)]
+            loads = [load_c(v.buffer.dtype, names[i], at(start + i)) for i, v in enumerate(extras)]
             lines, value = to_statements(kind.epilogue, ["s0", *loads], places)
         return {
+            "by_rows": call.rows is not None,
+            "rings": ring_rows("row", [y, *extras, *([direct] if call.rows not in kind.axes else [])]),
             "loops": loops.loops,
             "sums": sums,
             "unused": unused,
@@ -105,7 +117,7 @@ class ResizeTaps(Kernel):
             "zero": literal_c(0, accumulator),
             "element": element,
             "lines": lines,
-            "store": store_c(y.buffer.dtype, y_name, loops.index(0), value),
+            "store": store_c(y.buffer.dtype, y_name, at(0), value),
         }
 
     def label(self, call: Call) -> str:

@@ -25,6 +25,7 @@ from mccompile.kernels.loops import Nest, index_c, nest
 from mccompile.kernels.tiles import Range, epilogue_alias
 from mccompile.kernels.vector_loops import SHORTEST, Chunk, chunks
 from mccompile.kernels.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
+from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.resize import Resize
 
 MOST_TAPS = 36  # rows that are added up to one
@@ -92,7 +93,9 @@ class Separable(Kernel):
             return No(layout.refusal)
         alias = epilogue_alias(call, kind.fixed)
         blocks = (best_lanes(layout.run, target), lanes_of(target))
-        return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=layout.floats * 4, scratch_align=64)
+        scratch = layout.floats * 4
+        rows = frozenset(layout.around)
+        return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=scratch, scratch_align=64, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout, wide = _Layout(call, self.parameter_names(call)[1]), lanes_of(target)
@@ -112,7 +115,9 @@ class Separable(Kernel):
         return vector_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
-        """Positions along the longest of the loops around rows."""
+        """Positions along the longest of the loops around rows, or those rows of the result."""
+        if call.rows is not None:
+            return super().units(call)
         outer = _Layout(call, self.parameter_names(call)[1]).outer
         return (1,) * max((loop.extent for loop in outer), default=0)
 
@@ -137,7 +142,11 @@ class _Layout:
         self.run = prod(shape[axis] for axis in self.inner)
         self.products = prod(self.kind.taps[self.kind.axes.index(axis)] for axis in self.others)
         self.step = self.run if self.others else static(self.x.strides[self.axis])  # from position to position
-        self.outer = [Range(f"i{axis}", shape[axis]) for axis in self.around if shape[axis] > 1]
+        self.outer = [self._around(axis, shape[axis]) for axis in self.around if shape[axis] > 1]
+
+    def _around(self, axis: int, extent: int) -> Range:
+        loop = Range(f"i{axis}", extent)
+        return replace(loop, begin="begin", end="end") if axis == self.call.rows else loop
 
     @cached_property
     def inside(self) -> Nest:
@@ -202,7 +211,15 @@ class _Layout:
     @property
     def block(self) -> int:
         """Rows that are computed together where elements are computed one by one: the tables are read once for all."""
-        return BLOCK if self.flat and self.outer and self.outer[-1].extent >= BLOCK else 1
+        together = self.flat and self.outer and self.outer[-1].extent >= BLOCK and self.call.rows is None
+        return BLOCK if together else 1
+
+    def at(self, view: View, axes: Sequence[int], line: int) -> str:
+        """C of the index of an element of a view."""
+        counters = [self.counter(axis, line) for axis in axes]
+        if self.call.rows is not None and self.call.rows in axes:
+            counters[axes.index(self.call.rows)] = ring_row(self.counter(self.call.rows, line), view.lines)
+        return index_c([view.strides[axis] for axis in axes], counters)
 
     def tables(self, axis: int) -> tuple[int, int]:
         """The operands that are the tables of an axis."""
@@ -214,14 +231,16 @@ class _Layout:
 
     def context(self, y: str) -> dict[str, Any]:
         outer = list(self.outer)
-        if self.call.workers > 1:
+        if self.call.workers > 1 and self.call.rows is None:
             longest = max(range(len(outer)), key=lambda n: (outer[n].extent, -n))
             outer[longest] = replace(outer[longest], begin="begin", end="end")
         workspace = ["float *const row = (float *)(void *)scratch;"] if self.summed else []
         if self.made:
             start = f" + {self.block * self.summed}" if self.summed else ""
             workspace.append(f"float *const made = (float *)(void *)scratch{start};")
+        rings = [self.y, *self.extras, *([] if self.call.rows in self.others else [self.x])]
         return {
+            "rings": [] if self.call.rows is None else ring_rows(self.counter(self.call.rows), rings),
             "workspace": workspace,
             "outer": outer[:-1] if self.block > 1 else outer,
             "bodies": [self.body(y, 1)] if self.block == 1 else self.blocks(y, outer[-1]),
@@ -258,11 +277,10 @@ class _Layout:
         return found
 
     def y_at(self, line: int) -> str:
-        return index_c([self.y.strides[axis] for axis in self.around], [self.counter(a, line) for a in self.around])
+        return self.at(self.y, self.around, line)
 
     def x_at(self, line: int) -> str:
-        direct = [axis for axis in self.around if axis not in self.others]
-        return index_c([self.x.strides[axis] for axis in direct], [self.counter(axis, line) for axis in direct])
+        return self.at(self.x, [axis for axis in self.around if axis not in self.others], line)
 
     def summed_row(self, line: int, wide: int) -> dict[str, Any]:
         """Rows of x, and the loops that add them up to one."""
@@ -275,8 +293,10 @@ class _Layout:
         for axis, count in taps.items():
             positions, weights = self.tables(axis)
             for tap in range(count):
-                place = self.entry(positions, self.counter(axis, line), tap)
-                yield f"const mcc_index at{axis}_{tap} = (mcc_index){place} * {static(self.x.strides[axis])};"
+                place = f"(mcc_index){self.entry(positions, self.counter(axis, line), tap)}"
+                if axis == self.call.rows and self.x.lines:
+                    place = f"({place} % {self.x.lines})"
+                yield f"const mcc_index at{axis}_{tap} = {place} * {static(self.x.strides[axis])};"
                 yield f"const float r{axis}_{tap} = {self.entry(weights, self.counter(axis, line), tap)};"
         wide, x_at = self.call.blocks[1], self.x_at(line)
         for number, chosen in enumerate(itertools.product(*(range(count) for count in taps.values()))):
@@ -337,20 +357,17 @@ class _Layout:
     def finish(self, y: str, wide: int, line: int) -> list[Part]:
         """The epilogue over a row."""
         parts = []
-        around = [(axis, self.counter(axis, line)) for axis in self.around]
         for chunk in chunks("i", self.out * self.run, wide):
             loads = [chunk.load(wide, "made", f"i + {line * self.out * self.run}" if line else "i", 1)]
             for view, name, steps in zip(self.extras, self.names[self.kind.fixed :], self.row.strides[1:], strict=True):
                 step = static(steps[-1]) if steps else 0
-                index = index_c([*(view.strides[a] for a, _ in around), step], [*(name for _, name in around), "i"])
+                index = index_c([1, step], [self.at(view, self.around, line), "i"])
                 loads.append(chunk.load(wide, name, index, step))
-            parts.append(self.stored(chunk, wide, loads, y, [(axis, name) for axis, name in around], "i"))
+            parts.append(self.stored(chunk, wide, loads, y, index_c([1, 1], [self.y_at(line), "i"])))
         return parts
 
     def results(self, y: str, lanes: int) -> list[Part]:
         """Those of one position in vectors."""
-        around = [(axis, self.counter(axis)) for axis in (*self.around, self.axis)]
-        around[-1] = (self.axis, "p")
         parts = []
         for chunk in chunks("c", self.run, lanes):
             lines = self.added(chunk, lanes, [(f"f{tap}", f"s{tap}", "c") for tap in range(self.taps)])
@@ -358,17 +375,16 @@ class _Layout:
             extras = zip(self.extras, self.names[self.kind.fixed :], self.inside.strides[2:], strict=True)
             for view, name, steps in extras:
                 step = static(steps[-1]) if steps else 0
-                index = index_c([*(view.strides[a] for a, _ in around), step], [*(name for _, name in around), "c"])
+                steps = view.strides[self.axis], step
+                index = index_c([1, *steps], [self.at(view, self.around, 0), "p", "c"])
                 loads.append(chunk.load(lanes, name, index, step))
-            part = self.stored(chunk, lanes, loads, y, around, "c")
+            place = index_c([1, self.y.strides[self.axis], 1], [self.y_at(0), "p", "c"])
+            part = self.stored(chunk, lanes, loads, y, place)
             parts.append(replace(part, lines=(*lines, *part.lines)))
         return parts
 
-    def stored(
-        self, chunk: Chunk, lanes: int, loads: list[str], y: str, around: list[tuple[int, str]], counter: str
-    ) -> Part:
+    def stored(self, chunk: Chunk, lanes: int, loads: list[str], y: str, index: str) -> Part:
         lines, value = to_vector_statements(self.kind.epilogue or operand(0, f32), loads, lanes)
-        index = index_c([*(self.y.strides[a] for a, _ in around), 1], [*(name for _, name in around), counter])
         return Part(chunk.header, (*lines, chunk.store(lanes, y, index, value)))
 
 

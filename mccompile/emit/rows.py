@@ -26,7 +26,9 @@ def row_region(region: RowRegion, indent: str, step_c: Callable[[Step, str, tupl
             source = stages[pull.stage]
             rows = end if pull.scale == 1 else f"{end} * {pull.scale}"
             rows += f" + {pull.shift}" if pull.shift > 0 else f" - {-pull.shift}" if pull.shift else ""
-            if stage.height * pull.scale + pull.shift > source.height:
+            if pull.parts > 1:  # rounding towards zero instead of down changes nothing: below 1, no row is made
+                rows = f"({rows}) / {pull.parts}"
+            if pull.wanted(stage.height) > source.height:
                 lines.append(f"{inside}const mcc_index wanted{pull.stage} = {_least(rows, source.height, True)};")
                 rows = f"wanted{pull.stage}"
             loop(pull.stage, rows, inside)

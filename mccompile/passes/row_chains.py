@@ -20,10 +20,12 @@ from ..kinds.conv import Conv
 from ..kinds.map import Map
 from ..kinds.pad import Pad
 from ..kinds.pool import Pool
+from ..kinds.resize import Resize
 from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, Pull, View, reads, walk, writes
 from ..program.relocate import covers_in_any_order
 from .api import Context
 from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
+from .row_windows import AXIS, pooled_whole, windows_of
 
 LONGEST = 24  # calls in a chain
 
@@ -77,9 +79,9 @@ def _row_strides(body: Sequence[Item]) -> Strides:
     """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
     known: Strides = {}
     for item in body:
-        if isinstance(item, Call) and isinstance(item.kind, Conv | Pool) and len(item.outs[0].shape) > 3:
+        if isinstance(item, Call) and isinstance(item.kind, Conv | Pool | Resize) and len(item.outs[0].shape) > 3:
             for view in (item.outs[0], item.ins[0], *item.ins[item.kind.fixed :]):
-                _note(known, view, 2)
+                _note(known, view, AXIS)
     for line in (body, list(reversed(body)), body):
         for item in line:
             if isinstance(item, Call) and isinstance(item.kind, Map | Concat | Pad):
@@ -114,34 +116,24 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     views = (*call.ins, *call.outs)
     if not all(v.is_static and isinstance(v.offset, int) and not v.buffer.dtype.is_packed for v in views):
         return None
-    windows: list[Window] = []
-    takes_all = False
-    if isinstance(kind, Conv):
-        axis = 2
-        reach = (static(call.ins[1].shape[2]) - 1) * kind.dilations[0] + 1
-        windows.append(Window(0, kind.strides[0], kind.pads[0], reach))
-        windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
-    elif isinstance(kind, Pool):
-        axis = 2
-        windows.append(Window(0, kind.strides[0], kind.pads[0], (kind.kernel[0] - 1) * kind.dilations[0] + 1))
-        windows += [Window(index) for index in range(kind.fixed, len(call.ins))]
-        if static(out.shape[2]) == 1 and not any(kind.pads) and kind.kernel[0] == call.ins[0].shape[2]:
-            takes_all, windows = True, [Window(0)]
-    elif isinstance(kind, Map | Concat | Pad):
+    axis, takes_all = AXIS, pooled_whole(call)
+    if isinstance(kind, Map | Concat | Pad):
         found = _map_axis(call, known)
         if found is None:
             return None
-        axis = found
-        windows += [Window(index) for index, view in enumerate(call.ins) if len(view.shape) > axis]
+        axis, windows = found, [Window(index) for index, view in enumerate(call.ins) if len(view.shape) > found]
     else:
-        return None
+        said = windows_of(call)
+        if said is None:
+            return None
+        windows = said
     draft = replace(call, rows=axis)
     choice = context.registry.choose(draft, context.target)
     fit = [c for c in choice.candidates if axis in c.needs.rows and not c.needs.dense and not c.needs.dense_outs]
     if not fit:
         return None
     best = min(fit, key=lambda c: c.kernel.id != call.kernel)  # the one it has, if that can
-    height = static(call.ins[0].shape[2] if takes_all else out.shape[axis])
+    height = static(call.ins[0].shape[AXIS] if takes_all else out.shape[axis])
     scratch = best.needs.scratch, best.needs.scratch_align
     alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
     return (
@@ -189,7 +181,8 @@ class Chains:
             for window in call.windows:
                 source = call.call.ins[window.operand].buffer
                 if source in maker and maker[source] != len(calls) - 1:
-                    own.append((maker[source], window))
+                    number = maker[source]
+                    own.append((number, window.of(rows_at_a_time(call, window, calls[number].height))))
             inside = {call.call.ins[w.operand].buffer for _, w in own}
             if any(v.buffer in maker and v.buffer not in inside for v in call.call.ins):
                 return None
@@ -266,9 +259,16 @@ def _read_row_bytes(buffer: Buffer, users: Feeds, calls: list[RowCall]) -> int:
     return sizes.pop() if len(sizes) == 1 and len(readers) == len(users) and buffer.role != CONSTANT else 0
 
 
+def rows_at_a_time(call: RowCall, window: Window, height: int) -> int:
+    """How many rows of an operand each step makes of whatever makes all in `height` steps: of a repeated picture, all
+    that are alike."""
+    rows = static(call.call.ins[window.operand].shape[operand_axis(call, window)])
+    return rows // height if rows % height == 0 else 1
+
+
 def operand_axis(call: RowCall, window: Window) -> int:
     """The axis of rows of an operand: that of the result, but for what is pooled as a whole."""
-    return 2 if call.takes_all else call.axis
+    return AXIS if call.takes_all else call.axis
 
 
 def _in_place(
@@ -285,7 +285,7 @@ def _in_place(
             view = calls[number].call.ins[window.operand]
             alike = (view.shape, view.offset, view.buffer.dtype.bits) == (out.shape, 0, out.buffer.dtype.bits)
             if (
-                (window.pull, window.pad) == ((1, 0), 0)
+                (window.pull, window.pad) == ((1, 0, 1), 0)
                 and window.operand in calls[number].alias
                 and alike
                 and all(a == b or n == 1 for n, a, b in zip(out.shape, view.strides, out.strides, strict=True))

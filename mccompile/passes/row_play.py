@@ -7,29 +7,35 @@ and heights alone, so chains that are alike are played once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 
 @dataclass(frozen=True)
 class Window:
-    """Rows of an operand behind a row of the result: y * stride - pad and `size` of them."""
+    """Rows of an operand behind a row of the result: (y * stride - pad) / parts, rounded down, and `size` of them."""
 
     operand: int
     stride: int = 1
     pad: int = 0
     size: int = 1
+    parts: int = 1
 
     def low(self, row: int) -> int:
-        return max(0, row * self.stride - self.pad)
+        return max(0, (row * self.stride - self.pad) // self.parts)
 
     def end(self, end: int, height: int) -> int:
         """How many rows the operand needs before the result has `end`."""
-        return max(0, min(height, (end - 1) * self.stride - self.pad + self.size))
+        return max(0, min(height, ((end - 1) * self.stride - self.pad) // self.parts + self.size))
+
+    def of(self, rows: int) -> Window:
+        """The same where that many rows of the operand are made at a time, as one."""
+        size = -(-(self.size - 1) // rows) + 1
+        return replace(self, parts=self.parts * rows, size=size) if rows > 1 else self
 
     @property
-    def pull(self) -> tuple[int, int]:
-        return self.stride, self.size - self.pad - self.stride
+    def pull(self) -> tuple[int, int, int]:
+        return self.stride, self.size * self.parts - self.pad - self.stride, self.parts
 
 
 Feeds = list[tuple[int, Window]]  # calls of the chain that a call reads from
@@ -151,14 +157,14 @@ def eager(feeds: list[Feeds], tree: list[Feeds], heights: list[int]) -> list[Fee
     moved = [list(own) for own in tree]
     for number, own in enumerate(tree):
         for source, window in own:
-            if window.pull != (1, 0) or not feeds[source]:
+            if window.pull != (1, 0, 1) or not feeds[source]:
                 continue
             behind, reach = feeds[source][0]
             for other in range(len(feeds)):
                 beside = [w for s, w in feeds[other] if s == behind]
                 if other in (source, number) or not beside or heights[other] != heights[source]:
                     continue
-                if beside[0].stride == reach.stride:
+                if (beside[0].stride, beside[0].parts) == (reach.stride, reach.parts):
                     moved[number].remove((source, window))
                     moved[other].append((source, window))
                     break

@@ -46,7 +46,7 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
         elif isinstance(item, RowRegion):
             lines.append(f"{indent}rows {{")
             for stage in item.stages:
-                pulls = "".join(f" pull {pull.stage} to {pull.scale}, {pull.shift}" for pull in stage.pulls)
+                pulls = "".join(f" pull {pull}" for pull in stage.pulls)
                 lines.append(f"{indent}  {stage.height} by {stage.step}{pulls}: {_step(stage.run)}")
             lines.append(f"{indent}}}")
         else:

@@ -143,7 +143,7 @@ def _body(body: list[Item], indent: str) -> list[str]:
 
 
 def _stage(stage: Stage) -> str:
-    pulls = "".join(f" pull {pull.stage} to {pull.scale}, {pull.shift}" for pull in stage.pulls)
+    pulls = "".join(f" pull {pull}" for pull in stage.pulls)
     over = f" over {stage.over}" if stage.over is not None else ""
     return f"stage {stage.height} by {stage.step}{over}{pulls}"
 
@@ -383,7 +383,8 @@ class _ProgramReader:
                 reader.expect("to")
                 scale = reader.integer()
                 reader.expect(",")
-                pulls.append(Pull(number, scale, reader.integer()))
+                shift = reader.integer()
+                pulls.append(Pull(number, scale, shift, reader.integer() if reader.take("parts") else 1))
             region.stages.append(Stage(self._call(), height, step, tuple(pulls), lies_over))
         return region
 

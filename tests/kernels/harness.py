@@ -121,13 +121,13 @@ def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[T
 def _row_by_row(
     kernel: Kernel, case: Case, call: Call, values: tuple[np.ndarray, ...], target: Target
 ) -> Iterator[Trial]:
-    """Over each operand that it allows."""
+    """Over each operand that it allows, or beside all."""
     needs = kernel.match(call, target)
     assert isinstance(needs, Needs)
     call.blocks, height = needs.blocks, static(call.outs[0].shape[call.rows or 0])
     packed = kernel.pack(call, _contents(call))
-    for pair in sorted(needs.alias):
-        if call.ins[pair[1]].type.count and pair[1] not in case.constant:
+    for pair in sorted(needs.alias) or [None]:
+        if pair is None or (call.ins[pair[1]].type.count and pair[1] not in case.constant):
             trial = _trial(kernel, case, call, values, packed, needs, pair, 0)
             yield replace(trial, pieces=tuple((row, row + 1) for row in range(height)))
 

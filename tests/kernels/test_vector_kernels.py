@@ -7,7 +7,9 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import helper
 
 from mccompile.driver import Options
 from mccompile.kernels.registry import Registry
@@ -79,3 +81,20 @@ def test_convolutions_in_vectors_run_row_by_row_over_rings(tmp_path: Path) -> No
     verdict = check(path, Options(target="native", prefer="ram"), runs=1)
     steps = [step.function for step in verdict.package.plan.steps()]
     assert verdict.ok and sum(f.kernel.isa == "vec" and f.call.rows == 2 for f in steps) >= 3
+
+
+@pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
+@pytest.mark.parametrize("scales", [(2, 2), (1.5, 1.5), (1, 2)])
+def test_pictures_are_resized_in_vectors_row_by_row(tmp_path: Path, scales: tuple[float, float]) -> None:
+    height, width = (int(n * s) for n, s in zip((24, 18), scales, strict=True))
+    weights = {"v": floats(0, 24, 3, 3, 3), "w": floats(1, 4, 24, 3, 3), "s": np.array([1, 1, *scales], np.float32)}
+    nodes = [
+        node("Conv", "x v", "a", pads=[1, 1, 1, 1]),
+        helper.make_node("Resize", ["a", "", "s"], ["u"], mode="linear"),
+        node("Relu", "u", "r"),
+        node("Conv", "r w", "y", pads=[1, 1, 1, 1]),
+    ]
+    path = save(model("r", nodes, [("x", (1, 3, 24, 18))], [("y", (1, 4, height, width))], weights), tmp_path)
+    verdict = check(path, Options(target="native", prefer="balanced"), runs=1)
+    steps = [step.function for step in verdict.package.plan.steps()]
+    assert verdict.ok and [f.kernel.id for f in steps if f.call.rows == 2 and f.kernel.id.startswith("resize/f32")]

@@ -10,6 +10,7 @@ Nothing is computed twice, and every call computes what it did before, in anothe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...base.dims import static
@@ -39,7 +40,7 @@ from ...program.ir import (
 from ...program.relocate import Move
 from ..api import Context
 from ..in_place import write_in_place
-from ..row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls
+from ..row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
 from .bind_storage import best_choice, peak_of, size_of
 
 Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time
@@ -221,14 +222,21 @@ class _Outside:
 
 @dataclass
 class Ring:
-    """A result that shrinks to a few rows: its buffer, and where the views of the old buffer lie in it."""
+    """A result that shrinks to a few rows: its buffer, and where the views of the old buffer lie in it. `finer`: for
+    some readers a row of it is several, which must lie one after the other."""
 
     old: View
     axis: int
     lines: int
+    finer: bool = False
 
     def __post_init__(self) -> None:
-        order = sorted(range(len(self.old.shape)), key=lambda a: (a != self.axis, -static(self.old.strides[a])))
+        def place(axis: int) -> tuple[bool, bool, int]:
+            reach = static(self.old.strides[axis]) * static(self.old.shape[axis])
+            inside = self.finer and reach == self.old.strides[self.axis]
+            return axis != self.axis, not inside, -static(self.old.strides[axis])
+
+        order = sorted(range(len(self.old.shape)), key=place)
         shape = tuple(self.old.shape[a] for a in order)
         strides = dict(zip(order, dense_strides(shape), strict=True))
         self.row = static(strides[self.axis])
@@ -243,14 +251,20 @@ class Ring:
         moved = self.move.apply(view)
         if moved is None:
             return None
-        inside = static(moved.offset)
-        along = 0
+        inside, row = static(moved.offset), self.row
+        along = []
         for dim, stride in zip(moved.shape, moved.strides, strict=True):
-            if static(stride) == self.row and dim == self.old.shape[self.axis]:
-                along += 1
+            if self.rows(static(dim), static(stride)):
+                row = static(stride)
+                along.append(self.row // row)
             else:
                 inside += (static(dim) - 1) * abs(static(stride))
-        return replace(moved, lines=self.lines) if along == 1 and inside < self.row else None
+        return replace(moved, lines=self.lines * along[0]) if len(along) == 1 and inside < row else None
+
+    def rows(self, count: int, stride: int) -> bool:
+        """Does an axis go along the rows, or along the parts of each?"""
+        height = static(self.old.shape[self.axis])
+        return count * stride == height * self.row and count % height == 0 and (self.finer or count == height)
 
 
 class Rings:
@@ -271,8 +285,8 @@ class Rings:
     def one(self, buffer: Buffer) -> bool:
         if buffer not in self.known:
             maker = self.makers[buffer]
-            ring = Ring(maker.call.outs[0], maker.axis, 2)
             users = [self.calls[number] for number in self.users.get(buffer, [])]
+            ring = Ring(maker.call.outs[0], maker.axis, 2, _is_read_finer(buffer, maker, users))
             self.known[buffer] = all(user is not None and self.serves(user, ring) for user in (maker, *users))
         return self.known[buffer]
 
@@ -283,12 +297,22 @@ class Rings:
             return False
         for window in user.windows:  # what it takes for rows must be those that are made
             view, axis = views[window.operand], operand_axis(user, window)
-            if view.lines and (view.strides[axis], view.shape[axis]) != (ring.row, ring.old.shape[ring.axis]):
+            if view.lines and not ring.rows(static(view.shape[axis]), static(view.strides[axis])):
                 return False
         count = len(user.call.ins)
         draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis)
         needs = self.context.registry[user.kernel].match(draft, self.context.target)
         return isinstance(needs, Needs) and user.axis in needs.rows and not needs.dense and not needs.dense_outs
+
+
+def _is_read_finer(buffer: Buffer, maker: RowCall, users: Sequence[RowCall | None]) -> bool:
+    """Does a reader take each row that is made for several?"""
+    return any(
+        user.call.ins[window.operand].buffer is buffer and rows_at_a_time(user, window, maker.height) > 1
+        for user in users
+        if user is not None
+        for window in user.windows
+    )
 
 
 def form_all(
@@ -308,7 +332,7 @@ def form_all(
         members = [call for call in calls[chain.first : chain.last + 1] if call is not None]
         for buffer, lines in chain.lines.items():
             maker = next(m for m in members if m.call.outs[0].buffer is twins[buffer])
-            ring = Ring(maker.call.outs[0], maker.axis, lines)
+            ring = Ring(maker.call.outs[0], maker.axis, lines, _is_read_finer(twins[buffer], maker, members))
             for member in members:
                 call = member.call
                 call.ins = tuple(_sure(ring.view(view)) for view in call.ins)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 from mccompile.base.budgets import limited
 from mccompile.driver import Options, compile_graph
@@ -141,6 +141,42 @@ def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
     for poison in (0, 0xFF):
         for name, array in results(rows, made, poison).items():
             np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def resized(scales: tuple[float, float], **attributes: object) -> ModelProto:
+    """A picture that is resized between two convolutions."""
+    height, width = (int(np.floor(np.float32(n) * np.float32(s))) for n, s in zip((17, 10), scales, strict=True))
+    weights = {"v": floats(0, 5, 3, 3, 3), "w": floats(1, 2, 5, 3, 3), "s": np.array([1, 1, *scales], np.float32)}
+    nodes = [
+        node("Conv", "x v", "a", pads=[1] * 4),
+        node("Relu", "a", "b"),
+        helper.make_node("Resize", ["b", "", "s"], ["u"], **attributes),
+        node("Conv", "u w", "y", pads=[1] * 4),
+    ]
+    return model("resized", nodes, [("x", [1, 3, 17, 10])], [("y", [1, 2, height, width])], weights)
+
+
+RESIZED: list[tuple[tuple[float, float], dict[str, object]]] = [
+    ((2, 2), {"mode": "nearest"}),
+    ((3, 1), {"mode": "nearest"}),
+    ((1, 2), {"mode": "nearest"}),
+    ((1.5, 1.5), {"mode": "nearest"}),
+    ((0.7, 2), {"mode": "nearest"}),
+    ((2, 2), {"mode": "linear"}),
+    ((1.5, 0.5), {"mode": "linear"}),
+    ((2, 1), {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+    ((0.4, 0.4), {"mode": "linear"}),
+    ((2.3, 2.3), {"mode": "cubic"}),
+]
+
+
+@pytest.mark.parametrize(("scales", "attributes"), RESIZED)
+def test_a_picture_is_resized_by_rows(scales: tuple[float, float], attributes: dict[str, object]) -> None:
+    made = resized(scales, **attributes)
+    plain, rows = compiled(made, "off"), compiled(made, "auto")
+    assert rows.plan.arena_bytes < plain.plan.arena_bytes * 0.7
+    expected = results(plain, made, 0)["y"]
+    np.testing.assert_allclose(results(rows, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [(16, 16), (16, 12)])
