@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.discovery import import_package_modules
 from ...graph.ir import Invalid, Unsupported
-from .file import Operator, Options, Subgraph, Tensor
+from .file import NUMPY_TYPES, Operator, Options, Subgraph, Tensor
 from .writer import ONNX_TYPES, Writer, first_order, last_order
 
 Convert = Callable[["Site"], None]
@@ -75,6 +75,14 @@ class Site(Writer):
     def rank(self, index: int) -> int:
         return len(self.tensor(index).shape)
 
+    def dtype(self, index: int) -> Any:
+        return NUMPY_TYPES.get(self.tensor(index).type, np.float32)
+
+    def is_float(self, index: int) -> bool:
+        """Does an element stand for a float?"""
+        tensor = self.tensor(index)
+        return tensor.quantization is not None or not is_integer(tensor)
+
     def stored(self, index: int) -> str:
         """The value as it is stored."""
         tensor, number = self.tensor(index), self.operator.inputs[index]
@@ -123,6 +131,9 @@ class Site(Writer):
         if index >= len(self.operator.outputs):
             raise Invalid(f"result {index} is missing")
         return self.subgraph.tensors[self.operator.outputs[index]]
+
+    def out_dtype(self, index: int = 0) -> Any:
+        return NUMPY_TYPES.get(self.out(index).type, np.float32)
 
     def wants(self, index: int) -> bool:
         return index < len(self.operator.outputs)
@@ -190,7 +201,15 @@ class Site(Writer):
         """Behind the activation that is part of an operator."""
         if code not in _ACTIVATIONS:
             raise Unsupported(f"its activation {code} is not known")
+        out = self.out()
+        if code in _BOUNDS and out.quantization is None and is_integer(out):
+            low, high = (None if bound is None else self.number(bound, self.out_dtype()) for bound in _BOUNDS[code])
+            value = self.op("Max", value, low) if low else value
+            return self.op("Min", value, high) if high else value
         return _ACTIVATIONS[code](self, value)
+
+    def scalar(self, value: int) -> str:
+        return self.constant(np.array(value, np.int64))
 
     def cast(self, value: str, type: str) -> str:
         return self.op("Cast", value, to=onnx_type(type))
@@ -199,6 +218,7 @@ class Site(Writer):
         return self.op("Clip", value, self.number(low), self.number(high))
 
 
+_BOUNDS: dict[int, tuple[int | None, int | None]] = {1: (0, None), 2: (-1, 1), 3: (0, 6)}  # of integers
 _ACTIVATIONS: dict[int, Callable[[Site, str], str]] = {
     0: lambda site, value: value,
     1: lambda site, value: site.op("Relu", value),

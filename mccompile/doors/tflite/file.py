@@ -215,7 +215,7 @@ class _File:
         if not 0 <= number < len(self.buffers):
             raise Damaged(f"tensor {name!r} has the buffer {number}, and there are {len(self.buffers)}")
         raw = self._bytes(self.buffers[number])
-        if not raw.size or type not in _TYPES:
+        if not raw.size or type not in NUMPY_TYPES:
             return None
         sparsity = self.reader.field(table, "Sparsity")
         if sparsity is not None:
@@ -232,7 +232,7 @@ class _File:
         return self.reader.numbers(buffer, "Data").astype(np.uint8, copy=False)
 
 
-_TYPES = {
+NUMPY_TYPES = {
     "FLOAT32": np.float32,
     "FLOAT16": np.float16,
     "FLOAT64": np.float64,
@@ -251,7 +251,7 @@ _TYPES = {
 
 def typed(raw: np.ndarray, type: str, shape: tuple[int, ...], name: str) -> np.ndarray:
     count = math.prod(shape)
-    dtype = np.dtype(_TYPES[type])
+    dtype = np.dtype(NUMPY_TYPES[type])
     if raw.nbytes != ((count + 1) // 2 if type == "INT4" else count * dtype.itemsize):
         raise Damaged(f"tensor {name!r} is {type}{list(shape)}, and has {raw.nbytes} bytes")
     if type == "INT4":

@@ -42,7 +42,7 @@ class Shared:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
             self._known[key] = self.names.take(name or f"constant_{len(self._known)}")
-            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), self._known[key]))
+            self.constants.append(numpy_helper.from_array(np.asarray(array, order="C"), self._known[key]))
         return self._known[key]
 
 

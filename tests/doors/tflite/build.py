@@ -163,8 +163,9 @@ class _Writer:
     def code(self, name: str) -> int:
         number = getattr(tflite.BuiltinOperator, name, tflite.BuiltinOperator.CUSTOM)
         custom = {} if hasattr(tflite.BuiltinOperator, name) else {"CustomCode": self.b.CreateString(name)}
+        version = {"BROADCAST_TO": 2}.get(name, 1)
         return self.table(
-            "OperatorCode", DeprecatedBuiltinCode=min(number, 127), BuiltinCode=number, Version=1, **custom
+            "OperatorCode", DeprecatedBuiltinCode=min(number, 127), BuiltinCode=number, Version=version, **custom
         )
 
     def signature(self, key: str, subgraph: int, inputs: dict[str, int], outputs: dict[str, int]) -> int:

@@ -13,9 +13,16 @@ class Litert:
 
     def __init__(self, data: bytes, optimised: bool = False) -> None:
         kinds = OpResolverType
-        kind = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else kinds.BUILTIN_REF
-        self.interpreter = Interpreter(model_content=data, experimental_op_resolver_type=kind)
-        self.interpreter.allocate_tensors()
+        try:
+            kind = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else kinds.BUILTIN_REF
+            self.interpreter = self._made(data, kind)
+        except ValueError:  # which has not all operators
+            self.interpreter = self._made(data, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+
+    def _made(self, data: bytes, kind: OpResolverType) -> Interpreter:
+        made = Interpreter(model_content=data, experimental_op_resolver_type=kind)
+        made.allocate_tensors()
+        return made
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for about, array in zip(self.interpreter.get_input_details(), inputs, strict=True):

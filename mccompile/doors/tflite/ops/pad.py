@@ -1,0 +1,42 @@
+"""Pads: elements stay as they are stored."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....graph.ir import Invalid
+from ..api import Site, converts
+
+
+@converts("PAD", "PADV2")
+def _pad(site: Site) -> None:
+    before, after = _widths(site)
+    if site.has(2):
+        value = site.reshape(site.stored(2))
+    else:
+        found = site.tensor(0).quantization
+        value = site.constant(np.array(found.zeros[0] if found else 0, site.dtype(0)))
+    made = site.op("Pad", site.stored(0), site.ints(*before, *after), value)
+    site.store(site.requantized(made))
+
+
+@converts("MIRROR_PAD")
+def _mirror_pad(site: Site) -> None:
+    """Rows are gathered; ONNX has no mode that repeats the edge."""
+    symmetric = site.options("MirrorPadOptions")["Mode"] == 1
+    made = site.stored(0)
+    for axis, (before, after, size) in enumerate(zip(*_widths(site), site.shape(0), strict=True)):
+        if before or after:
+            if max(before, after) > size - (not symmetric) or min(before, after) < 0:
+                raise Invalid(f"axis {axis} of size {size} is padded by {before} and {after}")
+            places = np.pad(np.arange(size), (before, after), "symmetric" if symmetric else "reflect")
+            made = site.op("Gather", made, site.ints(*places), axis=axis)
+    site.store(made)
+
+
+def _widths(site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    widths = site.array(1)
+    if widths.shape != (site.rank(0), 2):
+        raise Invalid(f"its pads are {list(widths.shape)}, for an input of rank {site.rank(0)}")
+    before, after = (tuple(int(number) for number in column) for column in widths.T)
+    return before, after

@@ -1,0 +1,84 @@
+"""Transposed convolutions, and convolutions over volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....graph.ir import Invalid
+from ..api import Site, converts
+from ..file import Options
+from ..windows import SAME, pads
+from .conv import bias
+
+
+@converts("TRANSPOSE_CONV")
+def _transpose_conv(site: Site) -> None:
+    options = site.options("TransposeConvOptions")
+    x, w, out = site.shape(2), site.shape(1), site.numbers(0)
+    strides = (options["StrideH"], options["StrideW"])
+    if len(x) != 4 or len(w) != 4 or len(out) != 4 or w[3] != x[3]:
+        raise Invalid(f"weights {list(w)} do not fit the input {list(x)} and the result {list(out)}")
+    made = site.op(
+        "ConvTranspose",
+        site.first(2),
+        site.real(1, (3, 0, 1, 2)),
+        bias(site, 3),
+        strides=strides,
+        **_window(options["Padding"], x[1:3], w[1:3], strides, out[1:3]),
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+@converts("CONV_3D")
+def _conv_3d(site: Site) -> None:
+    options, x, w = _volume(site, 0)
+    strides = tuple(options[f"Stride{axis}"] for axis in "DHW")
+    dilations = tuple(options[f"Dilation{axis}Factor"] for axis in "DHW")
+    made = site.op(
+        "Conv",
+        site.first(0),
+        site.real(1, (4, 3, 0, 1, 2)),
+        bias(site),
+        strides=strides,
+        dilations=dilations,
+        pads=pads(options["Padding"], x[1:4], w[:3], strides, dilations),
+        group=x[4] // w[3],
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+@converts("CONV_3D_TRANSPOSE")
+def _conv_3d_transpose(site: Site) -> None:
+    options, x, w = _volume(site, 2)
+    strides = tuple(options[f"Stride{axis}"] for axis in "DHW")
+    made = site.op(
+        "ConvTranspose",
+        site.first(2),
+        site.real(1, (4, 3, 0, 1, 2)),
+        bias(site, 3),
+        strides=strides,
+        **_window(options["Padding"], x[1:4], w[:3], strides, site.numbers(0)[1:4]),
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+def _volume(site: Site, index: int) -> tuple[Options, tuple[int, ...], tuple[int, ...]]:
+    x, w = site.shape(index), site.shape(1)
+    if len(x) != 5 or len(w) != 5 or not w[3] or x[4] % w[4 if index else 3]:
+        raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
+    return site.options("Conv3DOptions"), x, w
+
+
+def _window(
+    padding: int, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], out: Sequence[int]
+) -> dict[str, list[int]]:
+    """Pads that lead to the size that is asked for; with VALID nothing is cut off before."""
+    if min(*strides, *kernel, *out) < 1:
+        raise Invalid(f"a window of {list(kernel)} with strides {list(strides)}")
+    reach = [(size - 1) * stride + k for size, k, stride in zip(sizes, kernel, strides, strict=True)]
+    totals = [max(0, most - size) for most, size in zip(reach, out, strict=True)]
+    before = [total // 2 if padding == SAME else 0 for total in totals]
+    return {
+        "pads": before + [total - first for total, first in zip(totals, before, strict=True)],
+        "output_padding": [max(0, size - most) for most, size in zip(reach, out, strict=True)],
+    }

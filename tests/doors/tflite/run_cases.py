@@ -1,0 +1,133 @@
+"""Runs random cases of operators, compiled to C, beside LiteRT's interpreter:
+
+    python -m tests.doors.tflite.run_cases --count 20 --seed 3 CONV_2D ADD
+    python -m tests.doors.tflite.run_cases --table docs/tflite.md      # the table of what is covered, made from a run
+
+Cases of one operator go into one file, as many as --together, so that few programs are built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+import mccompile
+from mccompile.base.errors import MccError
+
+from .build import Net
+from .draw import Case, Draw, cases, values
+from .litert import Litert
+
+
+class Batch:
+    """Cases in one file, each of which LiteRT has run by itself."""
+
+    def __init__(self, name: str, case: Case, seeds: Sequence[int]) -> None:
+        self.name, self.case = name, case
+        self.refused: list[str] = []  # by LiteRT
+        self.net, outputs, ranges = Net(), list[int](), dict[int, tuple[float, float]]()
+        self.types: set[str] = set()
+        self.count = 0
+        for seed in seeds:
+            if (why := self.why_not(seed)) is not None:
+                self.refused.append(f"seed {seed}: {why}")
+                continue
+            draw = self.drawn(self.net, seed)
+            outputs += self.results
+            ranges |= draw.ranges
+            self.count += 1
+        self.data = self.net.file(outputs)
+        chance = np.random.default_rng(list(seeds))
+        self.inputs = [values(self.net.tensors[number], ranges.get(number), chance) for number in self.net.inputs]
+        self.types = {self.net.tensors[number]["type"] for number in (*self.net.inputs, *outputs)}
+
+    def drawn(self, net: Net, seed: int) -> Draw:
+        draw = Draw(self.name, net, np.random.default_rng([seed, crc32(self.name.encode())]))
+        self.results = self.case.draw(draw)
+        return draw
+
+    def why_not(self, seed: int) -> str | None:
+        """LiteRT's reason to refuse a case."""
+        net = Net()
+        draw = self.drawn(net, seed)
+        chance = np.random.default_rng(seed)
+        data = net.file(list(self.results))
+        try:
+            Litert(data, self.case.optimised)([values(net.tensors[number], draw.ranges.get(number), chance) for number in net.inputs])
+        except (RuntimeError, ValueError) as error:
+            return str(error).strip().splitlines()[0] + str(net.operators[-1])
+        return None
+
+    def wrong(self, runs: int = 2) -> list[str]:
+        """What differs, in words."""
+        if not self.count:
+            return []
+        network = mccompile.load(self.data, target="generic", cc=os.environ.get("CC", "tcc"))
+        reference = Litert(self.data, self.case.optimised)
+        found = []
+        for run in range(runs):
+            got, wanted = network(*self.inputs), reference(self.inputs)
+            for number, (a, b) in enumerate(zip(got, wanted, strict=True)):
+                why = differs(a, b, self.case)
+                if why:
+                    found.append(f"{self.name}, run {run}, result {number} of {b.dtype}{list(b.shape)}: {why}")
+        return found
+
+
+def differs(got: np.ndarray, wanted: np.ndarray, case: Case) -> str:
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        return f"it is {got.dtype}{list(got.shape)}"
+    if wanted.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            off = np.abs(got.astype(np.float64) - wanted)
+            off = np.where((got == wanted) | (np.isnan(got) & np.isnan(wanted)), 0, off)
+        most = case.rtol * float(np.max(np.abs(wanted), where=np.isfinite(wanted), initial=1e-6))
+    else:
+        off = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
+        most = {1: case.steps, 2: case.halves}.get(wanted.dtype.itemsize, 0) if wanted.dtype != np.bool_ else 0
+    if not off.size or not (off > most).any():
+        return ""
+    place = np.unravel_index(int(np.argmax(off)), off.shape)
+    return f"{int((off > most).sum())} of {off.size} differ, by {off.max()} at most: {got[place]}, not {wanted[place]}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--together", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["MCCOMPILE_CACHE"] = cache
+        run, wrong = 0, 0
+        for name in asked.names or cases():
+            seeds = range(asked.seed, asked.seed + asked.count)
+            for first in range(0, asked.count, asked.together):
+                try:
+                    batch = Batch(name, cases()[name], seeds[first : first + asked.together])
+                    found = batch.wrong()
+                except MccError as error:
+                    found = [f"{name}: {str(error)[:1500]}"]
+                except Exception:
+                    found = [f"{name}: {traceback.format_exc()[-1500:]}"]
+                else:
+                    run += batch.count
+                    for why in batch.refused:
+                        print(f"{name}: LiteRT refuses {why[:300]}")
+                wrong += len(found)
+                print("\n".join(found) or f"{name}: {batch.count} right, {' '.join(sorted(batch.types))}", flush=True)
+        print(f"{run} cases, {wrong} wrong")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
