@@ -21,6 +21,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from .base.dtypes import of_array
 from .base.errors import MccError
 from .base.structures import Interface
+from .doors import states
 from .driver import Options, compile_graph
 from .frontend.bounds import EVERYTHING
 from .frontend.load import is_open, load_proto, read_proto
@@ -100,6 +101,7 @@ class MccompileBackend(Backend):
         model, beside = _in_memory(model)
         folder = kwargs.pop("folder", beside)
         options = _options(kwargs)
+        options = replace(options, state={**states.declared(model), **options.state})
 
         def build(shapes: Shapes) -> Model:
             package = _compile(model, folder, replace(options, shapes={**options.shapes, **shapes}))

@@ -244,7 +244,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     interface = graph.interface
     graph.updatable = options.updatable
     _observe(graph, options.observe)
-    declare_states(graph, options.state)
+    declare_states(graph, {**graph.states_of_file, **options.state})
     manager.finished(GRAPH, graph, "load")
     streamed = None
     if options.stream:
@@ -344,7 +344,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
     if not start.startswith((b'graph "', b'program "')):
         graph = read(file, options)
         _observe(graph, options.observe)
-        declare_states(graph, options.state)
+        declare_states(graph, {**graph.states_of_file, **options.state})
         GRAPH.verify(graph, "load")
         return graph
     try:

@@ -50,6 +50,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "onnx": ("mccompile.frontend", "mccompile.doors", "mccompile.backend"),
     "google": ("mccompile.frontend",),  # protobuf, which onnx brings along: its errors while reading a file
     "tflite": ("mccompile.doors.tflite.flat",),  # which flatbuffers comes with
+    "ai_edge_litert": ("mccompile.check.litert",),
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
     "rich": ("mccompile.cli.progress",),

@@ -3,7 +3,7 @@
 Invariant: NaN equals NaN and an infinity equals itself; integers, bools and strings must be equal; a float may be off
 by `rtol` of its reference, and by `atol` more, where both the absolute amount and the millionth part of the largest
 reference count: a sum of numbers that cancel out is no more exact than its terms. Of models that compute with narrower
-floats the caller says a larger part.
+floats the caller says a larger part; integers of 8 and 16 bits may be off by `steps`, where the caller says so.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def compare(
     rtol: float = RTOL,
     atol: float = ATOL,
     of_largest: float = OF_LARGEST,
+    steps: int = 0,
 ) -> Comparison:
     """How far `got` is from `want`."""
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -49,23 +50,29 @@ def compare(
         wrong = sum(_text(a) != _text(b) for a, b in zip(got.reshape(-1), want.reshape(-1), strict=True))
         return Comparison(name, float(wrong > 0), float(wrong > 0), wrong, excess=float(wrong > 0))
     if want.dtype.kind in "iub":
-        return _integers(name, got, want)
+        return _integers(name, got, want, steps if want.dtype.itemsize < 4 and want.dtype.kind != "b" else 0)
     if want.dtype.kind == "c":
         return _floats(name, np.stack([got.real, got.imag]), np.stack([want.real, want.imag]), rtol, atol, of_largest)
     return _floats(name, got.astype(np.float64), want.astype(np.float64), rtol, atol, of_largest)
 
 
 def compare_values(
-    name: str, got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL, of_largest: float = OF_LARGEST
+    name: str,
+    got: Any,
+    want: Any,
+    rtol: float = RTOL,
+    atol: float = ATOL,
+    of_largest: float = OF_LARGEST,
+    steps: int = 0,
 ) -> Comparison:
     """The same for what may be a list of arrays, or None: the worst of all elements."""
     if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
-        return compare(name, got, want, rtol, atol, of_largest)
+        return compare(name, got, want, rtol, atol, of_largest, steps)
     if not isinstance(got, list) or not isinstance(want, list) or len(got) != len(want):
         why = "" if got is None and want is None else f"it is {_shown(got)}, the reference is {_shown(want)}"
         return Comparison(name, 0.0, 0.0, 0) if not why else Comparison(name, float("inf"), float("inf"), 1, why)
     pairs = enumerate(zip(got, want, strict=True))
-    parts = [compare(f"{name}[{number}]", a, np.asarray(b), rtol, atol, of_largest) for number, (a, b) in pairs]
+    parts = [compare(f"{name}[{number}]", a, np.asarray(b), rtol, atol, of_largest, steps) for number, (a, b) in pairs]
     return Comparison(
         name,
         max((part.max_abs for part in parts), default=0.0),
@@ -80,7 +87,7 @@ def _shown(value: Any) -> str:
     return f"a list of {len(value)}" if isinstance(value, list) else "absent" if value is None else "a tensor"
 
 
-def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
+def _integers(name: str, got: np.ndarray, want: np.ndarray, steps: int) -> Comparison:
     wrong = got != want
     if not wrong.any():
         return Comparison(name, 0.0, 0.0, 0)
@@ -89,7 +96,8 @@ def _integers(name: str, got: np.ndarray, want: np.ndarray) -> Comparison:
     ]  # 64-bit ones would not fit a float
     largest = max(abs(int(want.max())), abs(int(want.min())))
     most = max(abs(a - b) for a, b in pairs)
-    return Comparison(name, float(most), most / largest if largest else float(most), len(pairs), excess=float(most))
+    beyond = sum(abs(a - b) > steps for a, b in pairs)
+    return Comparison(name, float(most), most / largest if largest else float(most), beyond, excess=float(most))
 
 
 def _floats(name: str, got: np.ndarray, want: np.ndarray, rtol: float, atol: float, of_largest: float) -> Comparison:

@@ -1,7 +1,7 @@
 """What a model should compute: onnxruntime with its optimiser off where it is installed, else onnx's reference
-evaluator.
+evaluator; of a .tflite file LiteRT's interpreter where that is installed (check/litert.py).
 
-Both run the file itself. The only module that imports onnxruntime.
+All run the file itself. The only module that imports onnxruntime.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original, nudged
+from .litert import Litert, speaks_for
 
 NUDGED = 6  # models with other weights, each of them as good as the file's
 FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two that come out equal
@@ -27,6 +28,7 @@ class Oracle:
     def __init__(self, path: Path, also: Sequence[str] = ()) -> None:
         self.original = Original(path)
         self.also = tuple(also)
+        self._litert = Litert(self.original) if not also and speaks_for(self.original) else None
         self._session = _session(self.original, self.original.serialized(self.also)) if has_runtime() else None
         self._has_run = False
         self._fell_back = False  # for the last inputs
@@ -35,10 +37,17 @@ class Oracle:
     @property
     def name(self) -> str:
         """Of what made the last results."""
+        if self._litert is not None:
+            return "LiteRT"
         return "onnxruntime" if self._session is not None and not self._fell_back else "onnx reference evaluator"
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name: arrays, lists of them, None."""
+        if self._litert is not None:
+            made = self._litert.run(inputs)
+            if made is not None:
+                return made
+            self._litert = None  # an operator that it does not have
         if self._session is not None:
             names = [*self.original.outputs, *self.also]
             try:
@@ -55,7 +64,9 @@ class Oracle:
 
     def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Slow: the reference
-        evaluator does it where onnxruntime has not all operators."""
+        evaluator does it where onnxruntime has not all operators. Nothing does what LiteRT does in doubles."""
+        if self._litert is not None:
+            return None
         if self._wide is None and has_runtime():
             self._wide = partial(self._tried, _session(self.original, self.original.widened(self.also)), _widened)
         found = self._wide(inputs) if self._wide is not None else None
@@ -64,6 +75,9 @@ class Oracle:
     def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
         """The same model as it is, then computed otherwise: by onnxruntime's optimiser, in doubles, and with weights
         and inputs nudged. Each makes outputs of inputs, or None where it cannot."""
+        if self._litert is not None:
+            yield from self._litert.others()
+            return
         if self._session is None:
             return
         original = self.original
@@ -76,7 +90,7 @@ class Oracle:
     def nudged(self, numbers: Iterable[int]) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
         """The same with weights and inputs nudged, in so many ways."""
         original = self.original
-        for number in numbers if self._session is not None else ():
+        for number in numbers if self._session is not None and self._litert is None else ():
             chance = np.random.default_rng(number)
             yield partial(self._tried, _session(original, original.nudged(chance, self.also)), partial(_nudged, chance))
 

@@ -272,7 +272,8 @@ def quantize(
 @click.option(
     "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
 )
-def convert(model: Path, destination: Path) -> None:
+@click.option("--signature", default="", metavar="KEY", help="Which one, where the file has several.")
+def convert(model: Path, destination: Path, signature: str) -> None:
     """Write a TFLite file as ONNX: what the other commands compile.
 
     Inputs and outputs keep names, types and layouts; integers stand between QuantizeLinear and DequantizeLinear.
@@ -280,7 +281,7 @@ def convert(model: Path, destination: Path) -> None:
     from ..frontend.load import read_proto
 
     _refuse_to_overwrite(destination, model)
-    proto = read_proto(model)
+    proto = read_proto(model, signature)
     destination.write_bytes(proto.SerializeToString())
     click.echo(f"{destination}: {len(proto.graph.node)} nodes")
 

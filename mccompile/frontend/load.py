@@ -14,10 +14,11 @@ import numpy as np
 from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helper
 from onnx.defs import onnx_opset_version
 
-from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.names import readable
 from ..base.near import near_file
 from ..base.structures import Interface, leaves, named
+from ..doors import states
 from ..doors.tflite.convert import is_tflite, to_onnx
 from ..graph.ir import Graph, Invalid, Refused, Value
 from .bounds import Bounds, Limits
@@ -49,8 +50,9 @@ def load(
     return load_proto(read_proto(path), path.parent, dims, shapes, path.name, bounds=bounds)
 
 
-def read_proto(path: Path) -> ModelProto:
-    """What a file holds, without data in other files; one of another format as the ONNX model that it means."""
+def read_proto(path: Path, signature: str = "") -> ModelProto:
+    """What a file holds, without data in other files; one of another format as the ONNX model that it means, with
+    `signature` naming one of several that it may have."""
     try:
         data = b"" if path.is_dir() else path.read_bytes()
     except OSError as problem:
@@ -58,7 +60,10 @@ def read_proto(path: Path) -> ModelProto:
         fix = near_file(path, "*.onnx") or "name an ONNX file that exists"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
     if is_tflite(data):
-        return to_onnx(data, path.name)
+        return to_onnx(data, path.name, signature)
+    if signature:
+        why = "only a TFLite file has signatures"
+        raise WrongUse(Problem(f"there is no signature {signature!r}", str(path), why, "leave out --signature"))
     try:
         model: ModelProto = ModelProto.FromString(data)
     except _DecodeError:
@@ -155,6 +160,7 @@ def _read(
     found = reader.outputs(model.graph, scope) or []
     if any(not isinstance(whole, Value) for whole in (*(whole for _, whole in given), *found)):
         graph.interface = _interface(model.graph, given, found)
+    graph.states_of_file = states.declared(model)
     graph.facts_used |= reader.facts_used
     graph.assumed = tuple(reader.assumed)
     findings.stop_if_any()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..doors import states
 from .bounds import Bounds
 from .inputs import DimRanges
 from .load import is_open, read_proto
@@ -15,7 +16,8 @@ def open_inputs(
     path: Path, dims: DimRanges, shapes: Mapping[str, Any], bounds: Bounds, state: Mapping[str, str]
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """The names of all inputs that a caller gives, and of those with sizes that nobody has fixed."""
-    graph = read_proto(path).graph
+    model = read_proto(path)
+    graph, state = model.graph, {**states.declared(model), **state}
     fixed = {tensor.name for tensor in graph.initializer}
     fixed |= {tensor.values.name for tensor in graph.sparse_initializer} | set(state.values())
     inputs = [entry for entry in graph.input if entry.name not in fixed]

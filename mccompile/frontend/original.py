@@ -27,6 +27,8 @@ from onnx import (
 
 from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
+from ..doors import states
+from ..doors.tflite.convert import is_tflite
 from .load import read_proto
 from .scope import is_structure
 
@@ -42,6 +44,7 @@ class Original:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._model = read_proto(path)
+        self.states = states.declared(self._model)
         _ask_for_full_accuracy(self._model.graph)
         graph = self._model.graph
         constants = {tensor.name for tensor in graph.initializer}
@@ -51,6 +54,14 @@ class Original:
         self.inner = [name for name in made if name not in self.outputs]  # in graph order, without those of regions
         self.lengths = lengths(graph)
         self._labels = {node.output[0]: _labels(node) for node in graph.node if node.op_type == "ZipMap"}
+
+    @property
+    def is_tflite(self) -> bool:
+        return is_tflite(self.path.read_bytes())
+
+    @property
+    def is_quantized(self) -> bool:
+        return any(node.op_type == "DequantizeLinear" for node in self._model.graph.node)
 
     def serialized(self, also: Sequence[str] = ()) -> bytes:
         """The file's model with more outputs."""

@@ -284,6 +284,7 @@ class Graph:
         self.updatable = False  # little is concluded from values, so that other ones suit the same code
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
+        self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option
         self.assumed: tuple[str, ...] = ()  # what the file does not say, and reading it took for granted
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 

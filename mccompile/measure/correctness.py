@@ -25,6 +25,7 @@ from ..base.structures import Interface
 from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
 from ..check.labels import labels, unexplained
+from ..check.litert import speaks_for
 from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
@@ -75,11 +76,14 @@ class _Check:
     def __init__(self, path: Path, options: Options, tolerance: Tolerance, cc: str | None) -> None:
         self.path, self.options, self.cc = path, options, cc
         graph = self._load()
+        self.options = options = replace(options, state={**graph.states_of_file, **options.state})
         self.tolerance = tolerance.suiting(graph, options.resolved_target())
         self.labels = labels(graph)
         self.lists = graph.interface or Interface((), ())  # what is not only tensors
         self.made = [name for name, _ in self.lists.outputs] or [value.name for value in graph.outputs]
         original = Original(path)
+        if speaks_for(original):
+            self.tolerance = self.tolerance.of_litert(original.is_quantized)
         in_file, self.lengths = set(original.inner), original.lengths
         observed = [name for name in dict.fromkeys(options.observe) if name not in self.made]
         self.observed = [name for name in observed if name in in_file]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import CheckFailed, Problem
-from ..check import rounding
+from ..check import litert, rounding
 from ..check.arbiter import arbitrate
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
 from ..check.spread import Spread
@@ -28,9 +28,10 @@ class Tolerance:
     rtol: float = RTOL
     atol: float = ATOL
     of_largest: float = OF_LARGEST
+    steps: int = 0
 
     def compare(self, name: str, got: Any, want: Any) -> Comparison:
-        return compare_values(name, got, want, self.rtol, self.atol, self.of_largest)
+        return compare_values(name, got, want, self.rtol, self.atol, self.of_largest, self.steps)
 
     def arbitrate(self, name: str, got: Any, want: Any, doubles: Any) -> Comparison:
         return arbitrate(name, got, want, doubles, self.rtol, self.atol, self.of_largest)
@@ -39,6 +40,11 @@ class Tolerance:
         """Narrow floats are rounded after every operation here, and wherever it suits it by the reference."""
         most = rounding.of_numbers(graph, bool(target.option("half_lanes", 0)))
         return replace(self, of_largest=max(self.of_largest, most))
+
+    def of_litert(self, is_quantized: bool) -> Tolerance:
+        """Its kernels round twice in places."""
+        largest = max(self.of_largest, litert.OF_LARGEST) if is_quantized else self.of_largest
+        return replace(self, of_largest=largest, steps=litert.STEPS)
 
 
 DEFAULT = Tolerance()

@@ -15,7 +15,8 @@ import numpy as np
 
 from ...base.discovery import import_package_modules
 from ...graph.ir import Invalid, Unsupported
-from .file import NUMPY_TYPES, Operator, Options, Subgraph, Tensor
+from .file import NUMPY_TYPES, Operator, Options, Tensor
+from .scope import Scope, Variable
 from .writer import ONNX_TYPES, Writer, first_order, last_order
 
 Convert = Callable[["Site"], None]
@@ -43,10 +44,11 @@ def registry() -> dict[str, Convert]:
 class Site(Writer):
     """One operator, and where it stands."""
 
-    def __init__(self, writer: Writer, operator: Operator, subgraph: Subgraph, values: dict[int, str]) -> None:
-        self.shared, self.nodes = writer.shared, writer.nodes
-        self.operator, self.subgraph, self.values = operator, subgraph, values
-        self.title = subgraph.tensors[operator.outputs[0]].name if operator.outputs else operator.name
+    def __init__(self, operator: Operator, scope: Scope) -> None:
+        self.shared, self.nodes = scope.writer.shared, scope.writer.nodes
+        self.operator, self.scope = operator, scope
+        self.subgraph, self.values = scope.subgraph, scope.values
+        self.title = self.subgraph.tensors[operator.outputs[0]].name if operator.outputs else operator.name
 
     @property
     def name(self) -> str:
@@ -124,6 +126,24 @@ class Site(Writer):
     def numbers(self, index: int) -> tuple[int, ...]:
         """Sizes, axes and the like."""
         return tuple(int(number) for number in self.array(index).reshape(-1))
+
+    # -- variables
+
+    def handle(self, index: int) -> str:
+        """Of the variable that an operand names."""
+        number = self.operator.inputs[index] if self.has(index) else -1
+        if number not in self.scope.handles:
+            raise Invalid(f"operand {index} names no variable")
+        return self.scope.handles[number]
+
+    def variable(self, index: int) -> Variable:
+        """An operand that lasts from run to run."""
+        return self.scope.whole.variable(f"{self.tensor(index).name}", self.tensor(index))
+
+    def assign(self, variable: Variable, value: str) -> None:
+        if self.scope.is_region:
+            raise Unsupported(f"it sets the variable {variable.name!r} within a loop or a branch")
+        variable.now, variable.is_set = value, True
 
     # -- results
 

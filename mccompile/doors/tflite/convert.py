@@ -12,9 +12,12 @@ from onnx import ModelProto, ValueInfoProto, helper
 from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
 from ...base.near import meant
 from ...graph.ir import Invalid, Refused
+from ..states import declare
 from .api import Site, onnx_type, registry
 from .file import Model, Operator, Signature, Subgraph, Tensor, read
 from .flat import Damaged
+from .scope import Scope, Whole
+from .states import with_states
 from .writer import OPSET, Shared, Writer
 
 IDENTIFIER = b"TFL3"
@@ -68,62 +71,76 @@ class _Conversion:
     def __init__(self, model: Model, file: str) -> None:
         self.model, self.file = model, file
         self.shared = Shared()
+        self.whole = Whole(model, self.shared, self.nodes)
         self.problems: list[Problem] = []
         self.invalid = False
 
     def proto(self, signature: Signature) -> ModelProto:
-        graph = self.model.subgraphs[signature.subgraph]
         self._check_operators()
-        writer, values = Writer(self.shared), dict[int, str]()
+        scope = Scope(self.whole, signature.subgraph, Writer(self.shared))
+        graph = scope.subgraph
         inputs, outputs = list[ValueInfoProto](), list[ValueInfoProto]()
         for number in dict.fromkeys(graph.inputs):
             tensor = graph.tensors[number]
-            values[number] = self.shared.names.take(signature.inputs.get(number) or tensor.name or "input")
-            inputs.append(self._info(values[number], tensor))
+            scope.values[number] = self.shared.names.take(signature.inputs.get(number) or tensor.name or "input")
+            inputs.append(self._info(scope.values[number], tensor))
         titles = {n: signature.outputs.get(n) or graph.tensors[n].name or "output" for n in graph.outputs}
         kept = {number: self.shared.names.take(title) for number, title in titles.items()}
-        self.nodes(graph, writer, values)
-        for number, name in kept.items():
-            tensor = graph.tensors[number]
-            if number not in values and tensor.data is None:
-                self._add("a result is missing", f"output {tensor.name!r}", Invalid("no operator makes it"))
+        self.whole.open.append(signature.subgraph)
+        self.nodes(scope)
+        for place, number in enumerate(graph.outputs):
+            if number not in kept:
                 continue
-            made = values.get(number) or self.shared.constant(tensor.data, tensor.name)  # type: ignore[arg-type]
-            writer.nodes.append(helper.make_node("Identity", [made], [name], name))
-            outputs.append(self._info(name, tensor))
+            try:
+                made = scope.result(place)
+            except Refused as refused:
+                self._add("a result is missing", f"output {graph.tensors[number].name!r} in {self.file}", refused)
+                continue
+            name = kept.pop(number)
+            scope.writer.nodes.append(helper.make_node("Identity", [made], [name], name))
+            outputs.append(self._info(name, graph.tensors[number]))
+        states = {}
+        if not self.problems:
+            found = with_states(self.whole, scope.writer)
+            states = {state.after: state.before for state in found}
+            inputs += [self._info(state.before, state.tensor) for state in found]
+            outputs += [self._info(state.after, state.tensor) for state in found]
         if self.problems:
             raise (BadFile if self.invalid else UnsupportedModel)(*self.problems)
-        proto = writer.graph(graph.name or "main", inputs, outputs)
+        proto = scope.writer.graph(graph.name or "main", inputs, outputs)
         proto.initializer.extend(self.shared.constants)
         opsets = [helper.make_opsetid("", OPSET)]
         version = helper.find_min_ir_version_for(opsets)
-        return helper.make_model(
+        made = helper.make_model(
             proto,
             producer_name="mccompile",
             doc_string=self.model.description,
             opset_imports=opsets,
             ir_version=version,
         )
+        declare(made, states)
+        return made
 
-    def nodes(self, graph: Subgraph, writer: Writer, values: dict[int, str]) -> None:
+    def nodes(self, scope: Scope) -> None:
         """The operators of a subgraph."""
+        graph = scope.subgraph
         for place, operator in by_depth(graph):
-            site = Site(writer, operator, graph, values)
             convert = registry().get(operator.name)
             try:
-                if convert is not None and not operator.is_custom:  # else it is refused already
-                    convert(site)
+                if convert is not None:  # else it is refused already
+                    convert(Site(operator, scope))
             except Refused as refused:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
             for number in operator.outputs:
-                values.setdefault(number, graph.tensors[number].name)  # what was refused is said once
+                if number not in scope.handles:
+                    scope.values.setdefault(number, graph.tensors[number].name)  # what was refused is said once
 
     def _check_operators(self) -> None:
         """Refuses the operators that nobody can write out, all at once."""
         places: dict[tuple[str, bool], list[str]] = {}
         for graph in self.model.subgraphs:
             for place, operator in enumerate(graph.operators):
-                if operator.is_custom or operator.name not in registry():
+                if operator.name not in registry():
                     where = self._where(place, operator, graph)
                     places.setdefault((operator.name, operator.is_custom), []).append(where)
         for (name, is_custom), found in places.items():
@@ -140,7 +157,9 @@ class _Conversion:
     def _add(self, what: str, where: str, refused: Refused) -> None:
         self.invalid |= isinstance(refused, Invalid)
         fix = refused.fix or ("export it again" if isinstance(refused, Invalid) else "change the model to do without")
-        self.problems.append(Problem(what, where, refused.why, fix))
+        problem = Problem(what, where, refused.why, fix)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def _info(self, name: str, tensor: Tensor) -> ValueInfoProto:
         try:

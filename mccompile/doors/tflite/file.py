@@ -63,6 +63,9 @@ class Options:
     def real(self, name: str) -> float:
         return float(self.reader.field(self.table, name))
 
+    def text(self, name: str) -> str:
+        return self.reader.text(self.table, name)
+
     def ints(self, name: str) -> tuple[int, ...]:
         return self.reader.ints(self.table, name)
 

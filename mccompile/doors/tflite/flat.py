@@ -90,6 +90,7 @@ class Reader:
         return self._at(name, _EMPTY, 8)
 
     def _at(self, name: str, data: bytes, place: int) -> Any:
-        found = getattr(self.schema, name)()
-        found.Init(data, place)
-        return found
+        with trusting_nothing():
+            found = getattr(self.schema, name)()
+            found.Init(data, place)
+            return found

@@ -154,6 +154,7 @@ class _Writer:
             known["CustomOptions"] = self.b.CreateByteVector(custom)
         if options:
             vectors = {key: self.ints(value) for key, value in fields.items() if isinstance(value, list | tuple)}
+            vectors |= {key: self.b.CreateString(value) for key, value in fields.items() if isinstance(value, str)}
             table = self.table(options, **{**fields, **vectors})
             second = hasattr(tflite.BuiltinOptions2, options)
             union = "BuiltinOptions2" if second else "BuiltinOptions"

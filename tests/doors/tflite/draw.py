@@ -18,7 +18,7 @@ import numpy as np
 from .build import Net
 
 Drawn = Callable[["Draw"], Sequence[int]]
-CASES: dict[str, "Case"] = {}
+CASES: dict[str, Case] = {}
 BYTES, QUANTIZED = ("INT8", "UINT8"), ("INT8", "UINT8", "INT16")
 FLOAT = ("FLOAT32",)
 _LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
@@ -79,7 +79,9 @@ class Draw:
         scale = float(np.float32(10 ** self.chance.uniform(-2.3, -1)))
         return {"scale": scale / 256 if type == "INT16" else scale, "zero": zero}
 
-    def input(self, shape: Sequence[int], type: str = "FLOAT32", range: tuple[float, float] | None = None, **q: Any) -> int:
+    def input(
+        self, shape: Sequence[int], type: str = "FLOAT32", range: tuple[float, float] | None = None, **q: Any
+    ) -> int:
         made = self.net.input(tuple(shape), type, **(q or self.quantization(type)))
         if range is not None:
             self.ranges[made] = range

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,8 @@ from mccompile.base.errors import MccError
 from .build import Net
 from .draw import Case, Draw, cases, values
 from .litert import Litert
+
+_COMPILER = os.environ.get("CC") or shutil.which("tcc") or "cc"  # quick is better than fast
 
 
 class Batch:
@@ -61,7 +63,9 @@ class Batch:
         chance = np.random.default_rng(seed)
         data = net.file(list(self.results))
         try:
-            Litert(data, self.case.optimised)([values(net.tensors[number], draw.ranges.get(number), chance) for number in net.inputs])
+            Litert(data, self.case.optimised)(
+                [values(net.tensors[number], draw.ranges.get(number), chance) for number in net.inputs]
+            )
         except (RuntimeError, ValueError) as error:
             return str(error).strip().splitlines()[0] + str(net.operators[-1])
         return None
@@ -70,7 +74,7 @@ class Batch:
         """What differs, in words."""
         if not self.count:
             return []
-        network = mccompile.load(self.data, target="generic", cc=os.environ.get("CC", "tcc"))
+        network = mccompile.load(self.data, target="generic", cc=_COMPILER)
         reference = Litert(self.data, self.case.optimised)
         found = []
         for run in range(runs):

@@ -103,6 +103,39 @@ def test_the_commands_take_it(network: Path, capsys: pytest.CaptureFixture[str])
     assert "scores" in capsys.readouterr().out
 
 
+def test_check_compares_with_the_interpreter(network: Path) -> None:
+    verdict = mccompile.compile(network).check(runs=2)
+    assert verdict.ok and {run.reference for run in verdict.runs} == {"LiteRT"}
+    assert verdict.worst()[0].max_abs <= 2
+
+
+def test_check_without_the_interpreter_runs_the_onnx_model(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mccompile.check.litert.find_spec", lambda name: None)
+    verdict = mccompile.compile(network).check(runs=1)
+    assert verdict.ok and verdict.runs[0].reference == "onnxruntime"
+
+
+def test_a_signature_is_chosen_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net = Net()
+    x, y = net.input((1, 3)), net.tensor((1, 3))
+    net.op("ABS", [x], [y], "AbsOptions")
+    number, other = net.subgraph("other")
+    a, made = other.input((2, 2)), other.tensor((2, 2))
+    other.op("RELU", [a], [made])
+    other.outputs = [made]
+    net.signatures = [("sizes", 0, {"signal": x}, {"size": y}), ("cut", number, {"signal": a}, {"above": made})]
+    path, result = tmp_path / "two.tflite", tmp_path / "cut.onnx"
+    path.write_bytes(net.file([y]))
+    assert mccompile.load(path).input_names == ("signal",)
+    assert cli.run(["convert", str(path), "-o", str(result), "--signature", "cut"]) == 0
+    graph = onnx.load(result).graph
+    assert [graph.input[0].name, graph.output[0].name] == ["signal", "above"]
+    assert cli.run(["convert", str(path), "-o", str(result), "--signature", "cuts"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+    assert cli.run(["convert", str(result), "-o", str(tmp_path / "again.onnx"), "--signature", "cut"]) == 2
+    capsys.readouterr()
+
+
 def test_without_the_extra_the_error_names_it(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(

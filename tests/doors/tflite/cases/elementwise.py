@@ -104,10 +104,9 @@ def _shift(draw: Draw) -> Sequence[int]:
     return draw.op(operands, [draw.net.tensor(out, "INT32")], "RightShiftOptions")
 
 
-def unary(draw: Draw, types: Sequence[str], range: tuple[float, float] | None = None, **fields: object) -> Sequence[int]:
+def unary(draw: Draw, types: Sequence[str], **fields: object) -> Sequence[int]:
     shape, type = draw.shape(), draw.pick(*types)
-    q = {"scale": 0.05, "zero": -128} if type == "INT8" and range is not None else {}
-    x = draw.input(shape, type, range if type == "FLOAT32" else None, **q)
+    x = draw.input(shape, type)
     return draw.op([x], [draw.out(shape, type)], **fields)
 
 

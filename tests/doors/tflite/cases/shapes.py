@@ -141,7 +141,9 @@ def _slice(draw: Draw) -> Sequence[int]:
     shape = draw.shape(1, 4)
     starts = [draw.int(0, size - 1) for size in shape]
     sizes = [draw.int(1, size - start) for start, size in zip(starts, shape, strict=True)]
-    given = [-1 if start + n == size and draw.flip() else n for start, n, size in zip(starts, sizes, shape, strict=True)]
+    given = [
+        -1 if start + n == size and draw.flip() else n for start, n, size in zip(starts, sizes, shape, strict=True)
+    ]
     x = draw.input(shape, draw.pick("FLOAT32", "INT8", "UINT8", "INT16", "INT32"))
     if draw.flip(0.25):  # where it starts is computed
         start = draw.net.input((len(shape),), "INT32")

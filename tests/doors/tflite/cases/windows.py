@@ -48,9 +48,7 @@ def sizes(draw: Draw, count: int, kernel: Sequence[int], strides: Sequence[int],
     padding = draw.pick(0, 1)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     whole = [draw.int(r if padding else 1, r + 8) for r in reach]
-    out = [
-        -(-(n - r + 1) // s) if padding else -(-n // s) for n, r, s in zip(whole, reach, strides, strict=True)
-    ]
+    out = [-(-(n - r + 1) // s) if padding else -(-n // s) for n, r, s in zip(whole, reach, strides, strict=True)]
     return whole, out, padding
 
 
@@ -182,7 +180,10 @@ def _batch_matmul(draw: Draw) -> Sequence[int]:
 def _pool(draw: Draw) -> Sequence[int]:
     kernel, strides = [draw.int(1, 4), draw.int(1, 4)], [draw.int(1, 3), draw.int(1, 3)]
     whole, out, padding = sizes(draw, 2, kernel, strides, [1, 1])
-    type, channels = draw.pick(*FLOAT, *(("INT8", "UINT8", "INT16") if draw.name != "L2_POOL_2D" else ())), draw.int(1, 5)
+    type, channels = (
+        draw.pick(*FLOAT, *(("INT8", "UINT8", "INT16") if draw.name != "L2_POOL_2D" else ())),
+        draw.int(1, 5),
+    )
     x = draw.input((draw.pick(1, 2), *whole, channels), type)
     y = draw.out((draw.net.tensors[x]["shape"][0], *out, channels), type, **draw.alike(x))
     fields = {"Padding": padding, "StrideH": strides[0], "StrideW": strides[1]}

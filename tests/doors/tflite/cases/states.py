@@ -1,0 +1,60 @@
+"""Operators whose state lasts from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..draw import Draw, draws
+
+
+@draws("SVDF")
+def _svdf(draw: Draw) -> Sequence[int]:
+    batch, width, units, rank, memory = draw.int(1, 2), draw.int(1, 6), draw.int(1, 5), draw.int(1, 2), draw.int(2, 6)
+    filters, net = units * rank, draw.net
+    fields = {"Rank": rank, "FusedActivationFunction": draw.pick(0, 1)}
+    if draw.flip():
+        operands = [draw.constant((filters, width)), draw.constant((filters, memory)), draw.constant((units,))]
+        state = net.tensor((batch, filters * memory), variable=True)
+        x = draw.input((batch, width))
+        return draw.op([x, *operands, state], [draw.out((batch, units))], "SVDFOptions", **fields)
+    fields["FusedActivationFunction"] = 1
+    x = draw.input((batch, width), "INT8", scale=0.05, zero=draw.int(-50, 50))
+    features = net.constant(draw.chance.integers(-127, 128, (filters, width)).astype(np.int8), 0.02, 0)
+    time = net.constant(draw.chance.integers(-3000, 3000, (filters, memory)).astype(np.int16), 0.0003, 0)
+    state = net.tensor((batch, filters * memory), "INT16", 0.002, 0, variable=True)
+    bias = net.constant(draw.chance.integers(-90000, 90000, units).astype(np.int32), 0.002 * 0.0003, 0)
+    y = draw.out((batch, units), "INT8", scale=0.3, zero=draw.int(-20, 20))
+    return draw.op([x, features, time, bias, state], [y], "SVDFOptions", **fields)
+
+
+@draws("UNIDIRECTIONAL_SEQUENCE_RNN")
+def _rnn(draw: Draw) -> Sequence[int]:
+    batch, time, width, units, major = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(1, 5), draw.flip()
+    x = draw.input((time, batch, width) if major else (batch, time, width))
+    operands = [draw.constant(shape) for shape in ((units, width), (units, units), (units,))]
+    state = draw.net.tensor((batch, units), variable=True)
+    out = draw.out((time, batch, units) if major else (batch, time, units))
+    fields = {"TimeMajor": major, "FusedActivationFunction": 4}
+    return draw.op([x, *operands, state], [out], "SequenceRNNOptions", **fields)
+
+
+@draws("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def _lstm(draw: Draw) -> Sequence[int]:
+    batch, time, width, cells, major = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(2, 5), draw.flip()
+    net, coupled, projected, peephole = draw.net, draw.flip(0.25), draw.flip(0.25), draw.flip(0.25)
+    made = draw.int(1, 3) if projected else cells
+    x = draw.input((time, batch, width) if major else (batch, time, width))
+    from_x = [draw.constant((cells, width)) for _ in range(4)]
+    from_h = [draw.constant((cells, made)) for _ in range(4)]
+    peepholes = [draw.constant((cells,)) if peephole else -1 for _ in range(3)]
+    biases = [draw.constant((cells,)) for _ in range(4)]
+    if coupled:
+        from_x[0] = from_h[0] = biases[0] = peepholes[0] = -1
+    projection = [draw.constant((made, cells)) if projected else -1, -1]
+    states = [net.tensor((batch, size), variable=True) for size in (made, cells)]
+    out = draw.out((time, batch, made) if major else (batch, time, made))
+    fields = {"FusedActivationFunction": 4, "TimeMajor": major, "CellClip": draw.pick(0.0, 0.0, 1.0)}
+    operands = [x, *from_x, *from_h, *peepholes, *biases, *projection, *states, -1, -1, -1, -1]
+    return draw.op(operands, [out], "UnidirectionalSequenceLSTMOptions", **fields)

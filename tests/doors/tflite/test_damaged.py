@@ -1,0 +1,101 @@
+"""Damaged and hostile files: each is refused with an error, or read, in bounded time; never a traceback.
+
+`python -m tests.doors.tflite.test_damaged 10000` tries many more.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tflite")
+
+from mccompile.base.errors import MccError
+from mccompile.doors.tflite.convert import to_onnx
+from mccompile.frontend.load import load_proto
+
+from .test_networks import residual_network
+from .test_subgraphs import looping
+
+SECONDS = 5.0  # for a file of some kilobytes, on a slow machine
+
+
+def mutants(data: bytes, count: int, seed: int) -> Iterator[bytes]:
+    """Cut off, with numbers in the place of others, with bytes changed, with parts over others."""
+    chance = np.random.default_rng(seed)
+    numbers = (0, 1, 2, 0xFF, 0x7FFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF0, len(data), len(data) - 4)
+    for _ in range(count):
+        made = bytearray(data)
+        kind = int(chance.integers(5))
+        if kind == 0:
+            made = made[: int(chance.integers(8, len(data)))]
+        elif kind == 1:
+            for _ in range(int(chance.integers(1, 4))):
+                place = int(chance.integers(2, len(data) // 4)) * 4
+                struct.pack_into("<I", made, place, numbers[int(chance.integers(len(numbers)))])
+        elif kind == 2:
+            for _ in range(int(chance.integers(1, 20))):
+                made[int(chance.integers(8, len(made)))] = int(chance.integers(256))
+        elif kind == 3:
+            size = int(chance.integers(4, 64))
+            source, target = (int(chance.integers(8, len(data) - size)) for _ in range(2))
+            made[target : target + size] = data[source : source + size]
+        else:  # an offset to somewhere else, cycles among them
+            place = int(chance.integers(2, len(data) // 4)) * 4
+            struct.pack_into("<i", made, place, int(chance.integers(-len(data), len(data))))
+        yield bytes(made)
+
+
+def tried(data: bytes) -> str:
+    """How reading a file ends."""
+    started = time.monotonic()
+    try:
+        load_proto(to_onnx(data, "net.tflite"))
+        ended = "read"
+    except MccError as error:
+        ended = "refused"
+        assert "Traceback" not in str(error)
+    assert time.monotonic() - started < SECONDS
+    return ended
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_refused_or_read(seed: int) -> None:
+    network = residual_network() if seed % 2 else looping().file([2, 3])
+    ends = [tried(mutant) for mutant in mutants(network, 75, seed)]
+    assert ends.count("refused") > len(ends) // 4
+
+
+def test_a_file_cut_off_anywhere_is_refused_or_read() -> None:
+    data = looping().file([2, 3])
+    for size in range(8, len(data), 61):
+        tried(data[:size])
+
+
+def test_vectors_longer_than_the_file_are_refused() -> None:
+    """The same vector of subgraphs many times over."""
+    data = bytearray(residual_network())
+    place = struct.unpack_from("<I", data)[0]  # the root
+    table = place - struct.unpack_from("<i", data, place)[0]
+    for field in range(4, struct.unpack_from("<H", data, table)[0], 2):
+        offset = struct.unpack_from("<H", data, table + field)[0]
+        if not offset or field == 4:
+            continue
+        made = bytearray(data)
+        vector = place + offset + struct.unpack_from("<I", data, place + offset)[0]
+        struct.pack_into("<I", made, vector, 0x7FFFFFFF)
+        tried(bytes(made))
+
+
+if __name__ == "__main__":
+    found: dict[str, int] = {}
+    for number, network in enumerate((residual_network(), looping().file([2, 3]))):
+        for mutant in mutants(network, int(sys.argv[1]) // 2, 1000 + number):
+            end = tried(mutant)
+            found[end] = found.get(end, 0) + 1
+    print(found)
