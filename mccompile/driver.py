@@ -31,7 +31,7 @@ from .emit.prefix import c_prefix
 from .emit.several import several
 from .emit.single_file import single_file
 from .fitting import Attempt, Changes, Point, fitting, frontier, refused
-from .frontend.load import load
+from .frontend.load import load, name_of
 from .graph import text as graph_text
 from .graph.ir import Graph
 from .kernels.registry import Registry
@@ -140,7 +140,7 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
         asked = replace(options, **changes)
         graph = read(model, asked)
         graph.facts_known = facts
-        return compile_graph(graph, asked, asked.name or model.stem)
+        return compile_graph(graph, asked, asked.name or name_of(model))
 
     return attempt
 
@@ -226,7 +226,7 @@ def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tup
     """One model whose init picks what the processor runs."""
     refuse([Variant(target.guard, target.build, {}) for target in targets])
     refuse_unreachable(targets)
-    name = options.name or model.stem
+    name = options.name or name_of(model)
     check_section(options.weights_section, options.blob)
     packages = []
     for target, asked in zip(targets, options.target.split(","), strict=True):

@@ -49,6 +49,15 @@ def test_compiles_without_naming_the_command(conv: Path, tmp_path: Path, capsys:
     assert f"macs     {4 * 2 * 9 * 36 + 4 * 4 * 9 * 36}" in said
 
 
+def test_a_model_may_come_from_standard_input(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    succeeds(capsys, conv, "-o", tmp_path / "file", "--name", "piped")
+    command = [sys.executable, "-m", "mccompile", "-", "-o", str(tmp_path / "pipe"), "--name", "piped"]
+    subprocess.run(command, input=conv.read_bytes(), check=True, capture_output=True)
+    for path in (tmp_path / "file").glob("*.*"):
+        assert path.read_bytes() == (tmp_path / "pipe" / path.name).read_bytes()
+    assert "save the model as a file" in fails(capsys, 2, "check", "-")
+
+
 def test_a_budget_is_kept_or_names_the_tensors_at_the_peak(
     conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,12 +66,14 @@ def commands() -> None:
 def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options) -> None:
     """Compile a model into a folder of C files.
 
-    Several models share the runtime and equal kernels; --name then names what they share. A project file (TOML or
+    MODEL may be - for standard input, so that a model that is decrypted by a pipe never lies on a disk. Several models
+    share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
     from ..driver import arrange, compile_jobs
     from ..emit.folder import write_folder
     from ..emit.summary import explanation, summary
+    from ..frontend.load import name_of
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
     name = options.name or "models"
@@ -79,7 +81,7 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         jobs, name, arranged_for = project_jobs(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
-    name = (jobs[0][1].name or jobs[0][0].stem) if len(jobs) == 1 else name
+    name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name
     held = _held(jobs)
     write_folder(output, arrange(files, layout, name, options) if layout else files, force)
     for package in packages:

@@ -6,7 +6,9 @@ whose free dimensions the caller has bound. Everything that is wrong is found be
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -37,6 +39,7 @@ from .slots import received
 from .tensors import declared
 
 OLDEST_OPSET = 1
+STANDARD_INPUT = Path("-")  # as tools name it
 _MOST_RANKS = 32  # Ifs with branches of different rank
 # protobuf comes with onnx; it has no types of its own to import
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
@@ -50,11 +53,22 @@ def load(
     return load_proto(read_proto(path), path.parent, dims, shapes, path.name, bounds=bounds)
 
 
+@cache
+def _standard_input() -> bytes:
+    """All of it: several targets read one model."""
+    return sys.stdin.buffer.read()
+
+
+def name_of(path: Path) -> str:
+    """What a model is called that nobody names."""
+    return "model" if path == STANDARD_INPUT else path.stem
+
+
 def read_proto(path: Path, signature: str = "") -> ModelProto:
     """What a file holds, without data in other files; one of another format as the ONNX model that it means, with
     `signature` naming one of several that it may have."""
     try:
-        data = b"" if path.is_dir() else path.read_bytes()
+        data = b"" if path.is_dir() else _standard_input() if path == STANDARD_INPUT else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
         fix = near_file(path, "*.onnx") or "name an ONNX file that exists"

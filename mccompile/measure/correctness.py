@@ -30,7 +30,7 @@ from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
 from ..driver import Options, channels_last, compile, compile_graph, settled
-from ..frontend.load import load
+from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
 from ..passes.graph.io_forms import give_forms
@@ -61,6 +61,9 @@ def check(
     cc: str | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
+    if path == STANDARD_INPUT:
+        fix = "save the model as a file, and check that"
+        raise WrongUse(Problem("the reference reads the model from a file", "-", "standard input is none", fix))
     if options.quantize is not None:
         fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
