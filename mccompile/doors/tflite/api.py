@@ -20,6 +20,7 @@ from .scope import Scope, Variable
 from .writer import ONNX_TYPES, Writer, first_order, last_order
 
 Convert = Callable[["Site"], None]
+_MOST_MADE = 1 << 22
 _CONVERTERS: dict[str, Convert] = {}
 
 
@@ -138,7 +139,12 @@ class Site(Writer):
 
     def variable(self, index: int) -> Variable:
         """An operand that lasts from run to run."""
-        return self.scope.whole.variable(f"{self.tensor(index).name}", self.tensor(index))
+        tensor, whole = self.tensor(index), self.scope.whole
+        key = f"tensor {self.operator.inputs[index]} of {self.scope.number}"
+        zeros = tensor.quantization.zeros if tensor.quantization is not None else np.zeros(1)
+        if tensor.type == "INT8" and zeros[0]:  # TFLite begins with what stands for 0
+            whole.firsts.setdefault(key, np.full(tensor.shape, zeros[0], np.int8))
+        return whole.variable(key, tensor, tensor.name)
 
     def assign(self, variable: Variable, value: str) -> None:
         if self.scope.is_region:
@@ -227,6 +233,12 @@ class Site(Writer):
             value = self.op("Max", value, low) if low else value
             return self.op("Min", value, high) if high else value
         return _ACTIVATIONS[code](self, value)
+
+    def limited(self, count: int) -> int:
+        """A number of elements that are written into the model, besides those of the file."""
+        if count > _MOST_MADE:
+            raise Unsupported(f"it would be written out with a constant of {count} elements")
+        return count
 
     def scalar(self, value: int) -> str:
         return self.constant(np.array(value, np.int64))

@@ -22,6 +22,8 @@ from .writer import OPSET, Shared, Writer
 
 IDENTIFIER = b"TFL3"
 _SHOWN = 8
+# what an operator ends in whose tensors have not the shapes and values that TFLite asks for
+_MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
 _IN_ORDER = ("ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "WHILE")
 
 
@@ -125,12 +127,15 @@ class _Conversion:
         """The operators of a subgraph."""
         graph = scope.subgraph
         for place, operator in by_depth(graph):
-            convert = registry().get(operator.name)
+            convert = registry().get(operator.key)
             try:
                 if convert is not None:  # else it is refused already
                     convert(Site(operator, scope))
             except Refused as refused:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
+            except _MISFITS as error:
+                misfit = Invalid(f"its operands and attributes do not fit together: {error}")
+                self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), misfit)
             for number in operator.outputs:
                 if number not in scope.handles:
                     scope.values.setdefault(number, graph.tensors[number].name)  # what was refused is said once
@@ -140,7 +145,7 @@ class _Conversion:
         places: dict[tuple[str, bool], list[str]] = {}
         for graph in self.model.subgraphs:
             for place, operator in enumerate(graph.operators):
-                if operator.name not in registry():
+                if operator.key not in registry():
                     where = self._where(place, operator, graph)
                     places.setdefault((operator.name, operator.is_custom), []).append(where)
         for (name, is_custom), found in places.items():

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from .flat import Damaged, Reader
+from .sparse import dense
 
 _MOST_ELEMENTS = 1 << 31
+_MOST_SPARSE = 1 << 26  # that a file may become without having them
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,9 @@ class Options:
     def real(self, name: str) -> float:
         return float(self.reader.field(self.table, name))
 
+    def reals(self, name: str) -> tuple[float, ...]:
+        return tuple(float(number) for number in self.reader.numbers(self.table, name))
+
     def text(self, name: str) -> str:
         return self.reader.text(self.table, name)
 
@@ -79,6 +84,11 @@ class Operator:
     outputs: tuple[int, ...]
     options: Callable[[str], Options]  # by the name of their table
     custom: bytes
+
+    @property
+    def key(self) -> str:
+        """In the registry; a custom operator may have any name."""
+        return f"custom {self.name}" if self.is_custom else self.name
 
 
 @dataclass(frozen=True)
@@ -222,7 +232,10 @@ class _File:
             return None
         sparsity = self.reader.field(table, "Sparsity")
         if sparsity is not None:
-            raise Damaged(f"tensor {name!r} is sparse")
+            dtype = np.dtype(NUMPY_TYPES[type])
+            if type in ("INT4", "BOOL") or raw.nbytes % dtype.itemsize or math.prod(shape) > _MOST_SPARSE:
+                raise Damaged(f"tensor {name!r} is sparse, and {type}{list(shape)}")
+            return dense(self.reader, sparsity, np.frombuffer(raw.tobytes(), dtype), shape)
         return typed(raw, type, shape, name)
 
     def _bytes(self, buffer: Any) -> np.ndarray:

@@ -47,10 +47,10 @@ class Whole:
     open: list[int] = field(default_factory=list)  # subgraphs that are being written
     written: int = 0  # operators
 
-    def variable(self, key: str, tensor: Tensor) -> Variable:
+    def variable(self, key: str, tensor: Tensor, name: str = "") -> Variable:
         if key not in self.variables:
-            before = self.shared.names.take(f"{key}/before")
-            self.variables[key] = Variable(key, tensor, before, before, self.firsts.get(key))
+            before = self.shared.names.take(f"{name or key}/before")
+            self.variables[key] = Variable(name or key, tensor, before, before, self.firsts.get(key))
         return self.variables[key]
 
     def count(self, operators: int) -> None:
@@ -101,6 +101,8 @@ class Scope:
 
     def result(self, index: int) -> str:
         """An output of the subgraph."""
+        if index >= len(self.subgraph.outputs):
+            raise Invalid(f"subgraph {self.number} returns {len(self.subgraph.outputs)} values")
         tensor = self.subgraph.outputs[index]
         if tensor in self.values:
             return self.values[tensor]

@@ -41,9 +41,11 @@ class Graph:
         data: np.ndarray | None = None,
         name: str = "",
         variable: bool = False,
+        sparsity: Sequence[Any] = (),
     ) -> int:
         known = {"shape": shape, "type": type, "scale": scale, "zero": zero, "axis": axis, "data": data}
-        self.tensors.append({**known, "name": name or f"t{len(self.tensors)}", "variable": variable})
+        named = {"name": name or f"t{len(self.tensors)}", "variable": variable, "sparsity": sparsity}
+        self.tensors.append(known | named)
         return len(self.tensors) - 1
 
     def input(self, *known: Any, **named: Any) -> int:
@@ -72,6 +74,7 @@ class Net(Graph):
 
     def __init__(self) -> None:
         super().__init__()
+        self.outside = False  # do data lie behind the flatbuffer?
         self.others: list[Graph] = []
         self.signatures: list[tuple[str, int, dict[str, int], dict[str, int]]] = []
 
@@ -81,11 +84,18 @@ class Net(Graph):
 
     def file(self, outputs: Sequence[int]) -> bytes:
         self.outputs = list(outputs)
-        return _Writer().file([self, *self.others], self.signatures)
+        graphs = [self, *self.others]
+        if not self.outside:
+            return _Writer().file(graphs, self.signatures)
+        first = _Writer(1 << 20).file(graphs, self.signatures)  # as long as the one with the right places
+        writer = _Writer((len(first) + 15) // 16 * 16)
+        made = writer.file(graphs, self.signatures)
+        return made + bytes(-len(made) % 16) + b"".join(writer.behind)
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, place: int = 0) -> None:
+        self.place, self.behind = place, list[bytes]()
         self.b = flatbuffers.Builder(1024)
         self.codes: list[str] = []
         self.buffers: list[int] = []
@@ -119,6 +129,7 @@ class _Writer:
         data: np.ndarray | None,
         name: str,
         variable: bool,
+        sparsity: Sequence[Any],
     ) -> int:
         number = 0
         if data is not None:
@@ -133,10 +144,26 @@ class _Writer:
                 "QuantizationParameters", Scale=vectors[0], ZeroPoint=vectors[1], QuantizedDimension=axis
             )
         where = {} if quantized == _UNSET else {"Quantization": quantized}
+        if sparsity:
+            where["Sparsity"] = self.sparsity(*sparsity)
         title, sizes = self.b.CreateString(name), self.ints(shape)
         return self.table(
             "Tensor", Shape=sizes, Type=_NUMPY_TYPES[type], Buffer=number, Name=title, IsVariable=variable, **where
         )
+
+    def sparsity(self, order: Sequence[int], blocks: Sequence[int], levels: Sequence[Any]) -> int:
+        """Levels: the size of a dense one, or segments and positions."""
+        made = []
+        for level in levels:
+            if isinstance(level, int):
+                made.append(self.table("DimensionMetadata", Format=0, DenseSize=level))
+                continue
+            vectors = [self.table("Int32Vector", Values=self.ints(numbers)) for numbers in level]
+            kind = tflite.SparseIndexVector.Int32Vector
+            fields = {"ArraySegmentsType": kind, "ArraySegments": vectors[0], "ArrayIndices": vectors[1]}
+            made.append(self.table("DimensionMetadata", Format=1, ArrayIndicesType=kind, **fields))
+        vectors = [self.ints(order), self.ints(blocks), self.vector(made)]
+        return self.table("SparsityParameters", TraversalOrder=vectors[0], BlockMap=vectors[1], DimMetadata=vectors[2])
 
     def operator(
         self,
@@ -150,10 +177,15 @@ class _Writer:
         if name not in self.codes:
             self.codes.append(name)
         known: dict[str, Any] = {"Inputs": self.ints(inputs), "Outputs": self.ints(outputs)}
+        if "intermediates" in fields:
+            known["Intermediates"] = self.ints(fields["intermediates"])
+            fields = {key: value for key, value in fields.items() if key != "intermediates"}
         if custom:
             known["CustomOptions"] = self.b.CreateByteVector(custom)
         if options:
             vectors = {key: self.ints(value) for key, value in fields.items() if isinstance(value, list | tuple)}
+            arrays = {key: value for key, value in fields.items() if isinstance(value, np.ndarray)}
+            vectors |= {key: self.b.CreateNumpyVector(value) for key, value in arrays.items()}
             vectors |= {key: self.b.CreateString(value) for key, value in fields.items() if isinstance(value, str)}
             table = self.table(options, **{**fields, **vectors})
             second = hasattr(tflite.BuiltinOptions2, options)
@@ -180,6 +212,11 @@ class _Writer:
     def buffer(self, data: bytes | None) -> int:
         if not data:
             return self.table("Buffer")
+        if self.place:
+            place, size = self.place, len(data)
+            self.behind.append(data + bytes(-size % 16))
+            self.place += len(self.behind[-1])
+            return self.table("Buffer", Offset=place, Size=size)
         self.b.StartVector(1, len(data), 16)
         self.b.head = self.b.Head() - len(data)
         self.b.Bytes[self.b.Head() : self.b.Head() + len(data)] = data

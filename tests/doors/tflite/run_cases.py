@@ -14,18 +14,39 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
 import mccompile
 from mccompile.base.errors import MccError
+from mccompile.doors.tflite.api import registry
 
 from .build import Net
 from .draw import Case, Draw, cases, values
 from .litert import Litert
 
+_START, _END = "<!-- table of operators -->", "<!-- end of the table -->"
+WITHOUT_CASES = {
+    "ASSIGN_VARIABLE": "variables are tested as a whole",
+    "BROADCAST_ARGS": "of constants",
+    "CALL_ONCE": "that gives variables their first values; variables are tested as a whole",
+    "DENSIFY": "constants are made dense while the file is read",
+    "IF": "tested as a whole",
+    "LSTM": "one step of UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "RANGE": "results of sizes that are known only at run time",
+    "READ_VARIABLE": "variables are tested as a whole",
+    "RNN": "one step of UNIDIRECTIONAL_SEQUENCE_RNN",
+    "SPARSE_TO_DENSE": "into sizes that are constant",
+    "STABLEHLO_COMPOSITE": "as the file writes it out",
+    "UNIQUE": "results of sizes that are known only at run time",
+    "VAR_HANDLE": "variables are tested as a whole",
+    "WHERE": "results of sizes that are known only at run time",
+    "WHILE": "tested as a whole",
+    "custom TFLite_Detection_PostProcess": "tested as a whole; one class for a box",
+}
 _COMPILER = os.environ.get("CC") or shutil.which("tcc") or "cc"  # quick is better than fast
 
 
@@ -103,13 +124,26 @@ def differs(got: np.ndarray, wanted: np.ndarray, case: Case) -> str:
     return f"{int((off > most).sum())} of {off.size} differ, by {off.max()} at most: {got[place]}, not {wanted[place]}"
 
 
+def with_table(page: str, rows: Mapping[str, tuple[int, set[str]]]) -> str:
+    """A page with the table of all operators: types and number of cases of a run, or why there are none."""
+    lines = ["| operator | cases | types of inputs and results |", "|---|--:|---|"]
+    for name in registry():
+        count, types = rows.get(name, (0, set()))
+        shown = ", ".join(sorted(type.lower() for type in types)) or WITHOUT_CASES[name]
+        lines.append(f"| `{name.removeprefix('custom ')}` | {count or ''} | {shown} |")
+    start, end = page.index(_START) + len(_START), page.index(_END)
+    return "\n".join([page[:start], *lines, page[end:]])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--together", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", type=Path, metavar="PAGE", help="Write what was right into the table of this page.")
     asked = parser.parse_args()
+    rows: dict[str, tuple[int, set[str]]] = {}
     with tempfile.TemporaryDirectory() as cache:
         os.environ["MCCOMPILE_CACHE"] = cache
         run, wrong = 0, 0
@@ -125,11 +159,16 @@ def main() -> int:
                     found = [f"{name}: {traceback.format_exc()[-1500:]}"]
                 else:
                     run += batch.count
+                    if not found:
+                        count, types = rows.get(name, (0, set()))
+                        rows[name] = count + batch.count, types | batch.types
                     for why in batch.refused:
                         print(f"{name}: LiteRT refuses {why[:300]}")
                 wrong += len(found)
                 print("\n".join(found) or f"{name}: {batch.count} right, {' '.join(sorted(batch.types))}", flush=True)
         print(f"{run} cases, {wrong} wrong")
+    if asked.table is not None:
+        asked.table.write_text(with_table(asked.table.read_text(encoding="utf-8"), rows), encoding="utf-8")
     return int(wrong > 0)
 
 

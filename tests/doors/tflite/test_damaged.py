@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from mccompile.base.errors import MccError
 from mccompile.doors.tflite.convert import to_onnx
 from mccompile.frontend.load import load_proto
 
+from .test_constants import sparse_layer
+from .test_detection import detector
 from .test_networks import residual_network
 from .test_subgraphs import looping
 
@@ -64,10 +66,17 @@ def tried(data: bytes) -> str:
     return ended
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_mutated_files_are_refused_or_read(seed: int) -> None:
-    network = residual_network() if seed % 2 else looping().file([2, 3])
-    ends = [tried(mutant) for mutant in mutants(network, 75, seed)]
+NETWORKS: dict[str, Callable[[], bytes]] = {
+    "residual": residual_network,
+    "looping": lambda: looping().file([2, 3]),
+    "sparse": lambda: sparse_layer(True)[0],
+    "detector": detector,
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_mutated_files_are_refused_or_read(name: str) -> None:
+    ends = [tried(mutant) for mutant in mutants(NETWORKS[name](), 75, len(name))]
     assert ends.count("refused") > len(ends) // 4
 
 
@@ -94,8 +103,8 @@ def test_vectors_longer_than_the_file_are_refused() -> None:
 
 if __name__ == "__main__":
     found: dict[str, int] = {}
-    for number, network in enumerate((residual_network(), looping().file([2, 3]))):
-        for mutant in mutants(network, int(sys.argv[1]) // 2, 1000 + number):
+    for number, network in enumerate(NETWORKS.values()):
+        for mutant in mutants(network(), int(sys.argv[1]) // len(NETWORKS), 1000 + number):
             end = tried(mutant)
             found[end] = found.get(end, 0) + 1
     print(found)

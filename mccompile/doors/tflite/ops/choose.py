@@ -53,6 +53,7 @@ def _unique(site: Site) -> None:
 @converts("MATRIX_DIAG")
 def _matrix_diag(site: Site) -> None:
     size = site.shape(0)[-1]
+    site.limited(size * size)
     rows = site.op("Unsqueeze", site.stored(0), site.ints(-1))
     zero = site.number(0, site.dtype(0))
     site.store(site.op("Where", site.constant(np.eye(size, dtype=np.bool_)), rows, zero))
@@ -61,6 +62,7 @@ def _matrix_diag(site: Site) -> None:
 @converts("MATRIX_SET_DIAG")
 def _matrix_set_diag(site: Site) -> None:
     height, width = site.shape(0)[-2:]
+    site.limited(height * width)
     diagonal = site.stored(1)
     if height > width:
         pads = [0] * (2 * site.rank(1) - 1) + [height - width]

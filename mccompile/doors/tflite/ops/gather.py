@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ....graph.ir import Invalid, Unsupported
@@ -23,6 +25,7 @@ def _gather(site: Site) -> None:
             raise Invalid(f"{batch} batch axes of {list(shape)} and {list(taken)}, with axis {axis}")
         count = int(np.prod(shape[:batch]))
         each = int(np.prod(taken[batch:]))
+        site.limited(count * each)
         order = (*range(batch), axis, *range(batch, axis), *range(axis + 1, rank))
         inner = (*shape[batch:axis], *shape[axis + 1 :])
         rows = site.reshape(site.transposed(x, order), count * shape[axis], *inner)
@@ -59,21 +62,26 @@ def _embedding_lookup(site: Site) -> None:
 
 @converts("SCATTER_ND")
 def _scatter_nd(site: Site) -> None:
-    whole = site.constant(np.zeros(site.numbers(2), site.dtype(1)))
+    zero = site.number(0, site.dtype(1))
+    whole = site.op("Expand", zero, site.ints(*site.numbers(2)))
     places = site.cast(site.stored(0), "INT64")
     site.store(site.op("ScatterND", whole, places, site.stored(1), reduction="add"))
 
 
 @converts("DYNAMIC_UPDATE_SLICE")
 def _dynamic_update_slice(site: Site) -> None:
-    """Every element of the part is scattered to its place; places that would hang over are moved inside."""
+    """The rows of the part are scattered to their places; places that would hang over are moved inside."""
     shape, part = site.shape(0), site.shape(1)
     if len(shape) != len(part) or any(n > size for n, size in zip(part, shape, strict=False)):
         raise Invalid(f"{list(part)} does not go into {list(shape)}")
     most = [size - n for n, size in zip(part, shape, strict=True)]
     start = site.op("Max", site.cast(site.stored(2), "INT64"), site.ints(*[0] * len(shape)))
     start = site.op("Min", start, site.ints(*most))
-    grid = np.stack(np.meshgrid(*(np.arange(n) for n in part), indexing="ij"), axis=-1).astype(np.int64)
+    cut = 1 + max((axis for axis, size in enumerate(most) if size), default=0)  # behind it, rows are whole
+    site.limited(cut * math.prod(part[:cut]))
+    grid = np.stack(np.meshgrid(*(np.arange(n) for n in part[:cut]), indexing="ij"), axis=-1).astype(np.int64)
+    if cut < len(shape):
+        start = site.op("Slice", start, site.ints(0), site.ints(cut))
     site.store(site.op("ScatterND", site.stored(0), site.op("Add", site.constant(grid), start), site.stored(1)))
 
 

@@ -29,6 +29,7 @@ def _mirror_pad(site: Site) -> None:
         if before or after:
             if max(before, after) > size - (not symmetric) or min(before, after) < 0:
                 raise Invalid(f"axis {axis} of size {size} is padded by {before} and {after}")
+            site.limited(size + before + after)
             places = np.pad(np.arange(size), (before, after), "symmetric" if symmetric else "reflect")
             made = site.op("Gather", made, site.ints(*places), axis=axis)
     site.store(made)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..api import Site, converts
 
 _PLAIN = {
@@ -79,4 +77,4 @@ def _logical_not(site: Site) -> None:
 
 @converts("ZEROS_LIKE")
 def _zeros_like(site: Site) -> None:
-    site.store(site.constant(np.zeros(site.shape(0), site.dtype(0))))
+    site.store(site.op("Expand", site.number(0, site.dtype(0)), site.ints(*site.shape(0))))

@@ -40,8 +40,34 @@ def _rnn(draw: Draw) -> Sequence[int]:
     return draw.op([x, *operands, state], [out], "SequenceRNNOptions", **fields)
 
 
-@draws("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def integer_lstm(draw: Draw) -> Sequence[int]:
+    """8-bit activations and weights, 16-bit cells, as the converter writes it."""
+    batch, time, width, cells, net = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(2, 5), draw.net
+    q, made = {"scale": 0.03, "zero": draw.int(-20, 20)}, {"scale": 1 / 128, "zero": draw.int(-9, 9)}
+    x = draw.input((batch, time, width), "INT8", **q)
+
+    def weights(columns: int) -> int:
+        return net.constant(draw.chance.integers(-127, 128, (cells, columns)).astype(np.int8), 0.008, 0)
+
+    from_x, from_h = [weights(width) for _ in range(4)], [weights(cells) for _ in range(4)]
+    biases = [
+        net.constant(draw.chance.integers(-3000, 3000, cells).astype(np.int32), 0.03 * 0.008, 0) for _ in range(4)
+    ]
+    states = [
+        net.tensor((batch, cells), "INT8", **made, variable=True),
+        net.tensor((batch, cells), "INT16", 2.0**-11, 0, variable=True),
+    ]
+    gates = [net.tensor((), "INT16", 2.0**-12, 0) for _ in range(4)] + [net.tensor((), "INT8", **made)]
+    out = net.tensor((batch, time, cells), "INT8", **made)
+    operands = [x, *from_x, *from_h, -1, -1, -1, *biases, -1, -1, *states, -1, -1, -1, -1]
+    fields = {"FusedActivationFunction": 4, "CellClip": draw.pick(0.0, 5.0), "intermediates": gates}
+    return draw.op(operands, [out], "UnidirectionalSequenceLSTMOptions", **fields)
+
+
+@draws("UNIDIRECTIONAL_SEQUENCE_LSTM", steps=3)  # steps follow each other
 def _lstm(draw: Draw) -> Sequence[int]:
+    if draw.flip(0.4):
+        return integer_lstm(draw)
     batch, time, width, cells, major = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(2, 5), draw.flip()
     net, coupled, projected, peephole = draw.net, draw.flip(0.25), draw.flip(0.25), draw.flip(0.25)
     made = draw.int(1, 3) if projected else cells
