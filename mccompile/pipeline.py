@@ -6,6 +6,7 @@ from .passes.api import GraphPass, ProgramPass
 from .passes.graph.assign_layout import assign_layout
 from .passes.graph.block_products import block_products
 from .passes.graph.clean_up import clean_up
+from .passes.graph.drop_channels import drop_channels
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
@@ -49,6 +50,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("move_resize", move_resize),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),
+    GraphPass("drop_channels", drop_channels),
     GraphPass("merge_parallel", merge_parallel),
     GraphPass("assign_layout", assign_layout),
     GraphPass("clean_up", clean_up),

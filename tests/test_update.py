@@ -15,6 +15,7 @@ from mccompile.emit.folder import write_folder
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import PLAIN, save
+from tests.small_quantized import convolutions
 
 CHANNELS = 8
 
@@ -140,6 +141,29 @@ def test_a_fact_that_does_not_hold_is_named_with_its_node(tmp_path: Path, capsys
     said = capsys.readouterr().err
     assert "a/low is that of the type" in said and 'node "a" (QuantizeLinear)' in said and "fix" in said
     assert not changed(before, out)
+
+
+def pruned(*rows: int) -> ModelProto:
+    """A convolution whose weights of these channels are zero, and one that reads it."""
+    made = convolutions(6, [(8, 3, 1), (4, 1, 1)])
+    (weights,) = (tensor for tensor in made.graph.initializer if tensor.name == "w0")
+    array = numpy_helper.to_array(weights).copy()
+    array[list(rows)] = 0
+    weights.CopyFrom(numpy_helper.from_array(array, "w0"))
+    return made
+
+
+def test_other_channels_may_be_dead_and_more_but_not_fewer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, more = tmp_path / "out", saved(pruned(0, 4, 5), tmp_path / "more", "net")
+    before = written(saved(pruned(2, 5), tmp_path, "net"), out)
+    assert blob(saved(pruned(2), tmp_path / "fewer", "net"), "--for", out) == 1
+    assert "needs 6 of 8 channels" in capsys.readouterr().err
+    assert not changed(before, out)
+    assert blob(more, "--for", out) == 0
+    written(more, tmp_path / "alone")
+    updated, alone = Model.build(out), Model.build(tmp_path / "alone")
+    x = np.random.default_rng(1).integers(-128, 128, (1, 1, 6, 6)).astype(np.int8)
+    assert updated.run({"x": x})["y"].tolist() == alone.run({"x": x})["y"].tolist()
 
 
 def test_code_that_does_without_a_fact_does_not_need_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.dtypes import SHORT, DType, i8, i32, i64, of_array, of_onnx, u8
-from ..base.tensor import TensorType
+from ..base.tensor import Shape, TensorType
 from ..expr.evaluate import evaluate
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.lookup import Lookup as LookupKind
@@ -155,6 +155,9 @@ class ShortRescale(Elementwise):
         views, args = present_operands(to, 7)
         to.set(0, to.map(self.scaled(args), views, to.type().shape))
 
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        return evaluated(self.scaled, arrays, 7)
+
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
         begun = apply("add", total, bias)
@@ -247,10 +250,14 @@ class SumPool(Operator):
     pads: tuple[int, ...]
     ceil_mode: int = 0
 
-    def kind(self, site: Site) -> PoolKind:
+    def window(self, site: Site) -> tuple[Window, Shape]:
+        """The window, and how often it fits along each axis."""
         x, ceil = check_picture(site, SHORT), bool(self.ceil_mode)
         window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, "NOTSET", ceil)
-        space = window.out_space(x[2:], ceil)
+        return window, window.out_space(x[2:], ceil)
+
+    def kind(self, site: Site) -> PoolKind:
+        window, space = self.window(site)
         return PoolKind("sum", window.kernel, window.strides, window.dilations, window.pads, space, i32)
 
     def infer(self, site: Site) -> list[Fact]:

@@ -205,6 +205,14 @@ class Builder:
         made.exact = kind not in ("normal", "positive", "unit")
         return made
 
+    def weights(self, dtype: str, shape: Sequence[int], zero: int = 0) -> Value:
+        """A constant; in some, all that belongs to a channel that is made, or that is read, stands for 0."""
+        made = self.drawn(dtype, shape)
+        for axis in (0, 1):
+            if self.maybe(0.2):
+                self.constants[made.name].swapaxes(0, axis)[self.chance.random(shape[axis]) < 0.5] = zero
+        return made
+
     def leaf(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = -1) -> Value:
         """An input, or a constant where all sizes are fixed."""
         if all(isinstance(dim, int) for dim in dims) and self.maybe(0.4):

@@ -77,7 +77,10 @@ def _network(chance: np.random.Generator) -> Subject:
     among = qdq_graphs.SHORT_BLOCKS if bits == 16 else range(len(qdq_graphs.BLOCKS))
     blocks = [int(n) for n in chance.choice(list(among), int(chance.integers(1, 5)))]
     widest = 5 if bits == 16 else int(chance.choice([4, 9, 24]))
-    model = qdq_graphs.network(int(chance.integers(0, 1 << 30)), blocks, widest, bits)
+    dead = 0.5 if chance.random() < 0.4 else 0.0
+    if dead:  # from one convolution to another
+        blocks = [0, *blocks, 0]
+    model = qdq_graphs.network(int(chance.integers(0, 1 << 30)), blocks, widest, bits, dead)
     inputs = []
     for value in model.graph.input:
         dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
@@ -163,7 +166,8 @@ def _state(g: Builder, made: list[Value], outputs: list[Value], used: set[str]) 
 
 
 def trained_anew(subject: Subject, seed: int, number: int) -> Subject | None:
-    """The same graph with other weights: the elements of matrices and filters in another order. None: it has none."""
+    """The same graph with other weights: the elements of matrices and filters in another order, but for zeros, which
+    stay where they are. None: it has none."""
     chance = np.random.default_rng([seed, number, 6])
     model = ModelProto()
     model.CopyFrom(subject.model)
@@ -171,7 +175,8 @@ def trained_anew(subject: Subject, seed: int, number: int) -> Subject | None:
     for tensor in model.graph.initializer:
         array = numpy_helper.to_array(tensor)
         if array.ndim >= 2 and array.size > 1 and array.dtype.name in ("float32", "float16", "int8", "uint8"):
-            other = chance.permutation(array.reshape(-1)).reshape(array.shape)
+            other = array.copy()
+            other[array != 0] = chance.permutation(array[array != 0])
             tensor.CopyFrom(numpy_helper.from_array(other, tensor.name))
             changed += 1
     return replace(subject, model=model) if changed else None

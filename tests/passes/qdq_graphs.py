@@ -22,6 +22,7 @@ class Net:
     chance: Numbers
     widest: int = 5  # channels
     bits: int = 8  # of activations
+    dead: float = 0.0  # share of weights' rows and columns that are zero
     nodes: list[NodeProto] = field(default_factory=list)
     weights: list[TensorProto] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
@@ -88,9 +89,14 @@ class Net:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         if narrow:
             low, high = max(low, ZERO - 128), min(high, ZERO + 127)
-        q = self.constant(self.chance.integers(low, high + 1, shape).astype(dtype), "w")
+        array = self.chance.integers(low, high + 1, shape).astype(dtype)
+        q = self.constant(array, "w")
         count = shape[axis] if self.chance.random() < 0.5 else 0
         zeros = np.zeros(count or (), dtype) if self.chance.random() < 0.6 else np.full(count or (), ZERO, dtype)
+        if self.dead:
+            for across in range(min(array.ndim, 2)):
+                array.swapaxes(0, across)[self.chance.random(shape[across]) < self.dead] = zeros.reshape(-1)[0]
+            self.weights[-1].CopyFrom(numpy_helper.from_array(array, q))
         scale = self.constant(self.scales(count), "w_scale")
         return self.node("DequantizeLinear", q, scale, self.constant(zeros, "w_zero"), axis=axis)
 
@@ -243,8 +249,8 @@ BLOCKS = (
 SHORT_BLOCKS = tuple(BLOCKS.index(b) for b in (Net.conv, Net.add, Net.pool, Net.turn, Net.join, Net.sub, Net.reduced))
 
 
-def network(seed: int, blocks: list[int], widest: int = 5, bits: int = 8) -> ModelProto:
-    net = Net(np.random.default_rng(seed), widest, bits)
+def network(seed: int, blocks: list[int], widest: int = 5, bits: int = 8, dead: float = 0.0) -> ModelProto:
+    net = Net(np.random.default_rng(seed), widest, bits, dead)
     q = net.input((1, int(net.chance.integers(1, widest)), 6, 5))
     for block in blocks:
         q = BLOCKS[block](net, q)

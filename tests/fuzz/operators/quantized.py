@@ -3,6 +3,8 @@ exact, and ties are ties for everybody; scales of any size are those of tests/pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..builder import Builder, Value
@@ -37,6 +39,12 @@ def quantize(g: Builder, x: Value, dtype: str = "") -> Value | None:
 
 def dequantize(g: Builder, q: Value) -> Value | None:
     return g.node("DequantizeLinear", [q, *scheme(g, q.dtype)], exact=True)
+
+
+def weights(g: Builder, dtype: str, shape: Sequence[int]) -> Value | None:
+    scale, zero = scheme(g, dtype)
+    q = g.weights(dtype, shape, int(zero.arrays[0]))
+    return g.node("DequantizeLinear", [q, scale, zero], exact=True)
 
 
 @makes("QuantizeLinear", opset=19)
@@ -107,7 +115,7 @@ def _product(g: Builder, x: Value) -> Value | None:
     if not x.is_fixed(-1) or not x.shape[-1]:
         return None
     columns = g.pick([1, 3, 8, 17])
-    w = g.node("DequantizeLinear", [g.drawn("int8", (x.shape[-1], columns)), *scheme(g, "int8")], exact=True)
+    w = weights(g, "int8", (x.shape[-1], columns))
     return w and g.node("MatMul", [x, w], exact=True)
 
 
@@ -120,7 +128,7 @@ def _conv(g: Builder, x: Value) -> Value | None:
     kernel = form["kernel_shape"]
     assert isinstance(kernel, list)
     dtype = g.pick(["int8", "uint8"])
-    w = g.node("DequantizeLinear", [g.drawn(dtype, (out, each, *kernel)), *scheme(g, dtype)], exact=True)
+    w = weights(g, dtype, (out, each, *kernel))
     return w and g.node("Conv", [x, w], group=channels if depthwise else 1, exact=True, **form)
 
 
@@ -161,6 +169,8 @@ def q_conv(g: Builder, op: str) -> Value | None:
     kernel = form["kernel_shape"]
     assert isinstance(kernel, list)
     out = g.pick([1, 2, 4, 9, 16])
-    w = g.drawn(g.pick(["int8", x.dtype]), (out, x.shape[1], *kernel))
+    dtype = g.pick(["int8", x.dtype])
+    found = scheme(g, dtype)
+    w = g.weights(dtype, (out, x.shape[1], *kernel), int(found[1].arrays[0]))
     bias = [g.drawn("int32", (out,), "integer", -500, 500)] if g.maybe() else []
-    return g.node(op, [x, *scheme(g, x.dtype), w, *scheme(g, w.dtype), *scheme(g, x.dtype), *bias], **form)
+    return g.node(op, [x, *scheme(g, x.dtype), w, *found, *scheme(g, x.dtype), *bias], **form)

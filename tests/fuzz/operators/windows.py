@@ -62,7 +62,7 @@ def conv(g: Builder, op: str) -> Value | None:
     kernel = form["kernel_shape"]
     assert isinstance(kernel, list)
     w = (
-        g.drawn(x.dtype, (out, channels // group, *kernel))
+        g.weights(x.dtype, (out, channels // group, *kernel))
         if g.maybe(0.9)
         else g.input(x.dtype, (out, channels // group, *kernel))
     )
