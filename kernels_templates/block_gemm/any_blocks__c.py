@@ -1,7 +1,7 @@
 """block_gemm in portable C: a tile of rows x columns in registers, weights unpacked byte by byte where they are used.
 
-The weights of a column lie one behind the other, each block in whole bytes. The products of a block are added up
-before they are multiplied with its scale.
+The weights of a column lie one behind the other, each block in whole bytes; those that have a sign, and no zero points,
+keep it. The products of a block are added up before they are multiplied with its scale.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class AnyBlocks(Kernel):
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         b, blocks = contents(call, constants)
         layout = _Layout(call)
+        b ^= layout.raised * layout.signed
         columns, each = len(b), layout.block_bytes * layout.per_byte
         padded = np.zeros((columns, layout.whole, each), np.uint8)
         cut = layout.whole * layout.block
@@ -114,7 +115,7 @@ class _Layout:
         self.depth = static(call.ins[1].shape[0])
         self.block = max(min(self.kind.block, self.depth), 1)
         self.per_byte = 8 // self.b.bits
-        self.bits, self.mask = self.b.bits, (1 << self.b.bits) - 1
+        self.bits, self.signed = self.b.bits, self.b.kind == "int" and not self.kind.zeros
         self.block_bytes = -(-self.block // self.per_byte)
         self.whole, self.rest = divmod(self.depth, self.block)
         self.row_bytes = self.whole * self.block_bytes + -(-self.rest // self.per_byte)
@@ -132,10 +133,11 @@ class _Layout:
 
     def weight(self, lane: int, step: int) -> str:
         """C of a weight less its zero point, given the byte that it lies in."""
-        shifted = f"(byte_{lane} >> {step * self.bits})" if step else f"byte_{lane}"
-        number = f"(int)({shifted} & {self.mask}u)" if self.bits < 8 else f"(int)byte_{lane}"
-        less = f" - zero_{lane}" if self.kind.zeros else f" - {self.raised}" if self.raised else ""
-        return f"(float)({number}{less})"
+        byte, at = f"byte_{lane}", step * self.bits
+        if self.signed:  # one instruction on Arm
+            return f"(float)mcc_shr_i32((int32_t)((uint32_t){byte} << {32 - self.bits - at}), {32 - self.bits})"
+        number = f"(({byte} >> {at}) & {(1 << self.bits) - 1}u)" if self.bits < 8 else byte
+        return f"(float)((int){number} - zero_{lane})" if self.kind.zeros else f"(float)(int){number}"
 
     def factor(self, point: int, byte: str, step: int) -> str:
         """C of a factor from the left operand; `a_<point>` points at the first of the block."""
