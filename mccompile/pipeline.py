@@ -25,6 +25,7 @@ from .passes.program.bind_storage import bind_storage
 from .passes.program.byte_weights import byte_weights
 from .passes.program.choose_kernels import choose_kernels
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
+from .passes.program.few_bits import few_bits
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.narrow_weights import narrow_weights
@@ -63,6 +64,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("split_phases", split_phases),
     ProgramPass("byte_weights", byte_weights),
+    ProgramPass("few_bits", few_bits),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),

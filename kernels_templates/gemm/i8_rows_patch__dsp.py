@@ -3,21 +3,30 @@ four at a time where there are so many, and multiplied with all columns of b."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.kernels.api import Call, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, pack_fours, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.base.dtypes import i4, i8
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.dot import numbers, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.kernels.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
+from mccompile.kernels.patch_conv import in_nibbles
 from mccompile.kernels.patch_gemm import PatchGemm
 
 
 class Rows(PatchGemm):
     isa = "dsp"
     raises = True
+    stored = (i8, i4)
+
+    def cases(self) -> Sequence[Case]:
+        found = super().cases()
+        names = ("rows", "rows_u8", "rows_one_more", "raised_rows")
+        return [*found, *in_nibbles([case for case in found if case.name in names])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, range(1, 9))
@@ -25,6 +34,8 @@ class Rows(PatchGemm):
             return No(reason)
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         depth, lanes = self.depth(call), _lanes(call)
+        if call.ins[1].buffer.dtype is i4 and (lanes == 1 or depth > MOST_NIBBLES):
+            return No("weights of 4 bits are for four rows, two columns, and sums that fit 32 bits")
         results = lanes * static(y.shape[-1]) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),
@@ -45,19 +56,20 @@ class Rows(PatchGemm):
         values = numbers(call, constants, found, columns)
         four = call.blocks[0] == 4
         table = table_of_pairs(values) if four else table_of_fours(values)
-        return {1: pack_pairs(rows) if four else pack_fours(rows), **dict.fromkeys(found.tables, table)}
+        return {1: packed_weights(call, rows), **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        form = "4x2" if call.blocks[0] == 4 else "1x4"
+        form = form_of(call)
         return {1: f"dsp_{form}", **dict.fromkeys(rescaling_of(call).tables, f"table_{form}")}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp_dots.h"})
+        return frozenset({header_of(call)})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         rows, outs = y.type.static_shape[-2:]
         lanes, small = call.blocks
+        nibbles = call.ins[1].buffer.dtype is i4
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
@@ -66,6 +78,7 @@ class Rows(PatchGemm):
             "form": found.form,
             "table_rows": len(found.tables),
             "lanes": lanes,
+            "nibbles": nibbles,
             "several": rows > 1,
             "one_more": lanes == 4 and rows % 4 == 1 and not small,
             "again": lanes == 4 and (rows % 4 > 1 or bool(small)),

@@ -116,7 +116,7 @@ _BY_ONNX = {dtype.onnx: dtype for dtype in DTYPES.values()}
 
 f16, bf16, f32, f64 = DTYPES["f16"], DTYPES["bf16"], DTYPES["f32"], DTYPES["f64"]
 string = DTYPES["string"]
-i8, i16, i32, i64 = DTYPES["i8"], DTYPES["i16"], DTYPES["i32"], DTYPES["i64"]
+i4, i8, i16, i32, i64 = DTYPES["i4"], DTYPES["i8"], DTYPES["i16"], DTYPES["i32"], DTYPES["i64"]
 u8, u16, u32, u64 = DTYPES["u8"], DTYPES["u16"], DTYPES["u32"], DTYPES["u64"]
 bool_ = DTYPES["bool"]
 SHORT = (i8, u8, i16, u16)  # what products are summed of as integers

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dtypes import DType, i8, i32, u8
+from ..base.dtypes import DType, i4, i8, i32, u8
 from ..expr.ir import (
     Apply,
     Cast,
@@ -194,6 +194,14 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
     rows = padded(rows, 2, 4)
     blocks = rows.reshape(rows.shape[0] // 2, 2, rows.shape[1] // 4, 2, 2)  # channel; element = 2 * second + first
     return np.ascontiguousarray(blocks.transpose(0, 2, 4, 3, 1))
+
+
+def pack_nibbles(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] of 4 bits for mcc_dsp_nibbles4x2: [channels / 2][sum][channel], the first one plus 8."""
+    rows = padded(rows.astype(np.int8), 2, 4)
+    first, second = rows[0::2], rows[1::2]
+    moved = np.where(first < 0, first + 8, first - 8)  # plus 8, in the numbers that have the same bits
+    return np.ascontiguousarray(np.stack([moved, second], -1).astype(i4.numpy))
 
 
 def pack_fours(rows: np.ndarray, lanes: int = 4, depth: int = 4) -> np.ndarray:

@@ -8,24 +8,33 @@ put together element by element.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import static
-from .api import Call, Cost, Needs, No, Target, viewed
-from .dot import numbers, pack_fours, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
-from .patch_conv import PatchConv, conv_of, is_flat, points
+from ..base.dtypes import i4, i8
+from .api import Call, Case, Cost, Needs, No, Target, viewed
+from .dot import numbers, pack_fours, pack_nibbles, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points
 from .tiles import epilogue_alias
+
+MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
 
 
 class DspPatch(PatchConv):
     isa = "dsp"
     raises = True
+    stored = (i8, i4)
     at_once: ClassVar[int]  # positions
     time: ClassVar[float]  # of a multiply-accumulate, in seconds
+
+    def cases(self) -> Sequence[Case]:
+        found = super().cases()
+        names = ("3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual", "raised")
+        return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, range(1, 9))
@@ -33,10 +42,13 @@ class DspPatch(PatchConv):
             return No(reason)
         kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), points(call)
         lanes = self.at_once if count >= 4 and static(w.shape[0]) % 2 == 0 else 1
+        nibbles = w.buffer.dtype is i4
+        if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
+            return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
         results = lanes * static(w.shape[0]) if found.rest else 0
         again = count % lanes > (0 if target.prefer == "flash" else 1)  # some positions are computed twice
         return Needs(
-            rows=frozenset({2}),
+            rows=frozenset({2} if not nibbles or static(call.outs[0].shape[3]) >= 4 else ()),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: -self.run(call) % 4},
@@ -63,20 +75,21 @@ class DspPatch(PatchConv):
         values = numbers(call, constants, found, channels)
         four = call.blocks[0] == 4
         table = table_of_pairs(values) if four else table_of_fours(values)
-        weights = pack_pairs(rows) if four else pack_fours(rows)
+        weights = packed_weights(call, rows)
         return {1: weights, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_of(call)
-        form = "4x2" if call.blocks[0] == 4 else "1x4"
+        form = form_of(call)
         return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, f"table_{form}")}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp_dots.h"})
+        return frozenset({header_of(call)})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         lanes, small = call.blocks
+        nibbles = call.ins[1].buffer.dtype is i4
         count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
@@ -87,6 +100,7 @@ class DspPatch(PatchConv):
             "form": found.form,
             "table_rows": len(found.tables),
             "lanes": lanes,
+            "nibbles": nibbles,
             "zero": kind.x_zero,
             "padded": any(kind.pads) or bool(small),
             "flat": is_flat(call),
@@ -106,3 +120,19 @@ class DspPatch(PatchConv):
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         return {**super().sizes(call), "steps": self.depth(call) // 2}
+
+
+def packed_weights(call: Call, rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] as the functions for so many positions and bits read them."""
+    if call.ins[1].buffer.dtype is i4:
+        return pack_nibbles(rows)
+    return pack_pairs(rows) if call.blocks[0] == 4 else pack_fours(rows)
+
+
+def form_of(call: Call) -> str:
+    bits = "_nibbles" if call.ins[1].buffer.dtype is i4 else ""
+    return ("4x2" if call.blocks[0] == 4 else "1x4") + bits
+
+
+def header_of(call: Call) -> str:
+    return "mcc_dsp_nibbles.h" if call.ins[1].buffer.dtype is i4 else "mcc_dsp_dots.h"

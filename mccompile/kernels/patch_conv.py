@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.dims import static
-from ..base.dtypes import DType, f32, i8, i32, u8
+from ..base.dtypes import DType, f32, i4, i8, i32, u8
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, literal, operand
 from ..kinds.conv import Conv
@@ -28,6 +28,7 @@ from .tiles import is_constant
 class PatchConv(Kernel):
     kind = Conv
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -70,7 +71,7 @@ class PatchConv(Kernel):
             return "sums are not rescaled to 8 bits with short numbers"
         if found is None and (kind.accumulator is not i32 or supports_types(call)):
             return "sums are not made of 8-bit integers, or become what scalar C does not know"
-        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.group != 1:
+        if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in self.stored or kind.w_zero or kind.group != 1:
             return "operands are not of 8 bits, weights have zero points, or there are groups"
         zeros = call.ins[2 : kind.fixed]
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
@@ -244,3 +245,11 @@ def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...],
     permute = {**case.permute, last: (0, 2, 3, 1)}
     ranges = {**case.ranges, last: (-128, 127)}
     return replace(case, kind=replace(case.kind, epilogue=mean), ins=ins, permute=permute, ranges=ranges)
+
+
+def in_nibbles(cases: Sequence[Case]) -> list[Case]:
+    """Cases with weights of 4 bits."""
+    return [
+        replace(case, name=f"{case.name}_nibbles", ins=(case.ins[0], TensorType(i4, case.ins[1].shape), *case.ins[2:]))
+        for case in cases
+    ]

@@ -25,6 +25,7 @@ from .tiles import is_constant
 class PatchGemm(Kernel):
     kind = Gemm
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     block: ClassVar[int] = 4  # elements of a row are taken so many at a time
 
     def cases(self) -> Sequence[Case]:
@@ -60,7 +61,7 @@ class PatchGemm(Kernel):
             return "sums are not rescaled to 8 bits with short numbers"
         if found is None and (kind.accumulator is not i32 or supports_types(call)):
             return "sums are not made of 8-bit integers, or become what scalar C does not know"
-        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype is not i8 or kind.a_zero or kind.b_zero:
+        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in self.stored or kind.a_zero or kind.b_zero:
             return "operands are not of 8 bits, or have zero points"
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
             return "weights are computed, or there are several matrices"
