@@ -40,9 +40,11 @@ class Cells(Depthwise3x3):
         if reason:
             return No(reason)
         y, found = call.outs[0], rescaling_of(call)
-        if 7 * (static(y.strides[2]) + static(y.strides[3])) > FARTHEST:
+        rows = max(y.lines - 1, 1)  # apart, where a ring begins again
+        if 7 * (rows * static(y.strides[2]) + static(y.strides[3])) > FARTHEST:
             return No("results lie far apart")
         return Needs(
+            rows=frozenset({2}),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: 15},
@@ -75,15 +77,23 @@ class Cells(Depthwise3x3):
         return frozenset({"mcc_helium_depthwise.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return {**super().context(call), "stride": conv_of(call).strides[0]}
+        return {
+            **super().context(call),
+            "stride": conv_of(call).strides[0],
+            "by_rows": call.rows is not None,
+            "x_line": "(row % x_lines)" if call.ins[0].lines else "row",
+            "y_ring": call.outs[0].lines > 0,
+        }
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         kind, x, y = conv_of(call), call.ins[0], call.outs[0]
         row, column = (3, 2) if _is_high(call) else (2, 3)
         return {
             **self.batches(call),
+            **({"x_lines": x.lines} if x.lines else {}),
+            **({"y_lines": y.lines} if y.lines else {}),
             "channels": static(x.shape[1]),
-            "height": static(y.shape[row]),
+            **({"height": static(y.shape[row])} if call.rows is None else {}),
             "width": static(y.shape[column]),
             "x_height": static(x.shape[row]),
             "columns": min(static(x.shape[column]), _cells(call) - 1 - kind.pads[column - 2]),
@@ -99,12 +109,13 @@ class Cells(Depthwise3x3):
 
 def _is_high(call: Call) -> bool:
     height, width = call.outs[0].type.static_shape[2:]
-    return height > width
+    return call.rows is None and height > width
 
 
 def _cells(call: Call) -> int:
     """In a row: the columns that blocks of results need, beside the image too, and one more."""
-    columns, stride = max(call.outs[0].type.static_shape[2:]), conv_of(call).strides[1]
+    height, width = call.outs[0].type.static_shape[2:]
+    columns, stride = height if _is_high(call) else width, conv_of(call).strides[1]
     return (columns + -columns % (4 * stride) - 1) * stride + 4
 
 

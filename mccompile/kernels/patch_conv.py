@@ -183,9 +183,14 @@ def points(call: Call) -> int:
 
 def is_flat(call: Call) -> bool:
     """Are windows single elements, in rows that follow each other without gaps?"""
-    kind, (x, w) = conv_of(call), call.ins[:2]
-    single = w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1) and call.rows is None
-    return single and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+    x = call.ins[0]
+    return call.rows is None and is_single(call) and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+
+
+def is_single(call: Call) -> bool:
+    """Are windows single elements, each at the place of its result?"""
+    kind, w = conv_of(call), call.ins[1]
+    return w.shape[2:] == (1, 1) and not any(kind.pads) and kind.strides == (1, 1)
 
 
 def conv_of(call: Call) -> Conv:

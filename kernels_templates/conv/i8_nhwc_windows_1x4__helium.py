@@ -1,0 +1,11 @@
+"""int8 conv for cores with Helium: one position at a time, in half of the workspace
+(mccompile/kernels/helium_windows.py)."""
+
+from __future__ import annotations
+
+from mccompile.kernels.helium_windows import HeliumWindows
+
+
+class NarrowWindows(HeliumWindows):
+    at_once = 1
+    time = 5e-11
