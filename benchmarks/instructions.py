@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.small_networks import NETWORKS, half_of, path_of
+from benchmarks.small_networks import IN_FEW_BITS, NETWORKS, half_of, path_of
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
@@ -48,6 +48,8 @@ def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path, tuple[st
         path = path_of(name, folder)
         yield name, path, TARGETS
         yield f"{name}_half", half_of(path, folder), IN_HALVES
+    for name in IN_FEW_BITS:
+        yield name, path_of(name, folder), TARGETS
     if zoo is not None:
         for name in ZOO:
             yield name, zoo / name / "model.onnx", TARGETS
