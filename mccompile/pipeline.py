@@ -31,6 +31,7 @@ from .passes.program.fuse import fuse
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
+from .passes.program.part_states import part_states
 from .passes.program.place_outside import place_outside
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
@@ -61,6 +62,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
     ProgramPass("absorb_products", absorb_products),
+    ProgramPass("part_states", part_states),
     ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("split_phases", split_phases),
     ProgramPass("byte_weights", byte_weights),

@@ -40,6 +40,8 @@ from ..plan.sizes import needed, needs, of_state, of_step
 from .render import comment
 from .rows import row_region
 
+_FAST = 16  # bytes from which on copying piece by piece is no slower than memmove
+
 IN_STRUCT = "m->"
 
 
@@ -75,8 +77,23 @@ def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> lis
         size = size if type.is_static else f"(size_t)({size})"
         places = (pointer(state.tensor.address, "uint8_t", False), pointer(state.made, "uint8_t", True))
         lines.append(f'    /* state "{comment(state.tensor.name)}" for the next run */')
-        lines.append(f"    memcpy({', '.join(places)}, {size});")
+        lines.append(f"    {_move(state, places, size)}")
     return [*lines, ""] if lines else []
+
+
+def _move(state: State, places: tuple[str, str], size: str) -> str:
+    """The statement that brings a state to its place; pieces as long as it moves by do not overlap."""
+    to, origin = state.tensor.address, state.made
+    bytes = max_bytes(state.tensor.type)
+    if to.base != origin.base or not (isinstance(to.offset, int) and isinstance(origin.offset, int)):
+        return f"memcpy({', '.join(places)}, {size});"
+    by = origin.offset - to.offset
+    if abs(by) >= bytes:
+        return f"memcpy({', '.join(places)}, {size});"
+    if by < _FAST or bytes % by:
+        return f"memmove({', '.join(places)}, {size});"
+    first, second = (f"{place} + i" for place in places)
+    return f"for (size_t i = 0; i < {size}u; i += {by}u) memcpy({first}, {second}, {by});"
 
 
 def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset()) -> list[str]:

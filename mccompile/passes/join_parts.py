@@ -60,6 +60,8 @@ class Joiner:
 
     def __post_init__(self) -> None:
         self.outputs = {view.buffer for _, view in self.program.outputs}
+        given, made = dict(self.program.inputs), dict(self.program.outputs)
+        self.states = {given[before]: made[after] for before, after in self.program.states.items()}
         self.bases = {buffer.overlap.base for buffer in self.program.buffers() if buffer.overlap}
         self.users: dict[Buffer, dict[int, Item]] = {}  # who reads or writes a buffer, kept up to date
         top = {id(item) for item in self.program.body}
@@ -123,6 +125,8 @@ class Joiner:
         view = call.ins[index]
         buffer = view.buffer
         bits = buffer.dtype.bits
+        if buffer in self.states:
+            return inside is None and self.place_state(call, view, part)
         if (
             buffer.role != TEMPORARY
             or buffer.overlap is not None
@@ -158,6 +162,25 @@ class Joiner:
             self.bases.add(part.buffer)
             return True
         return mode == STRIDED and self.relocate(view, part, {id(call)})
+
+    def place_state(self, call: Call, view: View, part: View) -> bool:
+        """Has what the run before left lie in the result for good, where that is what the next run gets a part of: the
+        end of a run moves it up there."""
+        buffer, whole = view.buffer, call.outs[0].buffer
+        start = static(part.offset) * buffer.dtype.bits // 8
+        if (
+            buffer.overlap is not None
+            or buffer.dtype.is_packed
+            or [given.buffer for _, given in self.program.outputs].count(whole) != 1
+            or self.states[buffer].buffer is not whole
+            or not (_in_one_piece(part) and covers_in_any_order(view))
+            or start % max(buffer.storage.align, 1)
+            or any(a != b for dim, a, b in zip(part.shape, view.strides, part.strides, strict=True) if dim != 1)
+        ):
+            return False
+        buffer.overlap = Overlap(whole, start, part=True)
+        self.bases.add(whole)
+        return True
 
     # -- between other elements
 

@@ -34,6 +34,9 @@ def verify(program: Program, after: str = "") -> None:
     checker = _Checker()
     written = {buffer for _, buffer in program.inputs}
     checker.given |= written
+    for _, buffer in program.inputs:
+        if buffer.overlap and buffer.overlap.part:
+            checker.fill(buffer.overlap.base, upper(buffer.type.count), written)
     checker.body(program.body, written)
     for name, view in program.outputs:
         checker.read(view, written, f"output {name!r}")

@@ -16,9 +16,12 @@ from ...base.errors import Problem, WrongUse
 from ...base.streaming import Stream, Streamed
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Value
+from ...ops.api import Operator
 from ...ops.concat import Concat
 from ...ops.identity import Identity
 from ...ops.slice import Slice
+from ...ops.transpose import Transpose
+from ..graph.assign_layout import last_order
 from .analysis import Analysis
 from .motion import Span
 
@@ -132,14 +135,34 @@ class _Builder:
             return self.made[value]
         if (value, span) not in self.parts:
             axis, new = self.found.motions[value].axis, self.made[value]
-            before = Value(self._free(f"{value.name}/past"), Fact(_sized(new.type, axis, past)))
+            order = self._order(value, axis)
+            shape = _sized(new.type, axis, past).shape
+            kept_type = TensorType(new.type.dtype, tuple(shape[place] for place in order))
+            before = Value(self._free(f"{value.name}/past"), Fact(kept_type))
             self.graph.inputs.append(before)
-            both = self._made(Concat(axis), [before, new], f"{value.name}/both", value.producer)
+            back = tuple(order.index(place) for place in range(len(order)))
+            older = self._turned(before, back, value)
+            both = self._made(Concat(axis), [older, new], f"{value.name}/both", value.producer)
             self.parts[value, span] = both
             kept = self._sliced(both, axis, high - low, high - low + past, f"{value.name}/kept", value.producer)
+            kept = self._turned(kept, order, value)
             self.states[kept.name] = kept
             self.graph.states[before.name] = kept.name
         return self.parts[value, span]
+
+    def _order(self, value: Value, axis: int) -> tuple[int, ...]:
+        """The axes of a state as they lie in memory: time outermost, so that new elements go to its end; channels last
+        where those who read it want that."""
+        readers = [node for node, _ in value.uses]
+        readers += [after for node in readers for made in node.present_outputs for after, _ in made.uses]
+        if axis > 1 and any(isinstance(node.op, Operator) and node.op.channels_last for node in readers):
+            return last_order(value.type.rank)
+        return (axis, *(place for place in range(value.type.rank) if place != axis))
+
+    def _turned(self, x: Value, order: tuple[int, ...], value: Value) -> Value:
+        if order == tuple(range(len(order))):
+            return x
+        return self._made(Transpose(perm=order), [x], f"{x.name}/turned", value.producer)
 
     def _cut(self, whole: Value, value: Value, span: Span) -> Value:
         """`span` of elements out of all that there are up to the newest."""

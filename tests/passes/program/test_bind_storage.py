@@ -274,3 +274,31 @@ def test_a_result_is_laid_into_a_dead_part_of_an_operand() -> None:
     assert calls(after("bind_storage", text))[2].startswith(
         "call Gemm(accumulator=f32) (%s, %a[4,3 by 6,1 at 3]) -> (%o[4,3 by 6,1 at 0])"
     )
+
+
+def window(last: str, more: str = "") -> str:
+    """A state and what is new joined; what the next run gets of them; what else is an output."""
+    return f"""program "p" {{
+  state "past" = "kept"
+  input "x" %x: f32[2,3]
+  input "past" %past: f32[4,3]
+  buffer %new: f32[2,3]
+  buffer %b: f32[6,3]
+  buffer %y: f32[6,3]
+  call Map(expr=@neg(x0.f32)) (%x) -> (%new) {MAP}
+  call Concat(axis=0) (%past, %new) -> (%b) {CONCAT}
+  call Map(expr=@neg(x0.f32)) (%b) -> (%y) {MAP}
+  output "y" %y
+  output "kept" %b[4,3 by 3,1 at {last}]{more}
+}}
+"""
+
+
+def test_a_state_lies_in_what_it_is_joined_to() -> None:
+    bound = after("bind_storage", window("6"))
+    assert "%past: f32[4,3] part %b at 0" in bound and "%new: f32[2,3] part %b at 48" in bound
+    assert not any("Concat" in call for call in calls(bound))
+
+
+def test_but_not_where_the_moved_state_would_lie_over_an_output() -> None:
+    assert "%past: f32[4,3]\n" in after("bind_storage", window("6", '\n  output "b" %b'))
