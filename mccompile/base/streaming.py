@@ -52,3 +52,4 @@ class Streamed:
     warm_up: int  # pushes up to and with the first that gives a result
     outputs: tuple[StreamedOutput, ...]
     whole: tuple[str, ...] = ()  # operators that read all of the window in every push
+    carried: tuple[str, ...] = ()  # operators that go on with what they have got to, for as long as the stream lasts

@@ -59,7 +59,8 @@ def _stream(plan: Plan) -> list[str]:
     late = f", {' or '.join(map(str, latencies))} frames late" if latencies[-1:] > [0] else ""
     line = f"stream   {found.hop} of {found.window} frames a push, results from push {found.warm_up} on{late}"
     whole = f"         all of the window is read in every push by {', '.join(found.whole)}"
-    return [line, *([whole] if found.whole else [])]
+    on = f"         {', '.join(found.carried)} goes on from push to push"
+    return [line, *([whole] if found.whole else []), *([on] if found.carried else [])]
 
 
 def _rows(plan: Plan) -> list[str]:

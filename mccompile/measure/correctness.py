@@ -159,10 +159,12 @@ class _Check:
         pushes = pushes_of(self.model, streamed, runs)
         for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
             got = self._results(handed_over(DataSet("", push.frames), self.forms)[1])
+            if push.number < streamed.warm_up and not streamed.carried:
+                continue
+            window, _ = handed_over(DataSet(f"push {push.number}", push.window | self.reference.state), self.forms)
+            wanted = self.reference.run(window.inputs)
             if push.number < streamed.warm_up:
                 continue
-            window, _ = handed_over(DataSet(f"push {push.number}", push.window | self.reference.still), self.forms)
-            wanted = self.oracle.run(window.inputs)
             kept.append(Kept(window.inputs, got, self._handed(wanted)))
             done.append((push.number, self._compared(window, self.oracle.name, kept[-1])))
         if not done:

@@ -1,8 +1,8 @@
 """Does a network that takes the newest frames give what the window network gives on sliding windows?
 
 Where windows are taken to go on at their ends (edge=warm) the window network gives other numbers. The reference is then
-the step network itself, run by the reference on all frames that a result depends on in one push: no state, no memory
-between runs.
+the step network itself, run on all frames that a result depends on in one push: no state, no memory between runs. Where
+recurrent layers go on for ever, it is run push by push.
 """
 
 from __future__ import annotations
@@ -36,20 +36,30 @@ class Reference:
     def __init__(self, path: Path, graph: Graph, asked: Stream, streamed: Streamed, also: Sequence[str]) -> None:
         self.streamed = streamed
         self.frames = streamed.window  # that it is given
-        self.still: dict[str, np.ndarray] = {}
-        if asked.edge != WARM:
+        self.state: dict[str, np.ndarray] = {}  # what it is given besides
+        self.becomes: dict[str, str] = {}  # inputs that are results of the run before
+        self.is_window = asked.edge != WARM
+        if self.is_window:
             self.oracle = Oracle(path, also)
             return
-        self.frames = streamed.warm_up * streamed.hop
+        self.frames = streamed.hop if streamed.carried else streamed.warm_up * streamed.hop
         one, _ = rewritten(graph, replace(asked, hop=self.frames))
-        self.still = {value.name: np.zeros(value.type.static_shape, value.type.dtype.numpy)
-                      for value in one.inputs if value.name in one.states}  # fmt: skip
+        types = {value.name: value.type for value in one.inputs}
+        self.state = {name: np.zeros(types[name].static_shape, types[name].dtype.numpy) for name in one.states}
+        self.becomes = one.states if streamed.carried else {}
         self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")  # as long as this is here
         write(one, Path(self._folder.name, "one.onnx"))
         self.oracle = Oracle(Path(self._folder.name, "one.onnx"))
 
+    def run(self, window: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Push after push."""
+        results = self.oracle.run(window)
+        self.state |= {before: results[after] for before, after in self.becomes.items()}
+        return results
+
     def given(self, results: Mapping[str, Any]) -> dict[str, Any]:
-        if not self.still and self.frames == self.streamed.window:
+        """What a push gives of that."""
+        if self.is_window:
             return given_by_push(self.streamed, results)
         found = dict(results)
         for output in self.streamed.outputs:

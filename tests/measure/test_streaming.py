@@ -94,3 +94,12 @@ def test_a_window_that_goes_on(tmp_path: Path) -> None:
     )  # fmt: skip
     verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": 2}, edge="warm")))
     assert verdict.ok and verdict.runs[0].name == "6 pushes after 11 to warm up"
+
+
+def test_recurrent_layers_that_go_on(tmp_path: Path) -> None:
+    made = model(
+        "(float[8,1,2] x) => (float[8,1,1,3] y) { y = GRU<hidden_size=3>(x, w, r) }",
+        w=floats(1, 9, 2), r=floats(1, 9, 3),
+    )  # fmt: skip
+    verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": 0}, edge="warm")))
+    assert verdict.ok and verdict.runs[0].name == "6 pushes after 0 to warm up"

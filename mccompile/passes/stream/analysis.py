@@ -15,7 +15,7 @@ from ...base.streaming import WARM, Stream, StreamedOutput
 from ...graph.ir import Graph, Node, Value, reads
 from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear
-from . import elements, shapes, windows  # noqa: F401 (each tells its rules)
+from . import carried, elements, shapes, windows  # noqa: F401 (each tells its rules)
 from .motion import Around, Motion, Span, Step, rule_of
 
 
@@ -31,6 +31,8 @@ class Analysis:
         self.ends: list[tuple[Value, Span]] = []  # elements of the window that something reads as such
         self.whole: list[Node] = []  # nodes that read all of the window
         self.window = self._inputs()
+        if asked.edge == WARM:
+            carried.read_last(graph)
         for node in graph.nodes:
             self._visit(node)
         self._check_hop()
@@ -94,7 +96,7 @@ class Analysis:
         found = None
         rule = rule_of(node.op)
         if rule is not None and all(self.motions.get(value) for value in changing):
-            found = rule(Around(node, node.site(), moving, self.hop))
+            found = rule(Around(node, node.site(), moving, self.hop, self.asked.edge == WARM))
         if found is None:
             spans = {place: (0, motion.length) for place, motion in enumerate(moving) if motion}
             found = Step((None,) * len(node.outputs), spans)

@@ -55,6 +55,7 @@ class Step:
     operands: Mapping[int, np.ndarray] = field(default_factory=dict)  # other contents for constant operands
     shifts: tuple[int, ...] = ()  # there is no node: element i of result k is element i + shifts[k] of
     source: int = 0  # this operand
+    carries: Mapping[int, int] = field(default_factory=dict)  # operands that are results of the run before
     saves: bool = False  # it multiplies or compares, and does so for the new elements alone
 
 
@@ -66,6 +67,7 @@ class Around:
     site: Site
     motions: tuple[Motion | None, ...]  # of operands; None: it does not move
     hop: int
+    warm: bool  # windows are taken to go on at their ends
 
     def new(self, motion: Motion) -> Span:
         """The elements of a tensor that a push brings."""

@@ -8,6 +8,7 @@ is the compiler as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ...ops.slice import Slice
 from ...ops.transpose import Transpose
 from ..graph.assign_layout import last_order
 from .analysis import Analysis
-from .motion import Span
+from .motion import Span, Step
 
 
 def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
@@ -50,7 +51,8 @@ def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     inputs = {value.name: found.motions[value].axis for value in graph.inputs if value in found.motions}
     outputs = tuple(output for output, _ in found.outputs)
     whole = tuple(dict.fromkeys(node.op.name for node in found.whole))
-    return built, Streamed(inputs, found.window, asked.hop, found.warm_up, outputs, whole)
+    carried = tuple(dict.fromkeys(node.op.name for node, step in found.steps.items() if step.carries))
+    return built, Streamed(inputs, found.window, asked.hop, found.warm_up, outputs, whole, carried)
 
 
 class _Builder:
@@ -105,7 +107,26 @@ class _Builder:
         for place, contents in step.operands.items():
             operands += [None] * (place + 1 - len(operands))
             operands[place] = self._constant(contents, f"{node.output.name}/{place}")
-        self._node(step.op or node.op, operands, node, node.outputs)
+        if step.carries:
+            self._carry(node, step, operands)
+        else:
+            self._node(step.op or node.op, operands, node, node.outputs)
+
+    def _carry(self, node: Node, step: Step, operands: list[Value | None]) -> None:
+        """A node that goes on with what it has got to."""
+        outputs = [*node.outputs, *[None] * (1 + max(step.carries.values()) - len(node.outputs))]
+        facts = node.op.infer(replace(node.site(), outputs=len(outputs)))
+        for place, result in step.carries.items():
+            operands += [None] * (place + 1 - len(operands))
+            operands[place] = before = Value(self._free(f"{node.output.name}/{place}/past"), facts[result])
+            self.graph.inputs.append(before)
+            after = outputs[result] = outputs[result] or Value(f"{before.name}/kept", facts[result])
+            self.graph.states[before.name] = after.name
+        self._node(node.op, operands, node, outputs)
+        for result in step.carries.values():
+            kept = outputs[result]
+            assert kept is not None
+            self.states[kept.name] = self.made[kept]
 
     def part(self, value: Value, span: Span) -> Value:
         """Elements of a value that moves."""

@@ -56,3 +56,37 @@ def test_windows_are_read_late() -> None:
         if end >= found.warm_up:
             (wanted,) = whole.run(None, {"x": part(frames, 2, end - 10, end)})
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+RECURRENT = {
+    "gru": ("y, h = GRU<hidden_size=3>(t, w, r)", 9),
+    "lstm": ("y, h, c = LSTM<hidden_size=3>(t, w, r, , , zeros, zeros)", 12),
+    "rnn": ('y, h = RNN<hidden_size=3, activations=["Tanh"]>(t, w, r)', 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_layers_go_on(name: str) -> None:
+    """From the first push on, as in one long window: zeros stand before it."""
+    text, rows = RECURRENT[name]
+    weights = {"v": floats(4, 4, 3), "left": np.array([0, 0, 2, 0, 0, 0])}
+    weights |= {"w": floats(1, rows, 4), "r": floats(1, rows, 3)}
+    weights |= {"zeros": np.zeros((1, 1, 3), np.float32)} if "zeros" in text else {}
+
+    def over(length: int) -> ModelProto:
+        return model(
+            f"(float[1,4,{length}] x) => (float[{length},1,1,3] y, float[1,1,3] h)"
+            f"{{ p = Pad(x, left) a = Conv(p, v) t = Transpose<perm=[2, 0, 1]>(a) {text} }}",
+            **weights,
+        )
+
+    graph, found = stepped(over(8), "x=2,hop=2,edge=warm")
+    assert found.carried and not found.whole
+    frames = np.random.default_rng(3).standard_normal((1, 4, 20)).astype(np.float32)
+    steps = Steps(graph)
+    steps.state = {before: np.zeros_like(array) for before, array in steps.state.items()}
+    for end in range(2, 21, 2):
+        wanted, last = session(over(end)).run(None, {"x": part(frames, 2, 0, end)})
+        got = steps.push({"x": part(frames, 2, end - 2, end)})
+        np.testing.assert_allclose(got["y"], wanted[-2:], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(got["h"], last, rtol=1e-5, atol=1e-5)
