@@ -164,12 +164,15 @@ def _for_onnxruntime(model: Any) -> Any:
 
 # Who is asked first about operators that references disagree on; docs/fuzzing.md says why.
 JUDGED = {
+    "AveragePool": (_by_onnxruntime, _by_reference),
     "ConvTranspose": (_by_onnxruntime, _by_reference),
     "DynamicQuantizeLinear": (_by_onnxruntime, _by_reference),
     "GlobalMaxPool": (_by_onnxruntime, _by_reference),
     "GRU": (_by_onnxruntime, _by_reference),
     "LRN": (_by_onnxruntime, _by_reference),
     "LSTM": (_by_onnxruntime, _by_reference),
+    "LpPool": (_by_onnxruntime, _by_reference),
+    "MaxPool": (_by_onnxruntime, _by_reference),
     "MeanVarianceNormalization": (_by_body,),
     "QLinearConv": (_by_onnxruntime, _by_reference),
     "QLinearMatMul": (_by_formula,),
