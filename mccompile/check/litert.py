@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ _KINDS = ("AUTO", "BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 def speaks_for(original: Original) -> bool:
     """Is the interpreter there for the file, and does it take what we give it? It keeps states to itself."""
-    return original.is_tflite and not original.states and find_spec("ai_edge_litert") is not None
+    return find_spec("ai_edge_litert") is not None and not original.states and bool(original.tflite)
 
 
 class Litert:
@@ -39,7 +38,7 @@ class Litert:
         """Outputs by name; None where these kernels cannot run the model."""
         if kind not in self._made:
             with _quiet():
-                self._made[kind] = _interpreter(self.original.path, kind)
+                self._made[kind] = _interpreter(self.original.tflite, kind)
         found = self._made[kind]
         if found is None:
             return None
@@ -58,13 +57,11 @@ class Litert:
             yield partial(self.run, kind=kind)
 
 
-def _interpreter(path: Path, kind: str) -> Any:
+def _interpreter(data: bytes, kind: str) -> Any:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     try:
-        made = Interpreter(
-            model_content=path.read_bytes(), num_threads=1, experimental_op_resolver_type=OpResolverType[kind]
-        )
+        made = Interpreter(model_content=data, num_threads=1, experimental_op_resolver_type=OpResolverType[kind])
         made.allocate_tensors()
     except (RuntimeError, ValueError):
         return None

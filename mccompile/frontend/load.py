@@ -64,15 +64,20 @@ def name_of(path: Path) -> str:
     return "model" if path == STANDARD_INPUT else path.stem
 
 
-def read_proto(path: Path, signature: str = "") -> ModelProto:
-    """What a file holds, without data in other files; one of another format as the ONNX model that it means, with
-    `signature` naming one of several that it may have."""
+def contents(path: Path) -> bytes:
+    """The bytes of a model."""
     try:
-        data = b"" if path.is_dir() else _standard_input() if path == STANDARD_INPUT else path.read_bytes()
+        return b"" if path.is_dir() else _standard_input() if path == STANDARD_INPUT else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
         fix = near_file(path, "*.onnx") or "name an ONNX file that exists"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
+
+
+def read_proto(path: Path, signature: str = "") -> ModelProto:
+    """What a file holds, without data in other files; one of another format as the ONNX model that it means, with
+    `signature` naming one of several that it may have."""
+    data = contents(path)
     if is_tflite(data):
         return to_onnx(data, path.name, signature)
     if signature:

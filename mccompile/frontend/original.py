@@ -29,7 +29,7 @@ from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
 from ..doors import states
 from ..doors.tflite.convert import is_tflite
-from .load import read_proto
+from .load import contents, read_proto
 from .scope import is_structure
 
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
@@ -56,8 +56,10 @@ class Original:
         self._labels = {node.output[0]: _labels(node) for node in graph.node if node.op_type == "ZipMap"}
 
     @property
-    def is_tflite(self) -> bool:
-        return is_tflite(self.path.read_bytes())
+    def tflite(self) -> bytes:
+        """The file itself, where it is one of TFLite."""
+        data = contents(self.path)
+        return data if is_tflite(data) else b""
 
     @property
     def is_quantized(self) -> bool:

@@ -114,9 +114,14 @@ class Site(Writer):
         """The floats with channels first."""
         return self.real(index, first_order(self.rank(index)))
 
+    def is_known(self, index: int) -> bool:
+        return self.tensor(index).data is not None or self.values.get(self.operator.inputs[index]) in self.shared.arrays
+
     def array(self, index: int) -> np.ndarray:
         """What is known when compiling."""
         found = self.tensor(index).data
+        if found is None:
+            found = self.shared.arrays.get(self.values.get(self.operator.inputs[index], ""))
         if found is None:
             raise Unsupported(
                 f"operand {index} ({self.tensor(index).name!r}) is computed at run time",
@@ -127,6 +132,10 @@ class Site(Writer):
     def numbers(self, index: int) -> tuple[int, ...]:
         """Sizes, axes and the like."""
         return tuple(int(number) for number in self.array(index).reshape(-1))
+
+    def sizes(self, index: int) -> str:
+        """The same as ONNX wants them, also where they are computed."""
+        return self.ints(*self.numbers(index)) if self.is_known(index) else self.cast(self.stored(index), "INT64")
 
     # -- variables
 

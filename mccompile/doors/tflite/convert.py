@@ -17,6 +17,7 @@ from .api import Site, onnx_type, registry
 from .file import Model, Operator, Signature, Subgraph, Tensor, read
 from .flat import Damaged
 from .scope import Scope, Whole
+from .sizes import fold
 from .states import with_states
 from .writer import OPSET, Shared, Writer
 
@@ -127,10 +128,11 @@ class _Conversion:
         """The operators of a subgraph."""
         graph = scope.subgraph
         for place, operator in by_depth(graph):
-            convert = registry().get(operator.key)
+            convert, first = registry().get(operator.key), len(scope.writer.nodes)
             try:
                 if convert is not None:  # else it is refused already
                     convert(Site(operator, scope))
+                    fold(scope, operator, first)
             except Refused as refused:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
             except _MISFITS as error:

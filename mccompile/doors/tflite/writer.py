@@ -36,12 +36,14 @@ class Shared:
     def __init__(self) -> None:
         self.names = Names()
         self.constants: list[TensorProto] = []
+        self.arrays: dict[str, np.ndarray] = {}  # contents of constants by name
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def constant(self, array: np.ndarray, name: str = "") -> str:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
             self._known[key] = self.names.take(name or f"constant_{len(self._known)}")
+            self.arrays[self._known[key]] = array
             self.constants.append(numpy_helper.from_array(np.asarray(array, order="C"), self._known[key]))
         return self._known[key]
 

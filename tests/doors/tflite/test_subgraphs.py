@@ -12,6 +12,7 @@ pytest.importorskip("ai_edge_litert")
 
 import mccompile
 from mccompile.base.errors import BadFile, UnsupportedModel
+from mccompile.doors.tflite.convert import to_onnx
 
 from .build import Net
 from .litert import Litert
@@ -104,3 +105,24 @@ def test_an_operator_that_reads_what_nothing_makes_is_refused() -> None:
     net.op("ABS", [net.tensor((1,))], [y])
     with pytest.raises(BadFile, match="nothing makes 't1', which it reads"):
         mccompile.compile(net.file([y]))
+
+
+def test_sizes_that_are_computed_from_shapes_are_known() -> None:
+    """As converters write the shape of a result whose batch is open: SHAPE, STRIDED_SLICE, MUL, PACK."""
+    net = Net()
+    x = net.input((1, 4, 6))
+    shape, batch, wide = net.tensor((3,), "INT32"), net.tensor((), "INT32"), net.tensor((), "INT32")
+    target, y = net.tensor((3,), "INT32"), net.tensor((1, 3, 8))
+    net.op("SHAPE", [x], [shape], "ShapeOptions", OutType=2)
+    for place, made in ((0, batch), (1, wide)):
+        cut = [net.constant(np.array([number], np.int32)) for number in (place, place + 1, 1)]
+        net.op("STRIDED_SLICE", [shape, *cut], [made], "StridedSliceOptions", ShrinkAxisMask=1)
+    twice = net.tensor((), "INT32")
+    net.op("MUL", [wide, net.constant(np.array(2, np.int32))], [twice], "MulOptions")
+    parts = [batch, net.constant(np.array(3, np.int32)), twice]
+    net.op("PACK", parts, [target], "PackOptions", ValuesCount=3)
+    net.op("TILE", [x, net.constant(np.array([1, 1, 1], np.int32))], [tiled := net.tensor((1, 4, 6))])
+    net.op("RESHAPE", [tiled, target], [y])
+    data = net.file([y])
+    run(data, (np.arange(24, dtype=np.float32).reshape(1, 4, 6),))
+    assert [node.op_type for node in to_onnx(data, "net").graph.node] == ["Tile", "Reshape", "Identity"]

@@ -35,7 +35,7 @@ def _top_k(site: Site) -> None:
 
 @converts("FILL")
 def _fill(site: Site) -> None:
-    site.store(site.op("Expand", site.stored(1), site.cast(site.stored(0), "INT64")))
+    site.store(site.op("Expand", site.stored(1), site.sizes(0)))
 
 
 @converts("RANGE")

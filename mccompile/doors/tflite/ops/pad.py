@@ -6,6 +6,7 @@ import numpy as np
 
 from ....graph.ir import Invalid
 from ..api import Site, converts
+from ..writer import first_order, last_order
 
 
 @converts("PAD", "PADV2")
@@ -16,7 +17,13 @@ def _pad(site: Site) -> None:
     else:
         found = site.tensor(0).quantization
         value = site.constant(np.array(found.zeros[0] if found else 0, site.dtype(0)))
-    made = site.op("Pad", site.stored(0), site.ints(*before, *after), value)
+    order = tuple(range(len(before)))
+    if len(order) == 4 and not (before[0] or after[0] or before[3] or after[3]):
+        order = first_order(4)  # a picture: its pads become part of the convolution behind them
+    pads = [widths[axis] for widths in (before, after) for axis in order]
+    made = site.op("Pad", site.moved(0, order), site.ints(*pads), value)
+    if order == first_order(4):
+        made = site.transposed(made, last_order(4))
     site.store(site.requantized(made))
 
 

@@ -14,7 +14,10 @@ from .reduce import axes
 @converts("RESHAPE")
 def _reshape(site: Site) -> None:
     shape = site.out().shape
-    if math.prod(shape) != math.prod(site.shape(0)) and site.has(1) and site.tensor(1).data is not None:
+    if math.prod(shape) != math.prod(site.shape(0)) and site.has(1):
+        if not site.is_known(1):
+            site.store(site.requantized(site.op("Reshape", site.stored(0), site.sizes(1))))
+            return
         shape = site.numbers(1)
     site.store(site.requantized(site.reshape(site.stored(0), *shape)))
 
@@ -35,12 +38,12 @@ def _transpose(site: Site) -> None:
 
 @converts("TILE")
 def _tile(site: Site) -> None:
-    site.store(site.op("Tile", site.stored(0), site.cast(site.stored(1), "INT64")))
+    site.store(site.op("Tile", site.stored(0), site.sizes(1)))
 
 
 @converts("BROADCAST_TO")
 def _broadcast_to(site: Site) -> None:
-    site.store(site.op("Expand", site.stored(0), site.cast(site.stored(1), "INT64")))
+    site.store(site.op("Expand", site.stored(0), site.sizes(1)))
 
 
 @converts("BROADCAST_ARGS")

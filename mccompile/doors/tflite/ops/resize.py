@@ -12,7 +12,7 @@ def _resize(site: Site) -> None:
     bilinear = site.name == "RESIZE_BILINEAR"
     options = site.options("ResizeBilinearOptions" if bilinear else "ResizeNearestNeighborOptions")
     corners, centres = options["AlignCorners"], options["HalfPixelCenters"]
-    if site.rank(0) != 4 or site.tensor(1).data is None or len(site.numbers(1)) != 2:
+    if site.rank(0) != 4 or not site.is_known(1) or len(site.numbers(1)) != 2:
         raise Invalid(f"an input {list(site.shape(0))} is resized")
     if corners and centres:
         raise Unsupported("it has align_corners and half_pixel_centers at once")

@@ -13,13 +13,12 @@ _FAR = 1 << 62
 @converts("SLICE")
 def _slice(site: Site) -> None:
     axes = site.ints(*range(site.rank(0)))
-    sizes = site.tensor(2).data
-    if site.tensor(1).data is not None and sizes is not None:
+    if site.is_known(1) and site.is_known(2):
         starts = site.numbers(1)
         ends = [start + size if size >= 0 else _FAR for start, size in zip(starts, site.numbers(2), strict=True)]
         begin, end = site.ints(*starts), site.ints(*ends)
     else:
-        if sizes is None or (sizes < 0).any():
+        if not site.is_known(2) or min(site.numbers(2), default=0) < 0:
             raise Unsupported("the sizes of what it cuts out are computed at run time")
         begin = site.cast(site.stored(1), "INT64")
         end = site.op("Add", begin, site.ints(*site.numbers(2)))
@@ -31,11 +30,8 @@ def _strided_slice(site: Site) -> None:
     steps = site.numbers(3)
     if 0 in steps:
         raise Invalid("a step is 0")
-    if site.tensor(1).data is None or site.tensor(2).data is None:
-        made = _at_run_time(site, steps)
-    else:
-        made = _known(site, steps)
-    site.store(site.requantized(made))
+    cut = _known if site.is_known(1) and site.is_known(2) else _at_run_time
+    site.store(site.requantized(cut(site, steps)))
 
 
 def _known(site: Site, steps: tuple[int, ...]) -> str:

@@ -14,7 +14,8 @@ from .conv import bias
 @converts("TRANSPOSE_CONV")
 def _transpose_conv(site: Site) -> None:
     options = site.options("TransposeConvOptions")
-    x, w, out = site.shape(2), site.shape(1), site.numbers(0)
+    x, w = site.shape(2), site.shape(1)
+    out = site.numbers(0) if site.is_known(0) else site.out().shape
     strides = (options["StrideH"], options["StrideW"])
     if len(x) != 4 or len(w) != 4 or len(out) != 4 or w[3] != x[3]:
         raise Invalid(f"weights {list(w)} do not fit the input {list(x)} and the result {list(out)}")
