@@ -21,7 +21,8 @@ from ..kinds.map import Map
 from ..kinds.pad import Pad
 from ..kinds.pool import Pool
 from ..kinds.resize import Resize
-from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, Pull, View, reads, walk, writes
+from ..program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
+from ..program.pull import Pull
 from ..program.relocate import covers_in_any_order
 from .api import Context
 from .row_play import Feeds, Window, consumers_of, eager, played, tree_of

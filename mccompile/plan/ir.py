@@ -17,7 +17,8 @@ from ..base.provenance import Provenance
 from ..base.streaming import Streamed
 from ..base.tensor import TensorType
 from ..kernels.api import Kernel
-from ..program.ir import Call, Pull
+from ..program.ir import Call
+from ..program.pull import Pull
 from ..targets.api import Build
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"

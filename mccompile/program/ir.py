@@ -22,6 +22,7 @@ from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import Kind
+from .pull import Pull
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
 STREAM = "stream"  # where random numbers go on: kept from run to run, in the model's struct
@@ -293,23 +294,6 @@ class Measure:
     symbol: Symbol
     source: View
     provenance: Provenance = ()
-
-
-@dataclass(frozen=True)
-class Pull:
-    """Before a stage makes its rows up to `end`, another stage has to have made `(end * scale + shift) / parts` rows,
-    rounded down (or all)."""
-
-    stage: int
-    scale: int
-    shift: int
-    parts: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.stage} to {self.scale}, {self.shift}" + (f" parts {self.parts}" if self.parts > 1 else "")
-
-    def wanted(self, end: int) -> int:
-        return (end * self.scale + self.shift) // self.parts
 
 
 @dataclass(eq=False)

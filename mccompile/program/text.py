@@ -41,7 +41,6 @@ from .ir import (
     Measure,
     Overlap,
     Program,
-    Pull,
     Rows,
     Stage,
     Stop,
@@ -49,6 +48,7 @@ from .ir import (
     View,
     walk,
 )
+from .pull import Pull
 
 
 def show(program: Program) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mccompile.base.dims import Symbol
 from mccompile.plan.ir import ARENA, Address, Branch, Halt, Measured, Repeat, RowRegion, Stage, Swap
 from mccompile.plan.text import show
-from mccompile.program.ir import Pull
+from mccompile.program.pull import Pull
 from tests import small_models
 from tests.small_models import compiled
 
