@@ -2,4 +2,4 @@
 
 from . import attention, canonical, detectors, early, graphs, loops, quantized
 
-__all__ = ["attention", "canonical", "detectors", "early", "graphs", "loops", "quantized"]
+__all__ = ["attention", "canonical", "detectors", "early", "graphs", "loops", "quantized", "quantized_operators"]
