@@ -13,9 +13,12 @@
  *
  *   MCC_NO_CRC   Do not compute the checksums of the blob in <model>_init (saves start-up time and about 300 bytes of
  *                code). Sizes, version and identity are still checked; a damaged weight is not noticed any more.
+ *   MCC_CRC_TABLE  Compute them with a table of 1 KB: 2.5 times as fast on cores of 32 bits.
  *   MCC_CANARY   Each arena has MCC_CANARY_BYTES more at either end, which a run fills and looks at when it is done: if
  *                somebody wrote there meanwhile, it ends with MCC_ERR_CANARY.
  *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
+ *   MCC_CRC32(crc, p, count)  Checksums by a unit of the chip: the CRC-32 (SPEC.md) of `count` bytes at `p`, which may
+ *                             lie anywhere, continued from `crc` (0 to start), as zlib's crc32 gives it.
  *   MCC_STEP_HOOK(step)  After each step of <model>_run_steps: feeds a watchdog, yields, measures. Nothing by default.
  *   MCC_ASSERT(condition)  Where positions come from data: is it one inside of the tensor? Nothing by default, and what
  *                          lies outside means the nearest element inside.

@@ -112,6 +112,12 @@ int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, size_t 
     return (int)status;
 }
 
+uint32_t t_crc32(uint32_t crc, const uint8_t *p, size_t count);
+uint32_t t_crc32(uint32_t crc, const uint8_t *p, size_t count)
+{
+    return mcc_crc32_of_many(crc, p, count);
+}
+
 int t_check_arena(const void *arena, size_t bytes, size_t need, size_t align);
 int t_check_arena(const void *arena, size_t bytes, size_t need, size_t align)
 {

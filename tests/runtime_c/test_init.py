@@ -8,13 +8,17 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mccompile.base.discovery import data_folder
+from mccompile.toolchain.build import compile_shared, find_compiler, load
 
+HARNESS = Path(__file__).with_name("harness.c")
 IDENTITY = bytes(range(100, 116))
 CDEF = """
 int t_blob_open(const void *blob, size_t bytes, const uint8_t *identity, size_t need, size_t align, ptrdiff_t *offset);
@@ -169,6 +173,48 @@ def test_every_status_has_a_text_of_its_own(reader: Reader) -> None:
     texts = {reader.text(number) for number in numbers}
     assert len(texts) == len(numbers) > 10
     assert "unknown status" not in texts
+
+
+UNIT = """#include <stddef.h>
+#include <stdint.h>
+static inline uint32_t unit(uint32_t crc, const uint8_t *p, size_t count)
+{
+    while (count-- > 0u) crc = crc * 31u + *p++;
+    return crc;
+}
+#define MCC_CRC32(crc, p, count) unit(crc, p, count)
+"""
+
+
+def library(folder: Path, *flags: str) -> Any:
+    flags = ("-std=c99", "-O1", *flags)
+    made = compile_shared(
+        find_compiler(None), [HARNESS], [data_folder("runtime_c") / "include"], folder / "h.so", flags
+    )
+    return load(made, CDEF + "uint32_t t_crc32(uint32_t crc, const uint8_t *p, size_t count);")
+
+
+@pytest.mark.parametrize("flags", [(), ("-DMCC_CRC_TABLE",)])
+def test_checksums_are_those_of_zip(flags: tuple[str, ...], tmp_path: Path) -> None:
+    checksum = library(tmp_path, *flags).functions.t_crc32
+    assert checksum(0, b"123456789", 9) == 0xCBF43926
+    data = np.random.default_rng(0).integers(0, 256, 300).astype(np.uint8).tobytes()
+    for count in (0, 1, 2, 3, 4, 5, 8, 255, 300):
+        assert checksum(12345, data[:count], count) == zlib.crc32(data[:count], 12345)
+
+
+def test_a_unit_of_the_chip_computes_all_checksums(tmp_path: Path) -> None:
+    (tmp_path / "config.h").write_text(UNIT)
+    made = library(tmp_path, f'-DMCC_CONFIG="{tmp_path}/config.h"', "-DMCC_CRC_TABLE")
+    assert (
+        made.functions.t_crc32(7, b"\1\2\3\4\5\6", 6)
+        == reduce(lambda crc, byte: crc * 31 + byte, range(1, 7), 7) % 2**32
+    )
+    offset = made.ffi.new("ptrdiff_t *")
+    status = made.functions.t_blob_open(SMALL, len(SMALL), IDENTITY, 128, 64, offset)
+    assert (
+        made.ffi.string(made.functions.t_status_text(status)) == b"the blob is damaged"
+    )  # its checksums are those of zip
 
 
 def test_a_damaged_byte_of_a_large_blob_is_found(reader: Reader) -> None:

@@ -79,6 +79,9 @@ def test_fast_math_is_refused(compiler: str, flag: str, tmp_path: Path) -> None:
     assert f"compile without {flag}" in done.stderr
 
 
-def test_no_warning_without_crc(tmp_path: Path) -> None:
-    done = _compile("gcc", HARNESS, tmp_path / "harness.o", *COMPILERS["gcc"], "-DMCC_NO_CRC")
+@pytest.mark.parametrize(
+    "flag", ["-DMCC_NO_CRC", "-DMCC_CRC_TABLE", "-DMCC_CRC32(crc,p,count)=((crc)+(p)[0]+(uint32_t)(count))"]
+)
+def test_no_warning_with_other_checksums(flag: str, tmp_path: Path) -> None:
+    done = _compile("gcc", HARNESS, tmp_path / "harness.o", *COMPILERS["gcc"], flag)
     assert (done.returncode, done.stderr) == (0, "")
