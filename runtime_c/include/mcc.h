@@ -43,7 +43,7 @@ typedef enum mcc_status {
     MCC_ERR_STRING_NUMBER = 15,   /* a string that is to be read as a number is none */
     MCC_ERR_IMAGE = 16,           /* a file is no image of a format that is known, or of another size than declared */
     MCC_ERR_IO_ALIGN = 17,        /* an input or output outside the arena does not lie at its alignment */
-    MCC_MORE = 18,                /* no error: <model>_run_steps has more steps to run, <model>_push wants more frames */
+    MCC_MORE = 18,                /* no error: <model>_run_steps has more steps, <model>_push wants more frames */
     MCC_ERR_NOT_BEGUN = 19,       /* <model>_run_steps without <model>_begin, or after the last step */
     MCC_ERR_CANARY = 20,          /* something wrote just before or behind the arena during a run (MCC_CANARY) */
     MCC_ERR_BLOB_VALUE = 21       /* a number in the blob would have a run read or write outside */
