@@ -1,7 +1,8 @@
 """block_gemm in vectors along the columns for a few rows, which are computed at once: what reading the weights takes.
 
-Weights are unpacked in registers and used for every row. The products of a block are added up before they are
-multiplied with its scale.
+Weights are converted under a mask where they lie in their words, and used for every row; what is multiplied with them
+has been made smaller by powers of two for that, in the workspace. The products of a block are added up before its zero
+points, times the sum of the block, are taken away and its scale is multiplied with.
 """
 
 from __future__ import annotations
@@ -55,18 +56,20 @@ class RowsFew(Kernel):
         if static(call.ins[0].shape[0]) > MOST_ROWS:
             return No(f"there are more than {MOST_ROWS} rows")
         size = _size(call, target)
+        words = Words(call, size)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             align={1: size.lanes * 4},
             constant=frozenset(range(1, kind.fixed)),
             numeric="ulp",
+            scratch=size.points * (words.words * words.per_word + words.blocks) * 4,
             blocks=(size.lanes, size.points, size.vectors),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
         size, (depth, columns) = _size(call, target), map(static, call.ins[1].shape)
         vectors = -(-columns // size.lanes)
-        return Cost(depth * vectors * (1.2 + 0.55 * size.points) / 3e9, code=300 + 40 * size.vectors * size.points)
+        return Cost(depth * vectors * (0.9 + 0.55 * size.points) / 3e9, code=300 + 40 * size.vectors * size.points)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         return Words(call, TileSize(*call.blocks)).pack(constants)
@@ -100,8 +103,10 @@ class RowsFew(Kernel):
             "of": f"f32x{size.lanes}",
             "rows": size.points,
             "groups": [_group(call, names, size, header, vectors, last) for header, (_, _, vectors, last) in parts],
-            "factor": lambda point, number: index_c([], [], point * down + number * along),
             "along": along,
+            "down": down,
+            "elements": words.words * words.per_word,
+            "first_of_rest": (words.words - words.stretches[-1].all_words) * words.per_word,
         }
 
 

@@ -1,8 +1,10 @@
 """Weights of few bits for kernels with vectors: words of 32 bits, one for each column, with neighbouring elements of
 the sum in each.
 
-A number becomes a float without being converted: its bits lie in a mantissa, under an exponent that makes their unit 1
-(`Place`), and what that adds is subtracted together with the zero point.
+A number becomes a float in one of two ways. Where its bits lie in a mantissa, an exponent above them makes their unit 1
+(`Place`), and what that adds is subtracted together with the zero point: for weights that are kept as floats for some
+time. Or it is converted under a mask where it lies, which makes it a power of two larger (`whole`), and what it is
+multiplied with smaller by as much (`unit`); zero points come in with the sums of what they are multiplied with.
 
 Invariant: words lie in the order in which tiles of columns read them: tile, block, word of the block, vector, lane;
 scales and zero points likewise. The words of a block are its own.
@@ -100,6 +102,35 @@ class Words:
         """C of what is subtracted from the floats of a vector: with zero points, these are in it."""
         of = f"f32x{self.size.lanes}"
         return f"zero_{vector}" if self.kind.zeros else f"mcc_set_{of}({place.more + raised(self.dtype)}.0f)"
+
+    def whole(self, number: int, words: str) -> str:
+        """C of a number of each word, times `1 / unit`."""
+        bits, of = self.dtype.bits, f"f32x{self.size.lanes}"
+        at = number * bits
+        if at + bits == WORD:
+            return f"mcc_topmost_{of}({words}, {at})"
+        return f"mcc_masked_{of}({words}, {((1 << bits) - 1) << at:#x})"
+
+    def unit(self, number: int) -> str:
+        """C of what the float of a number of a word is multiplied with to be that number."""
+        at = number * self.dtype.bits
+        return "1.0f" if at + self.dtype.bits == WORD else f"(1.0f / {1 << at}.0f)"
+
+    def added(self, count: int) -> str:
+        """C of the sum of x0, x1, ... in pairs of pairs."""
+        terms = [f"x{number}" for number in range(count)]
+        while len(terms) > 1:
+            pairs = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=False)]
+            terms = pairs + terms[len(terms) // 2 * 2 :]
+        return terms[0]
+
+    def subtracted(self, vector: int, at: str) -> str:
+        """C of the zero points of a vector; nothing where these are 0."""
+        of, more = f"f32x{self.size.lanes}", raised(self.dtype)
+        if self.kind.zeros:
+            place = f"(const uint8_t *)(const void *)(b_zero + {at} + {vector * self.size.lanes})"
+            return f"mcc_load_bytes_{of}({place}, 0.0f)"
+        return f"mcc_set_{of}({more}.0f)" if more else ""
 
     def zero(self, vector: int, at: str) -> str:
         """C of the zero points of a vector, and what is subtracted besides."""

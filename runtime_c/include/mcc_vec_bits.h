@@ -5,8 +5,9 @@
  *                                           mantissa as they lie, shifted down first, under the exponent of `unit`;
  *                                           where they lie at bit n, that of 2^(23 - n)
  *     mcc_load_bytes_f32xN(p, more)         N unsigned bytes, each plus `more`
+ *     mcc_masked_f32xN(words, mask)         the bits of each word under a mask, as a float
+ *     mcc_topmost_f32xN(words, shift)       those from bit `shift` on, as a number of their own
  *
- * No conversions: they are slow on some machines, and missing in vectors on others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,6 +15,12 @@
 #define MCC_VEC_BITS_H
 
 #include "mcc_vec.h"
+
+#if defined(__ARM_NEON)
+#define MCC_VEC_CONVERTED(N, words) (mcc_f32x##N)vcvtq_f32_s32((int32x4_t)(words))
+#else
+#define MCC_VEC_CONVERTED(N, words) __builtin_convertvector(words, mcc_f32x##N)
+#endif
 
 #define MCC_VEC_BITS(N)                                                                                                \
     MCC_VEC_INLINE mcc_i32x##N mcc_load_words_i32x##N(const void *p)                                                   \
@@ -30,6 +37,15 @@
         const mcc_i32x##N bytes = __builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N);                        \
         const mcc_f32x##N above = mcc_bits_f32x##N(bytes, 0, 255, 0x4b000000); /* 2^23 */                              \
         return mcc_sub_f32x##N(above, mcc_set_f32x##N(8388608.0f - more));                                             \
+    }                                                                                                                  \
+    typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_masked_f32x##N(mcc_i32x##N words, int32_t mask)                                     \
+    {                                                                                                                  \
+        return MCC_VEC_CONVERTED(N, words &mcc_set_i32x##N(mask));                                                     \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_topmost_f32x##N(mcc_i32x##N words, int shift)                                       \
+    {                                                                                                                  \
+        return MCC_VEC_CONVERTED(N, (mcc_i32x##N)((mcc_u32x##N)words >> shift));                                       \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_bits
 
