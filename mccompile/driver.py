@@ -70,6 +70,7 @@ class Options:
     )  # free dimensions by name: lowest and highest size
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # of inputs by name
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
+    signature: str = ""  # of a TFLite file with several; empty: that of its first subgraph
     optimize: bool = True
     without: frozenset[str] = frozenset()  # optional passes, and kernels, to leave out
     planner: str = ""  # one that suits
@@ -157,7 +158,7 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
 @stage("read")
 def read(model: Path, options: Options) -> Graph:
     """The graph of an ONNX file; quantized if that is asked for."""
-    graph = load(model, options.dims, options.shapes, options.bounds)
+    graph = load(model, options.dims, options.shapes, options.bounds, options.signature)
     if options.quantize is None:
         return graph
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:

@@ -23,8 +23,10 @@ _KINDS = ("AUTO", "BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 
 def speaks_for(original: Original) -> bool:
-    """Is the interpreter there for the file, and does it take what we give it? It keeps states to itself."""
-    return find_spec("ai_edge_litert") is not None and not original.states and bool(original.tflite)
+    """Is the interpreter there for the file, and does it take what we give it? It keeps states to itself, and runs the
+    first subgraph."""
+    there = find_spec("ai_edge_litert") is not None
+    return there and not (original.signature or original.states) and bool(original.tflite)
 
 
 class Litert:

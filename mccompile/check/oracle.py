@@ -25,8 +25,8 @@ FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two tha
 class Oracle:
     """The reference of one model; `also` are inner tensors that it gives besides the outputs."""
 
-    def __init__(self, path: Path, also: Sequence[str] = ()) -> None:
-        self.original = Original(path)
+    def __init__(self, path: Path, also: Sequence[str] = (), signature: str = "") -> None:
+        self.original = Original(path, signature)
         self.also = tuple(also)
         self._litert = Litert(self.original) if not also and speaks_for(self.original) else None
         self._session = _session(self.original, self.original.serialized(self.also)) if has_runtime() else None

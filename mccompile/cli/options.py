@@ -40,6 +40,7 @@ MODEL_OPTIONS = [
         metavar="NAME=COUNT,...",
         help="Upper bounds of sizes that depend on data, by the name of a tensor or a dimension: selected=100.",
     ),
+    click.option("--signature", default="", metavar="KEY", help="Which one, where a TFLite file has several."),
     click.option("-O0", "plain", is_flag=True, help="Leave out all optional passes."),
     click.option(
         "--without",
@@ -186,6 +187,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 dims=option_texts.dims(values.pop("dims")),
                 shapes=dict(option_texts.shape(text) for text in values.pop("shapes")),
                 bounds=option_texts.bounds(values.pop("bounds")),
+                signature=values.pop("signature"),
                 optimize=not values.pop("plain"),
                 without=frozenset(values.pop("without")),
                 planner=values.pop("planner"),

@@ -46,11 +46,15 @@ _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeE
 
 
 def load(
-    path: str | Path, dims: DimRanges | None = None, shapes: InputShapes | None = None, bounds: Bounds | None = None
+    path: str | Path,
+    dims: DimRanges | None = None,
+    shapes: InputShapes | None = None,
+    bounds: Bounds | None = None,
+    signature: str = "",
 ) -> Graph:
     """The graph of a file. Raises MccError."""
     path = Path(path)
-    return load_proto(read_proto(path), path.parent, dims, shapes, path.name, bounds=bounds)
+    return load_proto(read_proto(path, signature), path.parent, dims, shapes, path.name, bounds=bounds)
 
 
 @cache

@@ -13,10 +13,15 @@ from .load import is_open, read_proto
 
 
 def open_inputs(
-    path: Path, dims: DimRanges, shapes: Mapping[str, Any], bounds: Bounds, state: Mapping[str, str]
+    path: Path,
+    dims: DimRanges,
+    shapes: Mapping[str, Any],
+    bounds: Bounds,
+    state: Mapping[str, str],
+    signature: str = "",
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """The names of all inputs that a caller gives, and of those with sizes that nobody has fixed."""
-    model = read_proto(path)
+    model = read_proto(path, signature)
     graph, state = model.graph, {**states.declared(model), **state}
     fixed = {tensor.name for tensor in graph.initializer}
     fixed |= {tensor.values.name for tensor in graph.sparse_initializer} | set(state.values())

@@ -41,9 +41,9 @@ _EVALUATOR_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError,
 class Original:
     """The model of a file that `load` has accepted."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._model = read_proto(path)
+    def __init__(self, path: Path, signature: str = "") -> None:
+        self.path, self.signature = path, signature
+        self._model = read_proto(path, signature)
         self.states = states.declared(self._model)
         _ask_for_full_accuracy(self._model.graph)
         graph = self._model.graph

@@ -14,6 +14,7 @@ from ..base.dtypes import DTYPES
 from ..check import rounding
 from ..driver import Options, channels_last, compile_graph
 from ..frontend.load import load
+from ..graph.ir import Graph
 from ..passes.graph.io_forms import give_forms
 from .building import build, input_sets
 from .handing import handed_over, turned
@@ -33,17 +34,19 @@ def effects_of_narrow_weights(
     path: Path, options: Options, data: Path | None, seed: int, runs: int, cc: str | None
 ) -> tuple[Effect, ...]:
     """Per output how far it is from that of the same model with weights as they are."""
-    graph = load(path, options.dims, options.shapes, options.bounds)
+
+    def read() -> Graph:
+        return load(path, options.dims, options.shapes, options.bounds, options.signature)
+
+    graph = read()
     sets, orders = input_sets(graph, data, seed, runs), channels_last(graph, options)
-    forms = give_forms(load(path, options.dims, options.shapes, options.bounds), options.inputs, options.outputs)
+    forms = give_forms(read(), options.inputs, options.outputs)
     results: list[list[dict[str, np.ndarray]]] = []
     for tried in (replace(options, weights_dtype=""), options):
-        graph = load(path, options.dims, options.shapes, options.bounds)
-        model = build(compile_graph(graph, tried, options.name or path.stem), options.resolved_target(), cc)
+        model = build(compile_graph(read(), tried, options.name or path.stem), options.resolved_target(), cc)
         given = (turned(handed_over(data_set, forms)[1], orders) for data_set in sets)
         results.append([run_twice(model, inputs) for inputs in given])
-    graph = load(path, options.dims, options.shapes, options.bounds)
-    most = rounding.of_weights(graph, DTYPES[options.weights_dtype])
+    most = rounding.of_weights(read(), DTYPES[options.weights_dtype])
     found = []
     for name in results[0][0]:
         pairs = [(wide[name], narrow[name]) for wide, narrow in zip(*results, strict=True) if wide[name].size]

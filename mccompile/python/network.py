@@ -58,7 +58,8 @@ class Network:
 
     def __init__(self, path: Path, options: Options, cc: str | None, kept: Any = None) -> None:
         self._path, self._options, self._cc, self._kept = path, options, cc, kept
-        self.input_names, self._free = open_inputs(path, options.dims, options.shapes, options.bounds, options.state)
+        given = options.dims, options.shapes, options.bounds, options.state, options.signature
+        self.input_names, self._free = open_inputs(path, *given)
         self._shapes: Mapping[str, tuple[Any, ...]] = {}
         self._session: Session | None = None if self._free else self._built({})
 

@@ -130,6 +130,9 @@ def test_a_signature_is_chosen_by_its_name(tmp_path: Path, capsys: pytest.Captur
     assert cli.run(["convert", str(path), "-o", str(result), "--signature", "cut"]) == 0
     graph = onnx.load(result).graph
     assert [graph.input[0].name, graph.output[0].name] == ["signal", "above"]
+    assert mccompile.load(path, signature="cut").input_names == ("signal",)
+    assert cli.run(["check", str(path), "--signature", "cut", "--runs", "1"]) == 0
+    capsys.readouterr()
     assert cli.run(["convert", str(path), "-o", str(result), "--signature", "cuts"]) == 2
     assert "did you mean" in capsys.readouterr().err
     assert cli.run(["convert", str(result), "-o", str(tmp_path / "again.onnx"), "--signature", "cut"]) == 2
