@@ -1,5 +1,5 @@
 """All families: importing this fills `spelling.FAMILIES`."""
 
-from . import attention, canonical, detectors, early, graphs, loops, quantized
+from . import attention, canonical, detectors, early, graphs, loops, quantized, quantized_operators
 
 __all__ = ["attention", "canonical", "detectors", "early", "graphs", "loops", "quantized", "quantized_operators"]

@@ -54,7 +54,7 @@ MOVES = (
 
 
 _SAME_ELEMENTS = (DepthToSpace, Flatten, Reshape, SpaceToDepth, Squeeze, Transpose, Unsqueeze)
-_SOME_ELEMENTS = (Concat, Gather, Pad, Slice)
+_SOME_ELEMENTS = (Concat, Expand, Gather, Pad, Resize, Slice, Tile)
 
 
 def move_integers(graph: Graph) -> None:
@@ -137,7 +137,12 @@ def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     meet = all(_of_quantized(source) for source in sources)
     if not meet or not isinstance(move.op, _SOME_ELEMENTS) or (isinstance(move.op, Pad) and not _pads_zeros(move)):
         return None
-    return move
+    return None if isinstance(move.op, Resize) and not _only_repeats(move.op) else move
+
+
+def _only_repeats(op: Resize) -> bool:
+    """Is every element of the result one of the operand?"""
+    return op.mode == "nearest" and op.coordinate_transformation_mode != "tf_crop_and_resize"
 
 
 def _of_quantized(value: Value | None) -> bool:
@@ -201,7 +206,7 @@ def _operands(node: Node, sources: Sequence[Value | None], found: Scheme, names:
     match node.op:
         case MaxPool() if len(node.outputs) > 1:
             return None
-        case Resize() if node.op.mode != "nearest" or node.op.coordinate_transformation_mode == "tf_crop_and_resize":
+        case Resize() if not _only_repeats(node.op):
             return None
         case Pad() if not _pads_zeros(node):
             return None
