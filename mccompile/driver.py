@@ -346,6 +346,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
         graph = read(file, options)
         _observe(graph, options.observe)
         declare_states(graph, {**graph.states_of_file, **options.state})
+        graph = stream(graph, options.stream)[0] if options.stream else graph
         GRAPH.verify(graph, "load")
         return graph
     try:

@@ -69,7 +69,8 @@ def check(
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
     if options.weights_dtype:
         wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
-        return replace(wide, effects=effects_of_narrow_weights(path, options, data, seed, runs, cc))
+        whole = replace(options, stream=Stream())  # what weights do to results does not depend on that
+        return replace(wide, effects=effects_of_narrow_weights(path, whole, data, seed, runs, cc))
     return _Check(path, settled(path, options), tolerance, cc).verdict(data, seed, runs)
 
 

@@ -77,6 +77,12 @@ class Network:
             return self._with_lists(report, report.interface, arrays)
         return Outputs([tensor.name for tensor in report.outputs], self._session.run(arrays))
 
+    @property
+    def is_warm(self) -> bool:
+        """Does the last call's result count? With `stream` it does not as long as it depends on frames before the first
+        call."""
+        return self._session is not None and self._session.calls >= self._session.report.warm_up
+
     def reset(self) -> None:
         """Forgets all state."""
         if self._session is not None:

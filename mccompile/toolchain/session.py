@@ -53,6 +53,7 @@ class Session:
             for place, memory in enumerate(self._outside.values()):
                 self._check("set", c.mcc_host_place(self._here, place, self._pointer(memory)))
             self._sizes = None
+            self.calls = 0  # since then
             self._views: tuple[list[np.ndarray], list[np.ndarray]] | None = None
             if not self.report.given and all(_is_plain(t) for t in (*self.report.inputs, *self.report.outputs)):
                 self._views = self._placed(self.report.inputs), self._placed(self.report.outputs)
@@ -60,6 +61,7 @@ class Session:
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The outputs for arrays in the order of the inputs."""
         with self._turn:
+            self.calls += 1
             if self._views is None:
                 return self._run_any(arrays)
             ins, outs = self._views

@@ -103,3 +103,9 @@ def test_recurrent_layers_that_go_on(tmp_path: Path) -> None:
     )  # fmt: skip
     verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": 0}, edge="warm")))
     assert verdict.ok and verdict.runs[0].name == "6 pushes after 0 to warm up"
+
+
+def test_narrow_weights(tmp_path: Path) -> None:
+    options = Options(stream=Stream({"x": 2}), weights_dtype="f16")
+    verdict = check(saved(WINDOW, tmp_path / "a.onnx"), options)
+    assert verdict.ok and [effect.output for effect in verdict.effects] == ["y", "m"]

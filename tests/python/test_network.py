@@ -145,3 +145,19 @@ def test_doubles_become_floats() -> None:
 def test_a_target_of_another_machine_is_refused() -> None:
     with pytest.raises(MccError, match="cortex-m4 does not run on this machine"):
         mccompile.load(small_models.conv(), target="cortex-m4")
+
+
+def test_a_stream_is_warm_once_a_window_has_come() -> None:
+    net = mccompile.load(small_models.conv(), stream="x=2")
+    frame = np.ones((1, 2, 1, 6), np.float32)
+
+    def pushes() -> list[bool]:
+        warm = []
+        while not any(warm):
+            net(frame)
+            warm.append(net.is_warm)
+        return warm
+
+    first = pushes()
+    net.reset()
+    assert len(first) > 1 and pushes() == first

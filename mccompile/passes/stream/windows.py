@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from ...ops.api import normal_axis
 from ...ops.conv import Conv, ConvInteger, ConvTranspose
 from ...ops.pool import AveragePool, LpPool, MaxPool
+from ...ops.resize import Resize
+from ...ops.resize_tables import coordinates, nearest
 from ...ops.window import Window
 from .motion import Around, Motion, Step, moves
+
+_LOCAL = ("half_pixel", "asymmetric", "pytorch_half_pixel")  # places that do not depend on how long the axis is
 
 
 @moves(Conv, ConvInteger)
@@ -56,6 +63,45 @@ def slid(at: Around, window: Window) -> Step | None:
     step = replace(op, auto_pad="NOTSET", pads=tuple(pads), strides=tuple(strides))
     reads = {0: (low * stride - before, (high - 1) * stride - before + reach)}
     return Step((found,), reads, step, saves=True)
+
+
+@moves(Resize)
+def repeated(at: Around) -> Step | None:
+    """Each element so many times; other axes are resized as they are."""
+    op, motion = at.node.op, at.only(0)
+    assert isinstance(op, Resize)
+    if motion is None or not at.site.is_known(3) or op.keep_aspect_ratio_policy != "stretch":
+        return None
+    axes = op.resized(at.site)
+    change = axes[motion.axis]
+    times, factor = at.length(motion.axis), 1
+    if change is not None:
+        known = change.known
+        factor = max(times // motion.length, 1)
+        if known is None or op.mode != "nearest" or times != factor * motion.length or motion.stride % factor:
+            return None
+        if op.coordinate_transformation_mode not in _LOCAL:
+            return None
+        places = nearest(coordinates(op.coordinate_transformation_mode, known), known, op.nearest_mode)
+        if (places != np.arange(times) // factor).any():
+            return None
+    stride = motion.stride // factor
+    found = replace(
+        motion,
+        length=times,
+        stride=stride,
+        low=motion.low * factor,
+        high=motion.high * factor,
+        oldest=motion.oldest - (factor - 1) * stride,
+    )
+    low, high = at.new(found)
+    operands = {}
+    if at.site.has(3):
+        named = [normal_axis(each, at.result().rank) for each in op.axes or range(at.result().rank)]
+        sizes = at.site.known_ints(3, "sizes")
+        wanted = [high - low if axis == motion.axis else size for axis, size in zip(named, sizes, strict=True)]
+        operands = {3: np.array(wanted, np.int64)}
+    return Step((found,), {0: (low // factor, high // factor)}, operands=operands)
 
 
 @moves(ConvTranspose)

@@ -16,6 +16,7 @@ ARRAYS = {
     "zeros": np.zeros((1, 4, 2), np.float32), "pos": floats(1, 4, 22), "tall": floats(2, 4), "wide": floats(22, 3),
     "flat": floats(88, 3), "scales": np.array([1, 1, 2], np.float32), "channel": floats(1, 4, 1),
     "half": np.array([0.5, 0.25, 0.5, 0.25], np.float32),
+    "double": np.array([1, 1, 2], np.float32), "sizes": np.array([1, 4, 20]),
     "table": floats(2, 4, 3), "none": np.array(0), "most": np.array(3),
 }  # fmt: skip
 FRAME_BY_FRAME = {  # the operators' text, and the shape of y
@@ -49,6 +50,7 @@ FRAME_BY_FRAME = {  # the operators' text, and the shape of y
     "cast": ("a = Cast<to=10>(h) b = Cast<to=1>(a) y = Conv(b, w)", "1,4,20"),
 }  # fmt: skip
 OF_THE_WINDOW = {
+    "interpolated": ("a = Conv(h, w) y = Resize<mode=\"linear\">(a, , double)", "1,4,40"),
     "flatten": ("a = Flatten(h) y = Gemm(a, flat)", "1,3"),
     "mean over time": ("y = ReduceMean<axes=[2], keepdims=0>(h)", "1,4"),
     "global pool": ("y = GlobalMaxPool(h)", "1,4,1"),
@@ -65,6 +67,9 @@ BY_TWO = {
     "every second": ("y = Slice(h, one, big, axis, two)", "1,4,11"),
     "blocks": ("y = Reshape(h, blocks)", "1,4,11,2"),
     "down and up": ("a = MaxPool<kernel_shape=[2], strides=[2]>(h) y = ConvTranspose<strides=[2]>(a, turn)", "1,3,22"),
+    "repeated": ("a = Conv<strides=[2]>(h, w) b = Resize<mode=\"nearest\">(a, , double) y = Conv(b, w)", "1,4,18"),
+    "repeated to a size": ("a = Conv<strides=[2]>(h, w) y = Resize<mode=\"nearest\",nearest_mode=\"floor\","
+                           "coordinate_transformation_mode=\"asymmetric\">(a, , , sizes)", "1,4,20"),
     "half hidden": ("a = Conv<strides=[2]>(h, w) b = AveragePool<kernel_shape=[3]>(a) y = Relu(b)", "1,4,8"),
 }
 
