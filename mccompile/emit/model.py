@@ -117,6 +117,7 @@ def model_context(
             if not t.type.is_static
         ],
         "streams": plan.streams,
+        "crc_table": plan.crc_table,
         "stream": _stream(plan),
         "pieces": [piece for step in plan.steps() if step.shared for piece in pieces(step, step.shared)],
         "parallel": plan.parallel,

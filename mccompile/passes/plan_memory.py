@@ -69,6 +69,7 @@ from .lives import blocks_of, lives_of, unshared
 from .pools import share_pools
 from .sharing import sharing_problems
 
+LARGE = 1 << 16  # bytes of weights, beside which 1 KB more is little
 BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
 Planner = Callable[[Sequence[Block]], Placement]
 
@@ -151,6 +152,7 @@ def plan_memory(
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
+        crc_table=target.prefer == "time" and blob.size >= LARGE,
     )
     verify_plan(plan)
     return plan

@@ -293,6 +293,7 @@ class Plan:
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
+    crc_table: bool = False  # init may take 1 KB more of flash to be quicker
 
     @property
     def target(self) -> str:

@@ -47,6 +47,14 @@ def test_a_function_whose_arguments_overlap_is_not_shared_with_one_whose_do_not(
     assert tanh[0].function.name != tanh[1].function.name
 
 
+def test_large_weights_get_a_table_for_their_checksum_where_time_comes_first() -> None:
+    def asks(size: int, prefer: str) -> bool:
+        made = model("sum", [node("Add", "x w", "y")], [("x", (size,))], [("y", (size,))], {"w": floats(0, size)})
+        return "#define MCC_CRC_TABLE" in compiled(made, Options(prefer=prefer)).files["sum.c"].decode()
+
+    assert [asks(1 << 14, "time"), asks(1 << 14, "ram"), asks(1 << 13, "time")] == [True, False, False]
+
+
 def test_memory_without_sharing_is_more_than_with_it_and_the_bound_is_met() -> None:
     weights = {f"w{i}": floats(i, 8, 8, 3, 3) for i in range(4)}
     nodes = [node("Conv", f"t{i} w{i}", f"t{i + 1}", pads=[1, 1, 1, 1]) for i in range(4)]
