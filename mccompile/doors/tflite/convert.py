@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
 from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
@@ -131,8 +132,9 @@ class _Conversion:
             convert, first = registry().get(operator.key), len(scope.writer.nodes)
             try:
                 if convert is not None:  # else it is refused already
-                    convert(Site(operator, scope))
-                    fold(scope, operator, first)
+                    with np.errstate(all="ignore"):
+                        convert(Site(operator, scope))
+                        fold(scope, operator, first)
             except Refused as refused:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
             except _MISFITS as error:

@@ -75,19 +75,40 @@ def test_a_buffer_behind_the_flatbuffer() -> None:
         mccompile.compile(data[:-8])
 
 
-def test_weights_of_int8_with_activations_of_floats() -> None:
-    """TFLite rounds activations to 8 bits in every run; here they stay floats, and weights stay bytes in flash."""
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_weights_of_int8_with_activations_of_floats(name: str) -> None:
+    """TFLite rounds activations to 8 bits in every run; here they stay floats."""
     chance = np.random.default_rng(2)
     net = Net()
-    x, y = net.input((1, 64)), net.tensor((1, 40))
-    w = net.constant(chance.integers(-127, 128, (40, 64)).astype(np.int8), 0.01, 0)
-    net.op("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
+    shapes = {
+        "FULLY_CONNECTED": ((1, 64), (40, 64), (1, 40)),
+        "CONV_2D": ((1, 6, 6, 8), (5, 3, 3, 8), (1, 6, 6, 5)),
+        "DEPTHWISE_CONV_2D": ((1, 6, 6, 8), (1, 3, 3, 8), (1, 6, 6, 8)),
+    }
+    given_shape, w_shape, out = shapes[name]
+    x, y = net.input(given_shape), net.tensor(out)
+    axis = 3 if name.startswith("D") else 0
+    count = w_shape[axis] if "CONV" in name else 1
+    w = net.constant(chance.integers(-127, 128, w_shape).astype(np.int8), np.full(count, 0.01), 0, axis)
+    window = {f"{what}{side}": 1 for what, side in (("Stride", "H"), ("Stride", "W"))} if "CONV" in name else {}
+    window |= {"DilationHFactor": 1, "DilationWFactor": 1} if "CONV" in name else {}
+    window |= {"DepthMultiplier": 1} if name.startswith("D") else {}
+    bias = net.constant(np.zeros(out[-1], np.float32))
+    options = {"FULLY_CONNECTED": "FullyConnectedOptions", "CONV_2D": "Conv2DOptions"}
+    net.op(name, [x, w, bias], [y], options.get(name, "DepthwiseConv2DOptions"), **window)
     data = net.file([y])
-    given = chance.uniform(-1, 1, (1, 64)).astype(np.float32)
+    given = chance.uniform(-1, 1, given_shape).astype(np.float32)
     got, wanted = mccompile.load(data, target="generic", cc=_COMPILER)(given)[0], Litert(data)([given])[0]
     assert np.abs(got - wanted).max() < 0.02 * np.abs(wanted).max()
     assert mccompile.compile(data).check(runs=2).ok
-    assert mccompile.compile(data, target="cortex-m4").report["weights_bytes"] < 40 * 64 * 2
+
+
+def test_weights_of_int8_stay_bytes_where_memory_comes_first() -> None:
+    net = Net()
+    x, y = net.input((1, 64)), net.tensor((1, 40))
+    w = net.constant(np.random.default_rng(2).integers(-127, 128, (40, 64)).astype(np.int8), 0.01, 0)
+    net.op("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
+    assert mccompile.compile(net.file([y]), target="cortex-m4").report["weights_bytes"] < 40 * 64 * 2
 
 
 def test_data_that_do_not_have_the_size_of_the_shape() -> None:
