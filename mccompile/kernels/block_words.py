@@ -1,10 +1,8 @@
 """Weights of few bits for kernels with vectors: words of 32 bits, one for each column, with neighbouring elements of
 the sum in each.
 
-A number becomes a float in one of two ways. Where its bits lie in a mantissa, an exponent above them makes their unit 1
-(`Place`), and what that adds is subtracted together with the zero point: for weights that are kept as floats for some
-time. Or it is converted under a mask where it lies, which makes it a power of two larger (`whole`), and what it is
-multiplied with smaller by as much (`unit`); zero points come in with the sums of what they are multiplied with.
+A number becomes a float under a mask where it lies, which makes it a power of two larger (`whole`); what it is
+multiplied with, a scale or an element of the other operand, is made smaller by as much first (`unit`).
 
 Invariant: words lie in the order in which tiles of columns read them: tile, block, word of the block, vector, lane;
 scales and zero points likewise. The words of a block are its own.
@@ -23,31 +21,7 @@ from ..program.ir import Call
 from .block_weights import contents, kind_of, raised, stored
 from .vector_tiles import Groups, TileSize
 
-WORD, MANTISSA, BIAS = 32, 23, 127  # bits of a word and of a float's mantissa; what its exponent counts from
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a number lies in a word, and what its float is more than the number: 2^(23 - bit)."""
-
-    shift: int
-    mask: int
-    unit: int  # bits of the float that is added
-    more: int
-
-    @staticmethod
-    def of(bit: int, bits: int, alike: bool) -> Place:
-        """`alike`: numbers are shifted down to bit 0, so that all become more by the same."""
-        shift = bit if alike else 0
-        while bit - shift + bits > MANTISSA:  # as few different shifts as will do
-            shift += bits * (MANTISSA // bits)
-        at = bit - shift
-        power = MANTISSA - at
-        return Place(shift, ((1 << bits) - 1) << at, (BIAS + power) << MANTISSA, 1 << power)
-
-    def numbers(self, of: str, words: str) -> str:
-        """C of the floats."""
-        return f"mcc_bits_{of}({words}, {self.shift}, {self.mask:#x}, {self.unit:#x})"
+WORD = 32  # bits
 
 
 @dataclass(frozen=True)
@@ -93,16 +67,6 @@ class Words:
         rest = self.depth % self.block
         return [*found, Stretch(whole, 1, rest, self.per_word)] if rest and end > whole else found
 
-    def places(self) -> tuple[Place, ...]:
-        """Of the numbers in a word."""
-        bits = self.dtype.bits
-        return tuple(Place.of(number * bits, bits, self.kind.zeros) for number in range(self.per_word))
-
-    def less(self, place: Place, vector: int) -> str:
-        """C of what is subtracted from the floats of a vector: with zero points, these are in it."""
-        of = f"f32x{self.size.lanes}"
-        return f"zero_{vector}" if self.kind.zeros else f"mcc_set_{of}({place.more + raised(self.dtype)}.0f)"
-
     def whole(self, number: int, words: str) -> str:
         """C of a number of each word, times `1 / unit`."""
         bits, of = self.dtype.bits, f"f32x{self.size.lanes}"
@@ -115,6 +79,14 @@ class Words:
         """C of what the float of a number of a word is multiplied with to be that number."""
         at = number * self.dtype.bits
         return "1.0f" if at + self.dtype.bits == WORD else f"(1.0f / {1 << at}.0f)"
+
+    def scaled(self, number: int, vector: int) -> str:
+        """C of weights as floats, given what to multiply and to add."""
+        of, numbers = f"f32x{self.size.lanes}", self.whole(number, f"u{vector}")
+        factor = f"scale_{vector}_{number}"
+        if self.subtracted(vector, ""):
+            return f"mcc_fma_{of}({numbers}, {factor}, less_{vector})"
+        return f"mcc_mul_{of}({numbers}, {factor})"
 
     def added(self, count: int) -> str:
         """C of the sum of x0, x1, ... in pairs of pairs."""
@@ -129,14 +101,8 @@ class Words:
         of, more = f"f32x{self.size.lanes}", raised(self.dtype)
         if self.kind.zeros:
             place = f"(const uint8_t *)(const void *)(b_zero + {at} + {vector * self.size.lanes})"
-            return f"mcc_load_bytes_{of}({place}, 0.0f)"
+            return f"mcc_load_bytes_{of}({place})"
         return f"mcc_set_{of}({more}.0f)" if more else ""
-
-    def zero(self, vector: int, at: str) -> str:
-        """C of the zero points of a vector, and what is subtracted besides."""
-        more = f"{Place.of(0, self.dtype.bits, True).more}.0f"
-        place = f"(const uint8_t *)(const void *)(b_zero + {at} + {vector * self.size.lanes})"
-        return f"mcc_load_bytes_f32x{self.size.lanes}({place}, {more})"
 
     def pack(self, constants: Mapping[int, Constant]) -> dict[int, np.ndarray]:
         b, blocks = contents(self.call, constants)

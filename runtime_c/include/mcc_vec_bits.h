@@ -1,13 +1,9 @@
 /* mcc_vec_bits.h - vectors of weights of few bits: words of 32 bits with several numbers each, unpacked as floats.
  *
  *     mcc_load_words_i32xN(p)               N words from any address where one may lie
- *     mcc_bits_f32xN(words, shift, mask, unit)   a number of each word plus a power of two, exactly: bits of the
- *                                           mantissa as they lie, shifted down first, under the exponent of `unit`;
- *                                           where they lie at bit n, that of 2^(23 - n)
- *     mcc_load_bytes_f32xN(p, more)         N unsigned bytes, each plus `more`
+ *     mcc_load_bytes_f32xN(p)               N unsigned bytes as floats
  *     mcc_masked_f32xN(words, mask)         the bits of each word under a mask, as a float
  *     mcc_topmost_f32xN(words, shift)       those from bit `shift` on, as a number of their own
- *
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,16 +23,9 @@
     {                                                                                                                  \
         return (mcc_i32x##N)mcc_load_f32x##N((const float *)p);                                                        \
     }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_bits_f32x##N(mcc_i32x##N words, int shift, int32_t mask, int32_t unit)              \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_bytes_f32x##N(const uint8_t *p)                                                \
     {                                                                                                                  \
-        const mcc_i32x##N low = shift ? words >> shift : words;                                                        \
-        return (mcc_f32x##N)((low & mcc_set_i32x##N(mask)) | mcc_set_i32x##N(unit));                                   \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_bytes_f32x##N(const uint8_t *p, float more)                                    \
-    {                                                                                                                  \
-        const mcc_i32x##N bytes = __builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N);                        \
-        const mcc_f32x##N above = mcc_bits_f32x##N(bytes, 0, 255, 0x4b000000); /* 2^23 */                              \
-        return mcc_sub_f32x##N(above, mcc_set_f32x##N(8388608.0f - more));                                             \
+        return MCC_VEC_CONVERTED(N, __builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N));                     \
     }                                                                                                                  \
     typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_masked_f32x##N(mcc_i32x##N words, int32_t mask)                                     \
