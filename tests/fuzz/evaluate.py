@@ -155,10 +155,11 @@ def _in_floats(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
     types = {array.dtype for array in feeds.values() if array.dtype.kind == "f"}
     if len(types) != 1:
         return None
+    (dtype,) = types
     wide = {name: array.astype(np.float32) for name, array in feeds.items()}
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     found = _by_onnxruntime(one_node(model.graph.node[0], list(wide), wide, opset), wide)
-    return found and [result.astype(types.pop()) for result in found]
+    return found and [result.astype(dtype) for result in found]
 
 
 def _for_onnxruntime(model: Any) -> Any:

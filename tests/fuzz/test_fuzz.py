@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import helper, parser
 
 from mccompile.base.errors import Problem, UnsupportedModel
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from tests.fuzz import machines, oracle, shrink, subject, trial
 from tests.fuzz.builder import Input
+from tests.fuzz.evaluate import evaluate
 from tests.fuzz.report import as_text, text
 from tests.fuzz.subject import Subject
 from tests.fuzz.trial import Trial
@@ -153,3 +154,9 @@ def test_text_is_read_back_with_its_weights() -> None:
     made = program().subject.model
     again = parser.parse_model(as_text(made))
     assert subject.weights(again)["c"].tolist() == [1, 2, 3, 0.5]
+
+
+def test_all_results_of_a_node_of_doubles_have_their_type() -> None:
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y", "h", "c"], hidden_size=2)
+    arrays = {"x": np.ones((3, 1, 4)), "w": np.ones((1, 8, 4)), "r": np.ones((1, 8, 2))}
+    assert [str(array.dtype) for array in evaluate(node, arrays, 21)] == ["float64"] * 3
