@@ -302,3 +302,9 @@ def test_a_state_lies_in_what_it_is_joined_to() -> None:
 
 def test_but_not_where_the_moved_state_would_lie_over_an_output() -> None:
     assert "%past: f32[4,3]\n" in after("bind_storage", window("6", '\n  output "b" %b'))
+
+
+def test_nor_where_the_next_state_is_made_elsewhere() -> None:
+    """A user would find the next state in the output."""
+    elsewhere = window("6").replace('"y" %y', '"y" %b').replace('"kept" %b', '"kept" %y')
+    assert "%past: f32[4,3]\n" in after("bind_storage", elsewhere)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import ModelProto, parser
 
 from mccompile.base.errors import UnsupportedModel, WrongUse
 from tests.passes.stream.pushed import HEAD, agree, floats, model, stepped
@@ -77,6 +77,60 @@ def test_padding_that_reaches_no_result() -> None:
     )  # fmt: skip
     assert agree(network, "x=2") == 7
     assert stepped(network, "x=2")[1].warm_up == 3
+
+
+PADDED = {  # what is made of the window's edge, and one step further of what is not
+    "stride": ("a = Conv<pads=[1, 0], strides=[2]>(x, w)", 0, 1),
+    "every second": ("b = Conv<pads=[1, 0]>(x, w) a = Slice(b, zero, end, two, two)", 0, 1),
+    "transposed": ("a = ConvTranspose(x, w)", 1, 2),
+    "after a slice": ("b = Slice(x, two, end, two) a = Conv<pads=[2, 0]>(b, w)", 1, 2),
+    "before a slice": ("b = Slice(x, zero, minus, two) a = Conv<pads=[0, 2]>(b, w)", -2, -3),
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_which_elements_depend_on_an_edge(name: str) -> None:
+    text, tied, free = PADDED[name]
+
+    def picking(place: int) -> ModelProto:
+        return model(
+            f"(float[1,4,20] x) => (float[1,4] y) {{ {text} y = Gather<axis=2>(a, place) }}",
+            w=floats(4, 4, 3), place=np.array(place), zero=np.array([0]), two=np.array([2]), end=np.array([99]),
+            minus=np.array([-2]),
+        )  # fmt: skip
+
+    with pytest.raises(UnsupportedModel, match="depend on where the window lies"):
+        stepped(picking(tied), "x=2,hop=2")
+    assert agree(picking(free), "x=2,hop=2") == 7
+
+
+def test_all_windows_lie_back_alike() -> None:
+    """One frame is missing, but a branch moves by two."""
+    network = model(
+        "(float[1,4,20] x) => (float[1,4,1] m, float[1,4,1] n) { a = Conv<pads=[0, 1]>(x, w) m = GlobalMaxPool(a)"
+        " b = Conv<strides=[2]>(x, w) n = GlobalMaxPool(b) }",
+        w=floats(4, 4, 3),
+    )  # fmt: skip
+    found = stepped(network, "x=2,hop=2,edge=warm")[1]
+    assert [output.latency for output in found.outputs] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'GRU<hidden_size=3, direction="reverse">(x, w, r)',
+        "GRU<hidden_size=3>(x, w, r, , lengths)",
+        "GRU<hidden_size=3>(x, w, r, , , start)",
+    ],
+)
+def test_recurrent_layers_that_cannot_go_on(call: str) -> None:
+    network = model(
+        f"(float[8,1,4] c) => (float[8,1,1,3] y) {{ x = MatMul(c, square) y = {call} }}",
+        w=floats(1, 9, 4), r=floats(1, 9, 3), square=floats(4, 4), lengths=np.array([8], np.int32),
+        start=np.ones((1, 1, 3), np.float32),
+    )  # fmt: skip
+    found = stepped(network, "c=0,edge=warm")[1]
+    assert found.whole == ("GRU",) and not found.carried
 
 
 def test_operators_on_elements_alone() -> None:

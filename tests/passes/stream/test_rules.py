@@ -17,6 +17,7 @@ ARRAYS = {
     "flat": floats(88, 3), "scales": np.array([1, 1, 2], np.float32), "channel": floats(1, 4, 1),
     "half": np.array([0.5, 0.25, 0.5, 0.25], np.float32),
     "double": np.array([1, 1, 2], np.float32), "sizes": np.array([1, 4, 20]),
+    "steps": np.abs(floats(22)) + 1, "zeros8": np.zeros(22, np.int8), "one_row": np.array([1, 88]),
     "table": floats(2, 4, 3), "none": np.array(0), "most": np.array(3),
 }  # fmt: skip
 FRAME_BY_FRAME = {  # the operators' text, and the shape of y
@@ -59,9 +60,13 @@ OF_THE_WINDOW = {
     "squeeze-excite": ("a = GlobalAveragePool(h) b = Sigmoid(a) y = Mul(h, b)", "1,4,22"),
     "weights of time": ("y = MatMul(h, wide)", "1,4,3"),
     "some places": ("y = Gather<axis=2>(h, places)", "1,4,3"),
+    "scales of time": ("q = QuantizeLinear<axis=2>(h, steps, zeros8) y = DequantizeLinear<axis=2>(q, steps, zeros8)",
+                       "1,4,22"),
+    "layer norm over time": ("y = LayerNormalization(h, steps)", "1,4,22"),
+    "time in one element": ("a = Transpose<perm=[2, 0, 1]>(h) y = Reshape(a, one_row)", "1,88"),
     "running sum": ("y = CumSum(h, scalar)", "1,4,22"),
     "products of itself": ("a = Transpose<perm=[0, 2, 1]>(h) y = MatMul(a, h)", "1,22,22"),
-}
+}  # fmt: skip
 BY_TWO = {
     "stride": ("y = Conv<strides=[2]>(h, w)", "1,4,10"),
     "every second": ("y = Slice(h, one, big, axis, two)", "1,4,11"),
