@@ -19,9 +19,9 @@ from mccompile.base.errors import MccError
 from mccompile.doors.tflite.convert import to_onnx
 from mccompile.frontend.load import load_proto
 
+from .networks import residual_network
 from .test_constants import sparse_layer
 from .test_detection import detector
-from .test_networks import residual_network
 from .test_subgraphs import looping
 
 SECONDS = 5.0  # for a file of some kilobytes, on a slow machine
