@@ -29,6 +29,7 @@ TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
 INTEGERS = ("autoencoder_int8", "separable_int8")
 COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
+BALANCED = ("cortex-m4", "cortex-m55")
 SMALLEST = (("cortex-m0", "ram"), ("cortex-m0", "flash"), ("rv32imc", "ram"))  # for networks of integers
 WATCHED = ("run_instructions", "code_bytes", "arena_bytes", "run_stack_bytes")
 HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
@@ -60,7 +61,8 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
     for name, path in large:
         yield Row(name, path, "cortex-m4", "ram")
     for name, path in (*small, *large):
-        yield Row(name, path, "cortex-m4", "balanced")
+        for target in BALANCED:
+            yield Row(name, path, target, "balanced")
     for name, path in (row for row in (*small, *large) if row[0].endswith("_int8")):
         for target, prefer in SMALLEST:
             yield Row(name, path, target, prefer)
