@@ -26,8 +26,8 @@ help: ## show this list
 demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
 	$(PY) examples/digits/demo.py
 
-test: $(TESTS) ## run all tests (ARGS="-k conv", JOBS=4)
-	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+test: $(TESTS) ## run all tests but those of documentation (ARGS="-k conv", JOBS=4)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore tests/docs/test_pages.py $(ARGS)
 
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest
@@ -38,7 +38,7 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 	$(LOWEST)/bin/python tests/lowest.py --check
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) $(LOWEST_TESTS) $(ARGS)
 
-test-embedded: $(TESTS) ## run own models on all emulated targets, compare their costs (ZOO=folder adds models)
+test-embedded: $(TESTS) ## run own models on all emulated targets, every block of the documentation; compare costs (ZOO=folder)
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) -m pytest embedded tests/docs -n $(JOBS) $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))

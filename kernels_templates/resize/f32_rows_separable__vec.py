@@ -94,7 +94,7 @@ class Separable(Kernel):
         alias = epilogue_alias(call, kind.fixed)
         blocks = (best_lanes(layout.run, target), lanes_of(target))
         scratch = layout.floats * 4
-        rows = frozenset(layout.around)
+        rows = frozenset(axis for axis in layout.around if call.outs[0].shape[axis] != 1)
         return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=scratch, scratch_align=64, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:

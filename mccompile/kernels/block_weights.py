@@ -78,32 +78,32 @@ def stored(numbers: np.ndarray, dtype: DType) -> np.ndarray:
 def cases() -> list[Case]:
     """All types, blocks that end inside of bytes and words, rows and columns around the sizes of tiles."""
     found = [
-        _case(f"{dtype}_{'zeros' if zeros else 'plain'}", (3, 64, 21), dtype, 16, zeros)
+        case_of(f"{dtype}_{'zeros' if zeros else 'plain'}", (3, 64, 21), dtype, 16, zeros)
         for dtype in ("i2", "u2", "i4", "u4", "i8", "u8")
         for zeros in (False, True)
     ]
     sizes = [(1, 32, 1), (1, 96, 16), (1, 128, 100), (2, 40, 17), (5, 64, 33), (9, 48, 50), (33, 160, 37)]
-    found += [_case(f"rows_{m}x{k}x{n}", (m, k, n), "u4", 32, True) for m, k, n in sizes]
+    found += [case_of(f"rows_{m}x{k}x{n}", (m, k, n), "u4", 32, True) for m, k, n in sizes]
     found += [
-        _case("odd_block", (3, 31, 18), "i4", 7, True),
-        _case("one_block", (3, 27, 9), "u2", 256, True),
-        _case("long_sum", (2, 1500, 6), "i8", 128, False),
-        _case("many_rows", (70, 700, 20), "u4", 128, True),
-        _case("blocks_of_one", (2, 5, 9), "i4", 1, False),
+        case_of("odd_block", (3, 31, 18), "i4", 7, True),
+        case_of("one_block", (3, 27, 9), "u2", 256, True),
+        case_of("long_sum", (2, 1500, 6), "i8", 128, False),
+        case_of("many_rows", (70, 700, 20), "u4", 128, True),
+        case_of("blocks_of_one", (2, 5, 9), "i4", 1, False),
     ]
-    turned = _case("turned", (3, 40, 19), "u4", 16, True)
+    turned = case_of("turned", (3, 40, 19), "u4", 16, True)
     found.append(replace(turned, permute={index: (1, 0) for index in range(4)}))
-    found.append(replace(_case("alike", (3, 40, 19), "i4", 16, False), repeated={2: (0,)}))
+    found.append(replace(case_of("alike", (3, 40, 19), "i4", 16, False), repeated={2: (0,)}))
     relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
     for name, repeated in (("bias", (0,)), ("residual", ())):
         for rows in (1, 40):
-            case = _case(f"epilogue_{name}_{rows}", (rows, 32, 19), "u4", 16, True)
+            case = case_of(f"epilogue_{name}_{rows}", (rows, 32, 19), "u4", 16, True)
             kind = replace(case.kind, epilogue=relu) if isinstance(case.kind, BlockGemm) else case.kind
             found.append(replace(case, kind=kind, ins=(*case.ins, *case.outs), repeated={4: repeated}))
     return found
 
 
-def _case(name: str, sizes: tuple[int, int, int], stored: str, block: int, zeros: bool) -> Case:
+def case_of(name: str, sizes: tuple[int, int, int], stored: str, block: int, zeros: bool) -> Case:
     (rows, depth, columns), dtype = sizes, DTYPES[stored]
     blocks = (static(ceil_div(depth, block)), columns)
     ins = [TensorType(f32, (rows, depth)), TensorType(dtype, (depth, columns)), TensorType(f32, blocks)]

@@ -26,6 +26,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import function_text
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.kernels.work import phases
+from mccompile.passes.row_windows import AXIS, pooled_whole
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
@@ -124,7 +125,8 @@ def _row_by_row(
     """Over each operand that it allows, or beside all."""
     needs = kernel.match(call, target)
     assert isinstance(needs, Needs)
-    call.blocks, height = needs.blocks, static(call.outs[0].shape[call.rows or 0])
+    made = call.ins[0] if call.rows == AXIS and pooled_whole(call) else call.outs[0]
+    call.blocks, height = needs.blocks, static(made.shape[call.rows or 0])
     packed = kernel.pack(call, _contents(call))
     for pair in sorted(needs.alias) or [None]:
         if pair is None or (call.ins[pair[1]].type.count and pair[1] not in case.constant):

@@ -13,6 +13,7 @@ from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.kernels.api import Case, Kernel, Needs
+from mccompile.kernels.block_weights import case_of
 from mccompile.kernels.registry import Registry
 from mccompile.kernels.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.kinds.conv import Conv
@@ -151,6 +152,14 @@ def resize_planar(channels: int, width: int, wanted: int) -> Case:
     return resize(channels, width, wanted, last=False)
 
 
+def block_gemm(rows: int, depth: int, columns: int) -> Case:
+    return case_of(f"{rows}_{depth}_{columns}", (rows, depth, columns), "u4", 7, True)
+
+
+def block_gemm_few(rows: int, depth: int, columns: int) -> Case:
+    return replace(block_gemm(min(rows, 4), depth, columns), name=f"{rows}_{depth}_{columns}")
+
+
 def serves(kernel: Kernel, case: Case, target: targets.Target = NATIVE) -> bool:
     """Rows of a few elements are left to portable kernels."""
     return isinstance(kernel.match(call_of(kernel, case)[0], target), Needs)
@@ -165,6 +174,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("pool/f32_nhwc_windows__vec", pool),
     ("gemm/f32_rows_tile__vec", gemm),
     ("gemm/f32_rows_tile__vec", gemm_direct),
+    ("block_gemm/f32_rows_tile__vec", block_gemm),
+    ("block_gemm/f32_rows_few__vec", block_gemm_few),
     ("map/f32_strided_loops__vec", add),
     ("map/f32_turned_tiles__vec", turned),
     ("normalize/f32_rows_loops__vec", softmax),
@@ -178,7 +189,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 
 
 # Those whose kernels compute in 16 bits, or round to them.
-OF_FLOATS = (winograd, lstm, resize, resize_planar, turned, softmax_of_columns, totals, totals_of_columns)
+OF_COLUMNS = (turned, softmax_of_columns, totals, totals_of_columns)
+OF_FLOATS = (block_gemm, block_gemm_few, winograd, lstm, resize, resize_planar, *OF_COLUMNS)
 HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in OF_FLOATS]
 
 
