@@ -27,14 +27,14 @@
     {                                                                                                                  \
         return MCC_VEC_CONVERTED(N, __builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N));                     \
     }                                                                                                                  \
-    typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
+    typedef uint32_t mcc_bits_u32x##N __attribute__((vector_size(N * 4)));                                             \
     MCC_VEC_INLINE mcc_f32x##N mcc_masked_f32x##N(mcc_i32x##N words, int32_t mask)                                     \
     {                                                                                                                  \
         return MCC_VEC_CONVERTED(N, words &mcc_set_i32x##N(mask));                                                     \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_topmost_f32x##N(mcc_i32x##N words, int shift)                                       \
     {                                                                                                                  \
-        return MCC_VEC_CONVERTED(N, (mcc_i32x##N)((mcc_u32x##N)words >> shift));                                       \
+        return MCC_VEC_CONVERTED(N, (mcc_i32x##N)((mcc_bits_u32x##N)words >> shift));                                  \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_bits
 

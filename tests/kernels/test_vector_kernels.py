@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,26 @@ def test_no_warning(id: str, compiler: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("channels", "lanes"), [(1000, 16), (64, 16), (24, 8), (8, 8), (10, 16), (3, 4), (1, 4)])
 def test_vectors_are_as_wide_as_wastes_least(channels: int, lanes: int) -> None:
     assert best_lanes(channels, V4) == lanes
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_headers_of_all_kernels_go_together(compiler: str, tmp_path: Path) -> None:
+    """A model may have kernels of any kind."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    found = _headers()
+    assert {"mcc_vec_bits.h", "mcc_dot16.h"} <= found
+    (tmp_path / "all.c").write_text("".join(f'#include "{name}"\n' for name in sorted(found)) + "extern int one;\n")
+    flags = [*COMPILERS[compiler], *STRICT, "-march=x86-64-v4", "-fsyntax-only"]
+    command = [compiler, *flags, *include_flags(tmp_path), str(tmp_path / "all.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[:4000]) == (0, "")
+
+
+@cache
+def _headers() -> frozenset[str]:
+    kernels = [kernel for kernel in KERNELS.values() if kernel.isa in ("vec", "dot")]
+    return frozenset(name for k in kernels for trial in trials(k, V4) for name in k.headers(trial.function.call))
 
 
 @pytest.mark.parametrize("target", [V3, V4])
