@@ -232,7 +232,7 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
         resolved = target_api.load(target)
         packages += made
         variants.append(Variant(resolved.guard, resolved.build, files))
-    return packages, guarded(variants)
+    return packages, guarded(variants, packages[0].plan.prefix if len(jobs) == 1 else c_prefix(name))
 
 
 def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tuple[list[Package], Mapping[str, bytes]]:

@@ -7,7 +7,6 @@ relies on. Invariant: what comes out has the identity of the code, or nothing do
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -21,6 +20,7 @@ from .base.near import near
 from .base.provenance import show
 from .driver import Options, compile, read
 from .emit.folder import LIST, MARK
+from .emit.model import identity_c
 from .emit.package import Package
 from .graph.ir import Graph, all_nodes
 
@@ -187,7 +187,6 @@ def _other_steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pro
 
 
 _ANOTHER = "is it of the same architecture? Compile it to code of its own"
-_OF_IDENTITY = re.compile(r"0x[0-9A-F]{2}(, 0x[0-9A-F]{2}){15}|READY 0x[0-9A-F]+u")
 
 
 def _other_code(code: Code, made: Package) -> Iterator[Problem]:
@@ -197,7 +196,10 @@ def _other_code(code: Code, made: Package) -> Iterator[Problem]:
         except (OSError, KeyError, ValueError):
             continue
         now = made.files.get(own, b"").decode()
-        pair = _first_difference(*(_OF_IDENTITY.sub("", text).splitlines() for text in (was, now)))
+        spelt = (identity_c(identity).values() for identity in (made.identity, bytes.fromhex(code.identity)))
+        for its, of_code in zip(*spelt, strict=True):
+            now = now.replace(its, of_code)
+        pair = _first_difference(was.splitlines(), now.splitlines())
         if pair is not None:
             why = f"{own} has\n{pair[0].strip()}\nwhere the model needs\n{pair[1].strip()}"
             yield Problem("the model needs other code", own, why, _ANOTHER)

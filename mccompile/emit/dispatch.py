@@ -22,8 +22,9 @@ from .building import build_name, cmake_tools, flags_text, make_tools
 from .files import Files
 from .folder import LIST, MARK, SEAL, with_report
 from .model import model_context
-from .package import Package, needed_runtime, runtime_headers
+from .package import Package
 from .render import TEMPLATES, comment, render, render_c
+from .runtime import runtime_headers
 
 _LEFT_OUT = (MARK, "main.c", "Makefile", "CMakeLists.txt")
 
@@ -88,16 +89,19 @@ def dispatched(
         all_of_it = variant.package.files
         files |= all_of_it.only(path for path in all_of_it if path not in (*_LEFT_OUT, f"{own}.mcb"))
         files |= {f"{own}.h": files[f"{own}.h"].replace(f"{own}.mcb".encode(), f"part of {prefix}.mcb".encode())}
-    texts = {
+    sources = {
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "dispatch.c.j2", context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
+    }
+    texts = {
+        **{name: source.text for name, source in sources.items()},
         "Makefile": render(TEMPLATES / "Makefile.j2", context | {"tools": make_tools([_common(variants)])}),
         "CMakeLists.txt": render(
             TEMPLATES / "CMakeLists.txt.j2", context | {"tools": cmake_tools([_common(variants)], prefix)}
         ),
     }
-    texts |= runtime_headers(texts.values())
+    texts |= runtime_headers(name for source in sources.values() for name in source.includes)
     if carrier == blob_format.ARRAY:
         words = partial(blob_format.weights_source, prefix, lambda: (contents,), len(contents), align, section)
         files |= Files({f"{prefix}_weights.c": words})
@@ -152,7 +156,7 @@ def _context(
 ) -> dict[str, Any]:
     """What the templates of a model are told, of all variants."""
     plans = [replace(variant.plan, name=name, prefix=prefix) for variant in variants]
-    each = [model_context(plan, bytes(16), align, weights_bytes, needed_runtime(), carrier) for plan in plans]
+    each = [model_context(plan, bytes(16), align, weights_bytes, carrier) for plan in plans]
     first = dict(each[0])
     for key in ("inputs", "outputs", "outside"):
         first[key] = [_merged(same) for same in zip(*(context[key] for context in each), strict=True)]

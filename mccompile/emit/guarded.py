@@ -8,11 +8,11 @@ the same and each has its own blob. The first condition that holds counts; where
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..base.errors import Problem, WrongUse
+from ..base.names import c_identifier
 from ..targets.api import Build
 from .building import FIRST_TOOL, LAST_TOOL, cmake_tools, make_tools
 from .folder import LIST, MARK, SEAL, with_report
@@ -29,14 +29,14 @@ class Variant:
         return self.build.target
 
 
-def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
-    """The files of all; C files that are the same everywhere stand as they are."""
+def guarded(variants: Sequence[Variant], name: str) -> Mapping[str, bytes]:
+    """The files of all, whose builds are called `name`; C files that are the same everywhere stand as they are."""
     refuse(variants)
     files: dict[str, bytes] = {}
     for path in dict.fromkeys(path for variant in variants for path in variant.files if path != MARK):
         having = [variant for variant in variants if path in variant.files]
         if path in _BUILD_FILES:
-            files[path] = _with_tools(path, having)
+            files[path] = _with_tools(path, having, name)
         elif all(variant.files[path] == having[0].files[path] for variant in having) and (
             len(having) == len(variants) or not path.endswith(".c")
         ):
@@ -52,18 +52,19 @@ def guarded(variants: Sequence[Variant]) -> Mapping[str, bytes]:
     return with_report(files, reports[0] | {"targets": reports})
 
 
-_BUILD_FILES = ("Makefile", "CMakeLists.txt")
-_TOOLS = re.compile(f"{FIRST_TOOL}\n.*?{LAST_TOOL}\n", re.DOTALL)
+_CMAKE = "CMakeLists.txt"
+_BUILD_FILES = ("Makefile", _CMAKE)
 
 
-def _with_tools(path: str, variants: Sequence[Variant]) -> bytes:
+def _with_tools(path: str, variants: Sequence[Variant], name: str) -> bytes:
     """A build file that is told for which target; the longest, as files that only some targets have are empty for the
     others."""
     text = max((variant.files[path].decode() for variant in variants), key=len)
     builds = [variant.build for variant in variants]
-    name = re.search(r"MCC_(\w+)_HOSTED", text)
-    tools = cmake_tools(builds, name[1]) if name else make_tools(builds)
-    return _TOOLS.sub(lambda found: tools, text, count=1).encode()
+    tools = cmake_tools(builds, name) if path == _CMAKE else make_tools(builds)
+    before, _, rest = text.partition(f"{FIRST_TOOL}\n")
+    _, _, behind = rest.partition(f"{LAST_TOOL}\n")
+    return f"{before}{tools}{behind}".encode()
 
 
 def _behind_conditions(path: str, variants: Sequence[Variant], of_all: bool) -> bytes:
@@ -73,7 +74,7 @@ def _behind_conditions(path: str, variants: Sequence[Variant], of_all: bool) -> 
         word = "elif" if number else "if"
         parts.append(f"#{word} {variant.guard} /* {variant.target} */\n{variant.files[path].decode()}")
     error = f'#error "{path} is made for {names}, and this compiler makes code for none of them"'
-    nothing = f"typedef int {re.sub(r'[^a-zA-Z0-9]', '_', path)}_is_for_others; /* ISO C wants something in a file */"
+    nothing = f"typedef int {c_identifier(path)}_is_for_others; /* ISO C wants something in a file */"
     parts.append(f"#else\n{error if of_all else nothing}\n#endif\n")
     return "\n".join(parts).encode()
 

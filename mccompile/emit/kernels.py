@@ -12,7 +12,7 @@ from ..plan.ir import Function, Step
 from ..targets.api import Build
 from .building import missing_flags
 from .layout import laid_out
-from .render import TEMPLATES, comment, render, render_c
+from .render import TEMPLATES, Source, comment, render, render_c
 
 
 def signature(function: Function) -> str:
@@ -91,7 +91,7 @@ def kernel_files(
     steps: Iterable[Step],
     also: str = "",
     users: str = "",
-) -> dict[str, str]:
+) -> dict[str, Source]:
     """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `also` is a header with further ones,
     `users` are the files that call them."""
     first: dict[str, Step] = {}

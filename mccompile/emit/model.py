@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
@@ -23,12 +22,12 @@ from ..plan.ir import (
     max_bytes,
     swaps,
 )
-from . import inside
+from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import EXTERNAL, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
 from .items import body, check_c, pieces, slices
-from .render import TEMPLATES, comment, render, render_c
+from .render import TEMPLATES, Source, comment, render, render_c
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
 
@@ -43,33 +42,34 @@ def model_files(
     identity: bytes,
     blob_align: int,
     weights_bytes: int,
-    runtime_version: int,
     carrier: str,
     about: Sequence[str] = (),
     weights_of: str = "",
-) -> dict[str, str]:
-    """`weights_of`: prefix of another model, whose blob is this one's as well.
+) -> tuple[dict[str, Source], dict[str, str]]:
+    """The files of C, and those of builds.
+
+    `weights_of`: prefix of another model, whose blob is this one's as well.
     `about`: what has to be said of inputs and outputs that are not only tensors."""
-    context = model_context(plan, identity, blob_align, weights_bytes, runtime_version, carrier)
+    context = model_context(plan, identity, blob_align, weights_bytes, carrier)
     context["weights_of"] = weights_of or plan.prefix
     context["about"] = [comment(line) for line in about]
     prefix = plan.prefix
-    return {
+    sources = {
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "model.c.j2", context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
+    }
+    builds = {
         "Makefile": render(TEMPLATES / "Makefile.j2", context | {"tools": make_tools([plan.build])}),
         "CMakeLists.txt": render(
             TEMPLATES / "CMakeLists.txt.j2", context | {"tools": cmake_tools([plan.build], plan.prefix)}
         ),
     }
+    return sources, builds
 
 
-def model_context(
-    plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, runtime_version: int, carrier: str
-) -> dict[str, Any]:
+def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, carrier: str) -> dict[str, Any]:
     """What the templates of a model's own files are told."""
-    octets = [f"0x{byte:02X}" for byte in identity]
     written = _Written(plan)
     return {
         "prefix": plan.prefix,
@@ -91,15 +91,14 @@ def model_context(
         "data_bytes": data_bytes(plan),
         "checks": [check_c(check) for check in plan.checks],
         "carrier": carrier,
-        "runtime_version": runtime_version,
+        "runtime_version": runtime.VERSION,
         "variants": [],
         "file_flags": [],
         "sources": [
             f"{plan.prefix}{part}.c" for part in ("", "_kernels", *(["_weights"] if carrier != EXTERNAL else []))
         ],
         "macs": sum(step.macs for step in plan.steps()),
-        "identity": ", ".join(octets),
-        "ready": identity[:4].hex().upper(),
+        **identity_c(identity),
         "body": "" if plan.sliced else body(plan),
         "sliced": plan.sliced,
         "slices": slices(plan) if plan.sliced else [],
@@ -136,6 +135,12 @@ def model_context(
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
+
+
+def identity_c(identity: bytes) -> dict[str, str]:
+    """What code has of its identity: the bytes, and what marks a struct as initialised."""
+    octets = ", ".join(f"0x{byte:02X}" for byte in identity)
+    return {"identity": octets, "ready": f"0x{identity[:4].hex().upper()}u"}
 
 
 def _arena(arena: Arena) -> dict[str, object]:
@@ -289,11 +294,3 @@ def _printed(dtype: DType) -> tuple[str, str]:
 def _count(type: TensorType) -> int:
     """Elements, at the upper bounds of what is known only at run time."""
     return upper(type.count)
-
-
-def runtime_version(mcc_h: str) -> int:
-    """What generated code has to be compiled with, read from the header itself."""
-    found = re.search(r"#define MCC_RUNTIME_VERSION (\d+)", mcc_h)
-    if found is None:
-        raise ValueError("mcc.h defines no MCC_RUNTIME_VERSION")
-    return int(found[1])

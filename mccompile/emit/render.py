@@ -1,7 +1,8 @@
 """Fills Jinja templates. The only module that imports jinja2.
 
 Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
-`${include("math.h")}` in front of what needs a header has the function's file include it.
+`${include("math.h")}` in front of what needs a header has the function's file include it, `${included("a.h")}` is the
+line of a file that includes another one beside it.
 Macros that several kernels share are imported from files at the top of kernels_templates/.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ import jinja2
 
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
-from ..base.marked import including, plain, sized, unmarked
+from ..base.marked import including, plain, read, sized, unmarked
 from ..expr.dims_c import factor_c
 from .folding import folded
+from .runtime import include_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,6 +45,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
     )
     environment.globals["include"] = including
+    environment.globals["included"] = lambda header: including(header) + include_line(header)
     environment.filters["size"] = _size
     environment.filters["term"] = _term
     environment.filters["suffixed"] = lambda text, end: f"{text}{end}"
@@ -73,9 +77,18 @@ def render(path: Path, context: Mapping[str, Any]) -> str:
     return _template(path).render(context).rstrip() + "\n"
 
 
-def render_c(path: Path, context: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class Source:
+    """A file of C, and which files beside it, or headers of the runtime, it includes."""
+
+    text: str
+    includes: frozenset[str]
+
+
+def render_c(path: Path, context: Mapping[str, Any]) -> Source:
     """A whole file of C, whose lines are as they should be but for their length."""
-    return folded(plain(render(path, context)))
+    done = read(render(path, context))
+    return Source(folded(done.text), done.headers)
 
 
 def render_html(path: Path, context: Mapping[str, Any]) -> str:

@@ -39,23 +39,23 @@ def several(packages: Sequence[Package], name: str) -> Files:
         plan = package.plan
         own = [function for function in plan.functions if function.name not in shared]
         plain_steps = [step for step in plan.steps() if step.function.name not in shared]
-        texts = kernel_files(plan.prefix, plan.build, own, plain_steps, header if shared else "")
+        sources = kernel_files(plan.prefix, plan.build, own, plain_steps, header if shared else "")
         left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
         twin = next(other for other in packages if _same_weights(other, package))
         model = package.own_files(twin.plan.prefix, twin.identity, _with(plan, shared))
         if twin is not package:
             left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
-        texts |= {f"{plan.prefix}.c": model[f"{plan.prefix}.c"]}
-        texts |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
+        sources |= {f"{plan.prefix}.c": model[f"{plan.prefix}.c"]}
+        sources |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
         own_files = package.files.only(path for path in package.files if path not in left_out)
-        own_files |= {path: text.encode() for path, text in texts.items()}
+        own_files |= {path: source.text.encode() for path, source in sources.items()}
         _refuse_doubles(files, own_files, plan.prefix)
         files |= own_files
         steps += [
             replace(step, function=shared[step.function.name]) for step in plan.steps() if step.function.name in shared
         ]
     functions = list({function.name: function for function in shared.values()}.values())
-    texts = (
+    sources = (
         kernel_files(name, builds[0], functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
     )
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
@@ -67,7 +67,8 @@ def several(packages: Sequence[Package], name: str) -> Files:
         if len(builds) > 1
     ]
     context["carriers"] = [prefix for prefix in prefixes if f"{prefix}_weights.c" in files]
-    texts |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", context)}
+    sources |= {f"{name}.h": render_c(TEMPLATES / "several.h.j2", context)}
+    texts = {path: source.text for path, source in sources.items()}
     makefile = context | {"tools": make_tools([tools])}
     texts |= {"Makefile": render(TEMPLATES / "several.Makefile.j2", makefile)}
     cmake = context | {"tools": cmake_tools([tools], name)}

@@ -8,37 +8,35 @@ the blob is the same as without. Standard headers stay included.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from .folder import MARK, with_report
-from .package import WORKERS, Package
-
-_INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+from .package import Package
+from .runtime import WORKERS, include_line, includes_of
 
 
 def single_file(package: Package) -> Package:
     prefix = package.plan.prefix
     texts = {name.rpartition("/")[2]: contents for name, contents in package.files.items()}
     sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c", f"{prefix}_weights.c") if name in texts]
+    includes = {name: package.includes.get(name) or includes_of(name) for name in texts if name.endswith((".c", ".h"))}
     done: set[str] = set()
-    header = _whole(f"{prefix}.h", texts, done)
-    bodies = "\n".join(_whole(name, texts, done) for name in sources)
+
+    def whole(name: str) -> str:
+        """The text of a file, with what it includes in the place of the first include of each."""
+        done.add(name)
+        text = texts[name].decode()
+        lines = {header: f"{include_line(header)}\n" for header in includes[name]}
+        for header in sorted(lines, key=lambda header: text.index(lines[header])):
+            text = text.replace(lines[header], "" if header in done else whole(header))
+        return text
+
+    header = whole(f"{prefix}.h")
+    bodies = "\n".join(map(whole, sources))
     files = {
         f"{prefix}.h": header.encode(),
-        f"{prefix}.c": f'#include "{prefix}.h"\n\n{bodies}'.encode(),
+        f"{prefix}.c": f"{include_line(f'{prefix}.h')}\n\n{bodies}".encode(),
         **{name: package.files[name] for name in (f"{prefix}.mcb", "main.c")},
         **{name: texts[name] for name in WORKERS if name in texts},
     }
     return replace(package, files=with_report(files, json.loads(package.files[MARK])))
-
-
-def _whole(name: str, texts: Mapping[str, bytes], done: set[str]) -> str:
-    """The text of a file, with what it includes in the place of the first include of each."""
-    done.add(name)
-
-    def included(found: re.Match[str]) -> str:
-        return "" if found[1] in done else _whole(found[1], texts, done)
-
-    return _INCLUDE.sub(included, texts[name].decode())
