@@ -38,9 +38,9 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 	$(LOWEST)/bin/python tests/lowest.py --check
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) $(LOWEST_TESTS) $(ARGS)
 
-test-embedded: $(TESTS) ## run own models on all emulated targets, every block of the documentation; compare costs (ZOO=folder)
+test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder)
 	embedded/install.sh
-	ZOO=$(ZOO) $(PY) -m pytest embedded tests/docs -n $(JOBS) $(ARGS)
+	ZOO=$(ZOO) $(PY) -m pytest embedded tests/docs tests/examples -n $(JOBS) $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
 	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))
 
