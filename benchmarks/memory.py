@@ -20,8 +20,8 @@ from mccompile.frontend.load import load
 from mccompile.memory.interval import Block, lower_bound, naive_size
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import GRAPH, PROGRAM
-from mccompile.passes.lives import blocks_of, lives_of, unshared
 from mccompile.passes.lower import lower
+from mccompile.passes.memory.lives import blocks_of, lives_of, unshared
 from mccompile.pipeline import chosen
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "memory.md"

@@ -39,19 +39,19 @@ from .graph.ir import Graph
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS, Planner
 from .ops.api import resolve
-from .passes.addressable import check_addressable
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
-from .passes.estimate import estimate
 from .passes.graph.eliminate_dead import eliminate_dead
-from .passes.graph.io_forms import InputForm, OutputForm, give_forms
-from .passes.graph.turn_io import Order, turn_io, turned
-from .passes.inside import look_inside, name_tensors
-from .passes.io_schemes import io_schemes
+from .passes.io.io_forms import InputForm, OutputForm, give_forms
+from .passes.io.io_schemes import io_schemes
+from .passes.io.turn_io import Order, turn_io, turned
 from .passes.lower import lower
-from .passes.moves_left import moves_left
-from .passes.plan_memory import plan_memory
-from .passes.state import declare_states
+from .passes.memory.state import declare_states
+from .passes.planning.addressable import check_addressable
+from .passes.planning.estimate import estimate
+from .passes.planning.inside import look_inside, name_tensors
+from .passes.planning.moves_left import moves_left
+from .passes.planning.plan_memory import plan_memory
 from .passes.stream.rewrite import stream
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from .program import text as program_text

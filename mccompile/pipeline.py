@@ -6,17 +6,17 @@ from .passes.api import GraphPass, ProgramPass
 from .passes.graph.assign_layout import assign_layout
 from .passes.graph.block_products import block_products
 from .passes.graph.clean_up import clean_up
-from .passes.graph.drop_channels import drop_channels
+from .passes.graph.drop_channels.drop_channels import drop_channels
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
 from .passes.graph.look_up_rows import look_up_rows
-from .passes.graph.lower_qdq import lower_qdq
-from .passes.graph.merge_parallel import merge_parallel
+from .passes.graph.lower_qdq.lower_qdq import lower_qdq
+from .passes.graph.merge_parallel.merge_parallel import merge_parallel
 from .passes.graph.move_factors import move_factors
 from .passes.graph.move_resize import move_resize
-from .passes.graph.recognise_idioms import recognise_idioms
+from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
 from .passes.graph.widen_floats import widen_floats
@@ -24,7 +24,7 @@ from .passes.program.absorb_products import absorb_products
 from .passes.program.band_products import band_products
 from .passes.program.bind_storage import bind_storage
 from .passes.program.byte_weights import byte_weights
-from .passes.program.choose_kernels import choose_kernels
+from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.few_bits import few_bits
 from .passes.program.form_rows import form_rows

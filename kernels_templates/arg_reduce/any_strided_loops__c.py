@@ -8,9 +8,9 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, i64, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.arg_reduce import ArgReduce
 
 

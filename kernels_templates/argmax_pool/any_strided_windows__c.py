@@ -10,11 +10,11 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range
+from mccompile.codegen.windows import any_axes
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range
-from mccompile.kernels.windows import any_axes
 from mccompile.kinds.argmax_pool import ArgmaxPool
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.rows import row_by_row
+from mccompile.codegen.tiles import epilogue_alias, term_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
-from mccompile.kernels.rows import row_by_row
-from mccompile.kernels.tiles import epilogue_alias, term_c
 from mccompile.kinds.band_gemm import BandGemm
 
 TERMS = 4  # of a sum in one round of the loop

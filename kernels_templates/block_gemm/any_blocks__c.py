@@ -16,10 +16,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import cast, operand
-from mccompile.expr.scalar_c import load_c, math_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.block_weights import (
+from mccompile.codegen.blocks.block_weights import (
     cases,
     contents,
     kind_of,
@@ -29,8 +26,11 @@ from mccompile.kernels.block_weights import (
     stored,
     weights_refusal,
 )
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, Tile, epilogue_alias, parts, term_c
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, Tile, epilogue_alias, parts, term_c
+from mccompile.expr.ir import cast, operand
+from mccompile.expr.scalar_c import load_c, math_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.block_gemm import BlockGemm
 
 MOST_ROWS = 4  # of a tile

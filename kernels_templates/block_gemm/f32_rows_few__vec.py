@@ -16,14 +16,14 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
+from mccompile.codegen.blocks.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
+from mccompile.codegen.blocks.block_words import Words
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, vector_headers, vector_registers
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
-from mccompile.kernels.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
-from mccompile.kernels.block_words import Words
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import epilogue_alias
-from mccompile.kernels.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, vector_headers, vector_registers
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 

@@ -15,16 +15,12 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bool_, f32
-from mccompile.expr.dims_c import dim_c
-from mccompile.expr.ir import Expr, apply, operand, rebuild
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
-from mccompile.kernels.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
-from mccompile.kernels.block_words import Stretch, Words
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.blocks.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
+from mccompile.codegen.blocks.block_words import Stretch, Words
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_tiles import (
     Groups,
     Pass,
     Taps,
@@ -35,6 +31,10 @@ from mccompile.kernels.vector_tiles import (
     taken_together,
     vector_headers,
 )
+from mccompile.expr.dims_c import dim_c
+from mccompile.expr.ir import Expr, apply, operand, rebuild
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 

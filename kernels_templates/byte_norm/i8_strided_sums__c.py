@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import Dim, product, upper
 from mccompile.base.dtypes import DType, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, size_name
+from mccompile.codegen.sums import grouped
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias
-from mccompile.kernels.loops import index_c, size_name
-from mccompile.kernels.sums import grouped
 from mccompile.kinds.byte_norm import LARGEST, ByteNorm, Precision
 
 MOST_MOVED = 30  # by as many bits an i32 is moved up at most

@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import product, upper
 from mccompile.base.dtypes import DType, i8, i64, u8, u32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, size_name
+from mccompile.codegen.sums import grouped
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.loops import index_c, size_name
-from mccompile.kernels.sums import grouped
 from mccompile.kinds.byte_softmax import ByteSoftmax
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import bool_, i32, string, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
-from mccompile.kernels.loops import nest
 from mccompile.kinds.change_case import ChangeCase
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.moves import copy
+from mccompile.codegen.rows import row_by_row
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.moves import copy
-from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.concat import Concat
 
 

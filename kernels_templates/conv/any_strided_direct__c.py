@@ -17,12 +17,8 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType, dense_strides
-from mccompile.expr.dims_c import size_c
-from mccompile.expr.ir import apply, cast, literal, operand
-from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
-from mccompile.kernels.loops import index_c, magnitude, size_name
-from mccompile.kernels.tiles import (
+from mccompile.codegen.loops import index_c, magnitude, size_name
+from mccompile.codegen.tiles import (
     Product,
     Range,
     Tile,
@@ -35,7 +31,11 @@ from mccompile.kernels.tiles import (
     packed_row,
     term_c,
 )
-from mccompile.kernels.windows import Sliding, any_axes, ring_row, ring_rows
+from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
+from mccompile.expr.dims_c import size_c
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from mccompile.kinds.conv import Conv
 
 Named = tuple[tuple[str, str], ...]  # C names and their values

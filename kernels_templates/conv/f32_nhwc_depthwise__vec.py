@@ -20,15 +20,11 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.code import Code
-from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.kernels.vector_loops import narrow
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
+from mccompile.codegen.vector.vector_loops import narrow
+from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     HALF_RUN,
     best_lanes,
@@ -40,7 +36,11 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
     vector_registers,
 )
-from mccompile.kernels.windows import Axis, axes
+from mccompile.codegen.windows import Axis, axes
+from mccompile.expr.code import Code
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 

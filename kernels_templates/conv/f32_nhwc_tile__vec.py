@@ -17,13 +17,10 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
-from mccompile.kernels.tiles import epilogue_alias
-from mccompile.kernels.vector_conv import VectorConv, best_layout, merged_weights
-from mccompile.kernels.vector_taps import conv_of
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.tiles import epilogue_alias
+from mccompile.codegen.vector.vector_conv import VectorConv, best_layout, merged_weights
+from mccompile.codegen.vector.vector_taps import conv_of
+from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Groups,
     TileSize,
@@ -33,6 +30,9 @@ from mccompile.kernels.vector_tiles import (
     vector_headers,
     vector_refusal,
 )
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
 from mccompile.kinds.conv import Conv
 
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one

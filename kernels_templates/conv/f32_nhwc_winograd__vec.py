@@ -19,14 +19,11 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
-from mccompile.kernels.vector_loops import chunks
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_loops import chunks
+from mccompile.codegen.vector.vector_tiles import (
     SECOND_LEVEL,
     Groups,
     Pass,
@@ -41,7 +38,10 @@ from mccompile.kernels.vector_tiles import (
     vector_headers,
     vector_refusal,
 )
-from mccompile.kernels.winograd import input_transform, output_transform, transformed_weights
+from mccompile.codegen.vector.winograd import input_transform, output_transform, transformed_weights
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 

@@ -18,10 +18,8 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import Apply, Cast, apply, cast, literal
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.dot import epilogue_of
-from mccompile.kernels.dot_tiles import (
+from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.dot_tiles import (
     DEPTH,
     DotEpilogue,
     Place,
@@ -31,9 +29,11 @@ from mccompile.kernels.dot_tiles import (
     shifted,
     zipped,
 )
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.padded_rows import PaddedRows, steps
-from mccompile.kernels.tiles import Range, is_constant
+from mccompile.codegen.int8.padded_rows import PaddedRows, steps
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, is_constant
+from mccompile.expr.ir import Apply, Cast, apply, cast, literal
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 
 MOST_PRODUCTS = 200  # of a tile, each written out for four vectors

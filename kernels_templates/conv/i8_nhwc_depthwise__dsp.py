@@ -15,10 +15,10 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
+from mccompile.codegen.int8.depthwise import Depthwise3x3
+from mccompile.codegen.int8.dot import numbers, rescaling_of
+from mccompile.codegen.int8.patch_conv import conv_of
 from mccompile.kernels.api import Call, Cost, Needs, No, Target, elementwise_alias, viewed
-from mccompile.kernels.depthwise import Depthwise3x3
-from mccompile.kernels.dot import numbers, rescaling_of
-from mccompile.kernels.patch_conv import conv_of
 
 BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
 

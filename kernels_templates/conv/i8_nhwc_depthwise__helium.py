@@ -15,10 +15,10 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
+from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
+from mccompile.codegen.int8.dot import FARTHEST, numbers, rescaling_of, without_half
+from mccompile.codegen.int8.patch_conv import conv_of
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.depthwise import Depthwise3x3, depthwise_case
-from mccompile.kernels.dot import FARTHEST, numbers, rescaling_of, without_half
-from mccompile.kernels.patch_conv import conv_of
 
 
 class Cells(Depthwise3x3):

@@ -13,10 +13,10 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
+from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
+from mccompile.codegen.int8.dot import numbers, rescaling_of
+from mccompile.codegen.int8.patch_conv import conv_of
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.depthwise import Depthwise3x3, depthwise_case
-from mccompile.kernels.dot import numbers, rescaling_of
-from mccompile.kernels.patch_conv import conv_of
 
 
 class Depthwise(Depthwise3x3):

@@ -1,9 +1,9 @@
 """int8 conv for cores with DSP instructions: one position at a time, in a quarter of the workspace
-(mccompile/kernels/dsp_patch.py)."""
+(mccompile/codegen/int8/dsp_patch.py)."""
 
 from __future__ import annotations
 
-from mccompile.kernels.dsp_patch import DspPatch
+from mccompile.codegen.int8.dsp_patch import DspPatch
 
 
 class NarrowPatch(DspPatch):

@@ -1,8 +1,8 @@
-"""int8 conv for cores with DSP instructions: four positions at once (mccompile/kernels/dsp_patch.py)."""
+"""int8 conv for cores with DSP instructions: four positions at once (mccompile/codegen/int8/dsp_patch.py)."""
 
 from __future__ import annotations
 
-from mccompile.kernels.dsp_patch import DspPatch
+from mccompile.codegen.int8.dsp_patch import DspPatch
 
 
 class Patch(DspPatch):

@@ -20,11 +20,9 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import Expr, apply, cast, literal, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
-from mccompile.kernels.dot import epilogue_of
-from mccompile.kernels.dot_conv import DotConv, conv_of, has_sums, is_late, zeros_of_weights
-from mccompile.kernels.dot_tiles import (
+from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.dot_conv import DotConv, conv_of, has_sums, is_late, zeros_of_weights
+from mccompile.codegen.int8.dot_tiles import (
     DEPTH,
     SHIFT,
     dot_headers,
@@ -32,8 +30,10 @@ from mccompile.kernels.dot_tiles import (
     row_cycles,
     shifted,
 )
-from mccompile.kernels.tiles import epilogue_alias, is_constant
-from mccompile.kernels.vector_tiles import Groups, TileSize
+from mccompile.codegen.tiles import epilogue_alias, is_constant
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.expr.ir import Expr, apply, cast, literal, operand
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
 from mccompile.kinds.conv import Conv
 
 

@@ -1,9 +1,9 @@
 """int8 conv for cores with Helium: one position at a time, in half of the workspace
-(mccompile/kernels/helium_windows.py)."""
+(mccompile/codegen/int8/helium_windows.py)."""
 
 from __future__ import annotations
 
-from mccompile.kernels.helium_windows import HeliumWindows
+from mccompile.codegen.int8.helium_windows import HeliumWindows
 
 
 class NarrowWindows(HeliumWindows):

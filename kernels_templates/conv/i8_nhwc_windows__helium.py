@@ -1,8 +1,8 @@
-"""int8 conv for cores with Helium: two positions at once (mccompile/kernels/helium_windows.py)."""
+"""int8 conv for cores with Helium: two positions at once (mccompile/codegen/int8/helium_windows.py)."""
 
 from __future__ import annotations
 
-from mccompile.kernels.helium_windows import HeliumWindows
+from mccompile.codegen.int8.helium_windows import HeliumWindows
 
 
 class Windows(HeliumWindows):

@@ -18,6 +18,20 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.loops import index_c, magnitude, size_name
+from mccompile.codegen.tiles import (
+    Product,
+    Range,
+    Tile,
+    best_tile,
+    cut_sum,
+    epilogue_alias,
+    is_constant,
+    pack_rows,
+    packed_lane_c,
+    packed_row,
+    term_c,
+)
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -32,20 +46,6 @@ from mccompile.kernels.api import (
     static_views,
     supports_types,
     viewed,
-)
-from mccompile.kernels.loops import index_c, magnitude, size_name
-from mccompile.kernels.tiles import (
-    Product,
-    Range,
-    Tile,
-    best_tile,
-    cut_sum,
-    epilogue_alias,
-    is_constant,
-    pack_rows,
-    packed_lane_c,
-    packed_row,
-    term_c,
 )
 from mccompile.kinds.conv_transpose import ConvTranspose
 

@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.couple import OFF, ROUNDS, Couple
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, i16, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.cut_slots import CutSlots
 
 

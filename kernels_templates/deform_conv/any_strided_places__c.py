@@ -11,11 +11,11 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.deform_conv import DeformConv
 
 

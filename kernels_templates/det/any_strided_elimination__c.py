@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.det import Det
 
 

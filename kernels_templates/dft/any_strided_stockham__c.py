@@ -15,10 +15,10 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i16
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.rows import row_by_row
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
-from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.dft import Dft, result_type, work_type
 
 

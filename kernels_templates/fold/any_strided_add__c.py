@@ -8,10 +8,10 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f16, f32, i8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.fold import Fold
 
 

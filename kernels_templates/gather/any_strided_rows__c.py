@@ -8,11 +8,11 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DTYPES, f16, f32, f64, i8, i32, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.moves import along, copied_c, move_c, place, position_c, run_bytes_c
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.moves import along, copied_c, move_c, place, position_c, run_bytes_c
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.gather import Gather
 
 

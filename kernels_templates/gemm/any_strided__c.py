@@ -17,23 +17,9 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, literal, operand
-from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    View,
-    supports_types,
-    viewed,
-)
-from mccompile.kernels.loops import index_c, nest, size_name
-from mccompile.kernels.rows import row_by_row
-from mccompile.kernels.tiles import (
+from mccompile.codegen.loops import index_c, nest, size_name
+from mccompile.codegen.rows import row_by_row
+from mccompile.codegen.tiles import (
     Product,
     Range,
     Tile,
@@ -47,6 +33,20 @@ from mccompile.kernels.tiles import (
     packed_row,
     parts,
     term_c,
+)
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.scalar_c import load_c, store_c, to_statements
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    View,
+    supports_types,
+    viewed,
 )
 from mccompile.kinds.gemm import Gemm
 

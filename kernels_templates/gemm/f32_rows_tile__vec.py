@@ -17,14 +17,10 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32
 from mccompile.base.tensor import TensorType, dense_strides
-from mccompile.expr.dims_c import dim_c
-from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
-from mccompile.kernels.loops import index_c, nest, size_name
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.loops import index_c, nest, size_name
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Groups,
     Pass,
@@ -44,6 +40,10 @@ from mccompile.kernels.vector_tiles import (
     vector_headers,
     vector_refusal,
 )
+from mccompile.expr.dims_c import dim_c
+from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.vector_c import refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 

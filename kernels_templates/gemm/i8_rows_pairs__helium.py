@@ -11,9 +11,9 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
+from mccompile.codegen.int8.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
+from mccompile.codegen.int8.patch_gemm import PatchGemm
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
-from mccompile.kernels.patch_gemm import PatchGemm
 
 
 class RowPairs(PatchGemm):

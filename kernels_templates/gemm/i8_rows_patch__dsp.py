@@ -11,11 +11,11 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
+from mccompile.codegen.int8.dot import numbers, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
+from mccompile.codegen.int8.patch_conv import in_nibbles
+from mccompile.codegen.int8.patch_gemm import PatchGemm
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import numbers, rescaling_of, table_of_fours, table_of_pairs
-from mccompile.kernels.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
-from mccompile.kernels.patch_conv import in_nibbles
-from mccompile.kernels.patch_gemm import PatchGemm
 
 
 class Rows(PatchGemm):

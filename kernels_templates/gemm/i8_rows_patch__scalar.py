@@ -11,9 +11,9 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
+from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
+from mccompile.codegen.int8.patch_gemm import PatchGemm, totals_case
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
-from mccompile.kernels.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
-from mccompile.kernels.patch_gemm import PatchGemm, totals_case
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 

@@ -17,11 +17,8 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
-from mccompile.expr.code import Code
-from mccompile.expr.ir import apply, cast, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
-from mccompile.kernels.dot import epilogue_of
-from mccompile.kernels.dot_tiles import (
+from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.dot_tiles import (
     DEPTH,
     SHIFT,
     DotEpilogue,
@@ -33,10 +30,13 @@ from mccompile.kernels.dot_tiles import (
     row_cycles,
     shifted,
 )
-from mccompile.kernels.late_zeros import taken_off, weights_c, zero_c
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, epilogue_alias, is_constant
-from mccompile.kernels.vector_tiles import SECOND_LEVEL, Groups, TileSize
+from mccompile.codegen.int8.zero_points import taken_off, weights_c, zero_c
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
+from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
+from mccompile.expr.code import Code
+from mccompile.expr.ir import apply, cast, operand
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 

@@ -9,9 +9,9 @@ from typing import Any
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
 
 

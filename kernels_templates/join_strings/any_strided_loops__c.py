@@ -8,8 +8,8 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import bool_, string, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, Target
-from mccompile.kernels.loops import nest
 from mccompile.kinds.join_strings import JoinStrings
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f32, i8, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.lookup import Lookup
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -22,8 +24,6 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.map import Map
 
 

@@ -13,13 +13,13 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bool_, f16, f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Nest
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_loops import chunks, vector_nest
+from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
-from mccompile.kernels.loops import Nest
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_loops import chunks, vector_nest
-from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 

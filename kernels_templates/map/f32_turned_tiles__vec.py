@@ -15,13 +15,13 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Nest, index_c
+from mccompile.codegen.tiles import Range
+from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
+from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.loops import Nest, index_c
-from mccompile.kernels.tiles import Range
-from mccompile.kernels.vector_loops import Chunk, chunks, ordered_nest
-from mccompile.kernels.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 

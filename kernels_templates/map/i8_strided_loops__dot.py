@@ -10,14 +10,14 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes, dot_refusal
+from mccompile.codegen.loops import Nest, memory_order
+from mccompile.codegen.tiles import Range
+from mccompile.codegen.vector.vector_loops import Chunk, chunks, vector_nest
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
 from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.dot_tiles import dot_headers, dot_lanes, dot_refusal
-from mccompile.kernels.loops import Nest, memory_order
-from mccompile.kernels.tiles import Range
-from mccompile.kernels.vector_loops import Chunk, chunks, vector_nest
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 

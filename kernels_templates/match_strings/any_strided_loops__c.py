@@ -10,8 +10,8 @@ import numpy as np
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import bool_, string, u8, u16
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
-from mccompile.kernels.loops import nest
 from mccompile.kinds.match_strings import MatchStrings
 
 

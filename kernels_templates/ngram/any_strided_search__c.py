@@ -11,9 +11,9 @@ from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f32, i32, i64, string
 from mccompile.base.marked import including
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.dims_c import dim_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, Target
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.ngram import Ngram
 
 GRAMS = np.array([1, 2, 4, 1, 1, 1, 2, 2, 1, 4, 4, 1, 2, 1, 3, 1, 1], np.int64)

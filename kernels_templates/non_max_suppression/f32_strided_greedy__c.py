@@ -8,8 +8,8 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.non_max_suppression import NonMaxSuppression
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from mccompile.base.dims import Dim, product, upper
 from mccompile.base.dtypes import f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Loop, Nest, index_c, size_name
+from mccompile.codegen.sums import grouped, levels
 from mccompile.expr.ir import Index, apply, cast, literal, operand, size, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -21,8 +23,6 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import Loop, Nest, index_c, size_name
-from mccompile.kernels.sums import grouped, levels
 from mccompile.kinds.normalize import Normalize
 
 

@@ -13,14 +13,14 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Nest, index_c, nest
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
+from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
-from mccompile.kernels.loops import Nest, index_c, nest
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_loops import SHORTEST, chunks
-from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.kinds.normalize import MEASURES, Normalize
 
 LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here

@@ -14,15 +14,15 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Loop, Nest, index_c
+from mccompile.codegen.sums import grouped, levels
+from mccompile.codegen.tiles import Range
+from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
+from mccompile.codegen.vector.vector_tiles import best_lanes, vector_refusal
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.loops import Loop, Nest, index_c
-from mccompile.kernels.sums import grouped, levels
-from mccompile.kernels.tiles import Range
-from mccompile.kernels.vector_loops import SHORTEST, chunks
-from mccompile.kernels.vector_tiles import best_lanes, vector_refusal
 from mccompile.kernels.work import Units
 from mccompile.kinds.normalize import MEASURES, Normalize
 

@@ -10,12 +10,12 @@ from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
 from mccompile.base.marked import sized
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Loop, index_c, memory_order
+from mccompile.codegen.moves import copied_c, move_c, place, run_bytes_c
+from mccompile.codegen.rows import row_by_row
 from mccompile.expr.dims_c import offset_c, size_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import Loop, index_c, memory_order
-from mccompile.kernels.moves import copied_c, move_c, place, run_bytes_c
-from mccompile.kernels.rows import row_by_row
 from mccompile.kinds.pad import Pad
 
 Segment = tuple[Dim, Dim, Dim | None, int]  # first, count, first of x (or None: the constant), step

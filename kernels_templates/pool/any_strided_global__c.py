@@ -14,12 +14,12 @@ from typing import Any
 from mccompile.base.dims import product, static, upper
 from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest, size_name
+from mccompile.codegen.tiles import LONG, term_c
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c, nest, size_name
-from mccompile.kernels.tiles import LONG, term_c
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.pool import Pool
 
 

@@ -13,13 +13,13 @@ from typing import Any
 from mccompile.base.dims import Dim, bounds, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, magnitude, size_name
+from mccompile.codegen.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
+from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.expr.dims_c import size_c
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
-from mccompile.kernels.loops import index_c, magnitude, size_name
-from mccompile.kernels.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
-from mccompile.kernels.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.kinds.pool import Pool
 
 

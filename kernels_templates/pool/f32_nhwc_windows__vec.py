@@ -14,14 +14,11 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import including
 from mccompile.base.tensor import TensorType
-from mccompile.expr.ir import apply, cast, literal, operand
-from mccompile.expr.vector_c import NARROW, refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.tiles import Range, cut_sum, epilogue_alias
-from mccompile.kernels.vector_epilogue import Reference, epilogue_statements
-from mccompile.kernels.vector_loops import narrow
-from mccompile.kernels.vector_tiles import (
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.tiles import Range, cut_sum, epilogue_alias
+from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_loops import narrow
+from mccompile.codegen.vector.vector_tiles import (
     Groups,
     TileSize,
     best_lanes,
@@ -29,7 +26,10 @@ from mccompile.kernels.vector_tiles import (
     vector_refusal,
     vector_registers,
 )
-from mccompile.kernels.windows import Axis, axes
+from mccompile.codegen.windows import Axis, axes
+from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.vector_c import NARROW, refusals
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.pool import Pool
 

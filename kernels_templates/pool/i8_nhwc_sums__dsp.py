@@ -9,11 +9,11 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.pool import Pool
 
 MOST = 128  # elements of 8 bits whose sum 16 bits hold

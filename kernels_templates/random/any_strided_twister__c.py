@@ -8,10 +8,10 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, f64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import nest
 from mccompile.kinds.random import Random
 
 STATE_BYTES = 624 * 4 + 2 * 4 + 8  # of an mcc_random

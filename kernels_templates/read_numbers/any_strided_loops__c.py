@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DTYPES, bool_, string
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.expr.scalar_c import store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import nest
 from mccompile.kinds.read_numbers import ReadNumbers
 
 

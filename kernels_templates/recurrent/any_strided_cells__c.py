@@ -15,6 +15,7 @@ from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, size_name
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -29,7 +30,6 @@ from mccompile.kernels.api import (
     static_views,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, size_name
 from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias

@@ -17,12 +17,12 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.vector.vector_loops import Chunk, chunks
+from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views, viewed
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.vector_loops import Chunk, chunks
-from mccompile.kernels.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias

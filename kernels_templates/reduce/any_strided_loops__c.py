@@ -8,6 +8,9 @@ from typing import Any
 from mccompile.base.dims import product, upper
 from mccompile.base.dtypes import bool_, f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, magnitude, nest, size_name
+from mccompile.codegen.rows import row_by_row
+from mccompile.codegen.sums import levels
 from mccompile.expr.ir import Expr, Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -22,9 +25,6 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, magnitude, nest, size_name
-from mccompile.kernels.rows import row_by_row
-from mccompile.kernels.sums import levels
 from mccompile.kinds.reduce import Reduce
 
 

@@ -15,16 +15,16 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Loop, Nest, index_c, magnitude, nest
+from mccompile.codegen.sums import Level, levels
+from mccompile.codegen.tiles import Range
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, lanes_of, vector_refusal
 from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.expr.vector_c import refusal, refusals, to_vector_statements, uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
-from mccompile.kernels.loops import Loop, Nest, index_c, magnitude, nest
-from mccompile.kernels.sums import Level, levels
-from mccompile.kernels.tiles import Range
-from mccompile.kernels.vector_loops import SHORTEST, Chunk
-from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, lanes_of, vector_refusal
 from mccompile.kernels.work import Units
 from mccompile.kinds.reduce import Reduce
 

@@ -8,9 +8,9 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DTYPES, DType, f32, f64, i8, i16, i32, i64, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
+from mccompile.codegen.moves import copied_c, place
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import nest
-from mccompile.kernels.moves import copied_c, place
 from mccompile.kinds.reinterpret import Reinterpret
 
 

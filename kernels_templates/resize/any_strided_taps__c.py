@@ -8,12 +8,12 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.moves import along
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, apply, cast, index, operand, walk
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c, memory_order, nest
-from mccompile.kernels.moves import along
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.resize import Resize
 
 

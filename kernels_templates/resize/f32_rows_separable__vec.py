@@ -18,14 +18,14 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import Nest, index_c, nest
+from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, chunks
+from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
-from mccompile.kernels.loops import Nest, index_c, nest
-from mccompile.kernels.tiles import Range, epilogue_alias
-from mccompile.kernels.vector_loops import SHORTEST, Chunk, chunks
-from mccompile.kernels.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
-from mccompile.kernels.windows import ring_row, ring_rows
 from mccompile.kinds.resize import Resize
 
 MOST_TAPS = 36  # rows that are added up to one

@@ -8,10 +8,10 @@ from typing import Any
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
+from mccompile.codegen.moves import position_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c
-from mccompile.kernels.moves import position_c
 from mccompile.kinds.roi_align import RoiAlign
 
 

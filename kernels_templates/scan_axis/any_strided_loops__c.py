@@ -8,6 +8,7 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, f64, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -21,7 +22,6 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.scan_axis import ScanAxis
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.moves import along, copy, move_c, position_c
 from mccompile.expr.ir import Expr, apply, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -21,8 +23,6 @@ from mccompile.kernels.api import (
     elementwise_alias,
     supports_types,
 )
-from mccompile.kernels.loops import index_c, nest
-from mccompile.kernels.moves import along, copy, move_c, position_c
 from mccompile.kinds.scatter import Scatter
 
 

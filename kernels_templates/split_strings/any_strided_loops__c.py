@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import i64, string
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.dims_c import dim_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.split_strings import SplitStrings
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from mccompile.base.dims import bounds, upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
-from mccompile.kernels.loops import index_c, nest, size_name
 from mccompile.kinds.top_k import TopK
 
 

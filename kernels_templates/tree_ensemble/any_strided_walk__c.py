@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, f64, i8, i16, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.scalar_c import literal_c, load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.tree_ensemble import MODES, TreeEnsemble
 
 _OPERATORS = dict(zip(MODES, ("<=", "<", ">=", ">", "==", "!="), strict=True))

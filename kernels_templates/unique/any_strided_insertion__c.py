@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f32, f64, i64, string
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import index_c
 from mccompile.kinds.unique import Unique
 
 

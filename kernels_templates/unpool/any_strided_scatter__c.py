@@ -8,9 +8,9 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32, f64, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
-from mccompile.kernels.loops import index_c, nest
 from mccompile.kinds.unpool import Unpool
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DTYPES, bool_, string, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.loops import nest
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
-from mccompile.kernels.loops import nest
 from mccompile.kinds.write_numbers import WriteNumbers
 
 

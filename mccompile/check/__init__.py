@@ -1,1 +1,1 @@
-"""Floor 7: what a model should compute, on which inputs, and how far results are from it."""
+"""Floor 8: what a model should compute, on which inputs, and how far results are from it."""

@@ -13,8 +13,8 @@ from math import prod, sqrt
 
 from ..base.dims import upper
 from ..base.dtypes import DType, f16
+from ..codegen.vector.vector_tiles import HALF_RUN
 from ..graph.ir import Graph, Node, Value
-from ..kernels.vector_tiles import HALF_RUN
 
 UNITS = {"f16": 2.0**-11, "bf16": 2.0**-8}  # half of a last place
 BEYOND = 3.0  # the largest error of many over the usual one

@@ -196,7 +196,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(**values: Any) -> Any:
         from .. import option_texts
         from ..driver import Options
-        from ..passes.graph.io_forms import parse_input, parse_output
+        from ..passes.io.io_forms import parse_input, parse_output
         from ..quantize.quantize import Recipe
 
         try:

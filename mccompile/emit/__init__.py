@@ -1,1 +1,1 @@
-"""Floor 7: prints the plan as files. Decides nothing."""
+"""Floor 8: prints the plan as files. Decides nothing."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..base.structures import Interface
 from ..passes.api import Explanation, Record
-from ..passes.estimate import NOT_ESTIMATED, Estimate
-from ..passes.moves_left import Move
+from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
+from ..passes.planning.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
 from .files import Files

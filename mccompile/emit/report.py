@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.structures import Interface
 from ..passes.api import Record
-from ..passes.moves_left import Move
+from ..passes.planning.moves_left import Move
 from ..plan.ir import Arena, Plan, Step, Tensor, max_bytes
 from .building import in_report as of_build
 from .inside import in_report

@@ -1,31 +1,13 @@
-"""The text form of scalar expressions, `add(x0.f32, mul(x1.f32, f32(0.5)))`, and its reader."""
+"""Reads scalar expressions as they print themselves: `add(x0.f32, mul(x1.f32, f32(0.5)))`."""
 
 from __future__ import annotations
 
 import re
 
 from ..base.dtypes import DTYPES
-from ..base.text import Reader, write
+from ..base.text import Reader
 from .functions import FUNCTIONS
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size, apply, cast, index, literal, operand, size
-
-
-def show(expr: Expr) -> str:
-    match expr:
-        case Operand():
-            return f"x{expr.index}.{expr.dtype}"
-        case Index():
-            return f"index{expr.axis}"
-        case Size():
-            return f"size({write(expr.dim)})"
-        case Literal():
-            return f"{expr.dtype}({write(expr.value)})"
-        case Apply():
-            return f"{expr.function}({', '.join(show(arg) for arg in expr.arguments)})"
-        case Cast():
-            wrap = "" if expr.saturate else "_wrap"
-            return f"to{wrap}.{expr.dtype}({show(expr.argument)})"
-    raise TypeError(f"not an expression: {expr!r}")
+from .ir import Expr, apply, cast, index, literal, operand, size
 
 
 def read(reader: Reader) -> Expr:

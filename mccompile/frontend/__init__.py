@@ -1,1 +1,1 @@
-"""Floor 5: between ONNX files and graphs, and onnx's own evaluator."""
+"""Floor 6: between ONNX files and graphs, and onnx's own evaluator."""

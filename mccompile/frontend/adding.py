@@ -17,7 +17,7 @@ from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Invalid, Limit, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
-from ..ops.shapes import fits
+from ..ops.rules.known_shapes import fits
 from .bounds import Limits
 from .evaluate import constant_of
 from .findings import Misfit, check_bytes

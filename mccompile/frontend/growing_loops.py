@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
 from ..graph.ir import Unsupported, Value
 from ..ops.api import OnnxNode
-from ..ops.trips import Grows
+from ..ops.rules.trips import Grows
 from .graphs import GraphReader
 from .ordering import node_name
 from .scope import Found, Missing, Scope

@@ -17,7 +17,7 @@ from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
-from ..ops.trips import Grows
+from ..ops.rules.trips import Grows
 from . import composed, growing_loops, sequences
 from .bounds import Limits
 from .contradictions import Results, said_types

@@ -1,1 +1,1 @@
-"""Floor 3: the first IR. Nodes over typed values in SSA form, close to ONNX, without memory."""
+"""Floor 2: the first IR. Nodes over typed values in SSA form, close to ONNX, without memory."""

@@ -33,7 +33,7 @@ from ..driver import Options, channels_last, compile, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
-from ..passes.graph.io_forms import give_forms
+from ..passes.io.io_forms import give_forms
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from .building import build, input_sets

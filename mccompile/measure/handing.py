@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..check.inputs import DataSet
-from ..passes.graph.io_forms import Handover
+from ..passes.io.io_forms import Handover
 
 
 def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[str, np.ndarray]]:

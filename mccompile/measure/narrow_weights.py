@@ -15,7 +15,7 @@ from ..check import rounding
 from ..driver import Options, channels_last, compile_graph
 from ..frontend.load import load
 from ..graph.ir import Graph
-from ..passes.graph.io_forms import give_forms
+from ..passes.io.io_forms import give_forms
 from .building import build, input_sets
 from .handing import handed_over, turned
 from .runs import run_twice

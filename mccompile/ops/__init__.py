@@ -1,1 +1,1 @@
-"""Floor 4: one file per ONNX operator or tight family: versions, attributes, type rule, layout behaviour, lowering."""
+"""Floor 5: one file per ONNX operator or tight family: versions, attributes, type rule, layout behaviour, lowering."""

@@ -12,7 +12,7 @@ from ..base.dtypes import f32, f64
 from ..base.tensor import Shape
 from ..expr.ir import Expr, apply, cast, literal
 from .api import Invalid, OnnxNode, Operator, make
-from .elementwise import Activation, Binary, Unary, check_broadcast, widened
+from .rules.elementwise import Activation, Binary, Unary, check_broadcast, widened
 
 
 def number(value: float, like: Expr) -> Expr:

@@ -8,9 +8,9 @@ from ..base.dtypes import f64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import Fact, Invalid, Lowering, Operator, Site
-from .at_run_time import Formula, equals, static_count
-from .elementwise import check_dtypes
-from .shapes import sizes
+from .rules.at_run_time import Formula, equals, static_count
+from .rules.elementwise import check_dtypes
+from .rules.known_shapes import sizes
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from ..kinds.arg_reduce import ArgReduce
 from ..kinds.scan_axis import ScanAxis
 from ..program.ir import View
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, normal_axis
-from .at_run_time import Formula, chosen, either, equals, from_front, static_count
-from .elementwise import check_dtypes, wide
+from .rules.at_run_time import Formula, chosen, either, equals, from_front, static_count
+from .rules.elementwise import check_dtypes, wide
 
 
 class ArgExtreme(Operator):

@@ -9,7 +9,7 @@ from ..base.dtypes import f64, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast
 from .api import Invalid
-from .elementwise import Binary, BinaryFunction, check_count, check_dtypes, wide
+from .rules.elementwise import Binary, BinaryFunction, check_count, check_dtypes, wide
 
 
 @dataclass(frozen=True)

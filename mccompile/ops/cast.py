@@ -17,8 +17,8 @@ from ..kinds.read_numbers import ReadNumbers
 from ..kinds.write_numbers import WriteNumbers
 from ..program.ir import If, Stop, View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
-from .elementwise import Elementwise
-from .known_elements import known_result
+from .rules.elementwise import Elementwise
+from .rules.known_elements import known_result
 from .strings import made
 
 _READ = frozenset({"f64", "f32", "f16", "bf16"})

@@ -11,8 +11,8 @@ from ..base.dtypes import bool_
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
-from .elementwise import Elementwise, check_count, check_dtypes
-from .known_elements import known_result
+from .rules.elementwise import Elementwise, check_count, check_dtypes
+from .rules.known_elements import known_result
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from ..base.tensor import Shape, TensorType
 from ..kinds.concat import Concat as ConcatKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .at_run_time import must_equal
-from .shapes import FIX_DIMENSIONS, fact, sizes
+from .rules.at_run_time import must_equal
+from .rules.known_shapes import FIX_DIMENSIONS, fact, sizes
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..graph.ir import constant_fact
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
-from .at_run_time import Formula, static_count
-from .shapes import fact, fits, objects, scalar, sizes
+from .rules.at_run_time import Formula, static_count
+from .rules.known_shapes import fact, fits, objects, scalar, sizes
 
 
 def constant_value(attributes: Mapping[str, Any]) -> ConstantTensor:

@@ -16,7 +16,7 @@ from ..kinds.map import Map
 from ..program.ir import Call, Item, Stop, View
 from ..program.ir import If as IfItem
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .at_run_time import measured
+from .rules.at_run_time import measured
 
 
 class RanksDiffer(Unsupported):

@@ -14,7 +14,7 @@ from ..kinds.conv import Conv as ConvKind
 from ..kinds.conv_transpose import ConvTranspose as ConvTransposeKind
 from ..program.ir import View
 from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .window import Window, window_sizes
+from .rules.window import Window, window_sizes
 
 FLOATS = (f16, bf16, f32, f64)
 

@@ -19,8 +19,8 @@ from ..kinds.select import Select
 from ..kinds.unique import Unique as UniqueKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import gathered, measured, numbers, static_count
-from .shapes import fact
+from .rules.at_run_time import gathered, measured, numbers, static_count
+from .rules.known_shapes import fact
 
 
 def is_symbolic(dim: Dim) -> bool:

@@ -11,7 +11,7 @@ from ..kinds.conv import Conv as ConvKind
 from ..kinds.deform_conv import DeformConv as DeformConvKind
 from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .conv import FLOATS, along_channels, as_int, check_operands, sum_type, with_bias
-from .window import Window
+from .rules.window import Window
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from ..expr.ir import apply, cast, operand
 from ..kinds.gemm import Gemm as GemmKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site
-from .elementwise import check_dtypes, wide
 from .reduce import reduce_call
+from .rules.elementwise import check_dtypes, wide
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 from ..base.dims import Dim, static
 from ..base.tensor import Shape, TensorType, broadcast
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .at_run_time import Formula, either, equals, must_equal, static_count, static_shape
-from .elementwise import check_broadcast
-from .shapes import fact, fits, moved, sizes
+from .rules.at_run_time import Formula, either, equals, must_equal, static_count, static_shape
+from .rules.elementwise import check_broadcast
+from .rules.known_shapes import fact, fits, moved, sizes
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from ..kinds.lookup import Lookup as LookupKind
 from ..kinds.pool import Pool as PoolKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .elementwise import Elementwise
 from .pool import check_picture
-from .window import Window
+from .rules.elementwise import Elementwise
+from .rules.window import Window
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ..base.dtypes import bool_
 from ..base.tensor import TensorType
 from ..kinds.fold import Fold
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .at_run_time import Formula, both, chosen, either, equals, static_count, static_shape
+from .rules.at_run_time import Formula, both, chosen, either, equals, static_count, static_shape
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from ..kinds.dft import Dft as DftKind
 from ..kinds.dft import work_type
 from ..program.ir import If, Stop, View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .at_run_time import Formula, both, clamped, equals, from_front, gathered, number
 from .control_flow import copy_into
-from .shapes import FIX_DIMENSIONS, scalar
+from .rules.at_run_time import Formula, both, clamped, equals, from_front, gathered, number
+from .rules.known_shapes import FIX_DIMENSIONS, scalar
 
 Choice = TypeVar("Choice")
 

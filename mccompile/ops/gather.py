@@ -17,9 +17,9 @@ from ..expr.ir import apply, index, literal, operand
 from ..kinds.gather import Gather as GatherKind
 from ..program.ir import View
 from .api import INJECTIVE, OPAQUE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import gathered
 from .data_dependent import selected
-from .shapes import fact, show
+from .rules.at_run_time import gathered
+from .rules.known_shapes import fact, show
 
 
 def check_indices(site: Site, operand: int, shape: Shape, last: bool = False) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dims import symbol
 from .api import Fact, Lowering, Operator, Site
-from .at_run_time import Formula, equals
+from .rules.at_run_time import Formula, equals
 
 DOMAIN = "mccompile"
 ANY = -1  # an element that is not implied

@@ -21,7 +21,7 @@ from ..program.ir import View
 from .activation import add, mul, number
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
 from .reduce import reduce_call
-from .scores import (
+from .rules.scores import (
     LOGISTIC,
     NONE,
     Labels,

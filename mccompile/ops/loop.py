@@ -17,7 +17,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Graph, Limit
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site
-from .trips import MANY, LoopWriter, check_states, counter_name, seen_through, stacked
+from .rules.trips import MANY, LoopWriter, check_states, counter_name, seen_through, stacked
 
 
 @dataclass(frozen=True)

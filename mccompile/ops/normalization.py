@@ -28,8 +28,8 @@ from .api import (
     normal_axis,
     same_type,
 )
-from .elementwise import check_broadcast, check_dtypes, wide
 from .reduce import element_count, reduce_call
+from .rules.elementwise import check_broadcast, check_dtypes, wide
 
 
 def normalized(

@@ -15,7 +15,7 @@ from ..kinds.pad import MODES
 from ..kinds.pad import Pad as PadKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .at_run_time import (
+from .rules.at_run_time import (
     Formula,
     both,
     clamped,
@@ -26,7 +26,7 @@ from .at_run_time import (
     number,
     static_count,
 )
-from .shapes import FIX_DIMENSIONS, sizes
+from .rules.known_shapes import FIX_DIMENSIONS, sizes
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from ..kinds.pool import Pool as PoolKind
 from ..kinds.roi_max_pool import RoiMaxPool
 from ..kinds.unpool import Unpool
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .at_run_time import must_equal
-from .elementwise import wide
 from .reduce import element_count, reduce_call
-from .window import Window, window_sizes
+from .rules.at_run_time import must_equal
+from .rules.elementwise import wide
+from .rules.window import Window, window_sizes
 
 FLOATS = (f16, bf16, f32, f64)
 

@@ -9,8 +9,8 @@ from ..base.dtypes import DType, bool_, i64, of_onnx
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .at_run_time import must_equal, static_count
-from .shapes import FIX_DIMENSIONS, scalar
+from .rules.at_run_time import must_equal, static_count
+from .rules.known_shapes import FIX_DIMENSIONS, scalar
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.concat import Concat
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .elementwise import wide
 from .reduce import reduce_call
+from .rules.elementwise import wide
 
 _FIXED_POINT = ("i8", "u8", "i16", "u16", "i4", "u4", "i2", "u2")
 _FLOATS = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1")

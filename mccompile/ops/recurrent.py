@@ -18,8 +18,8 @@ from ..kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 from ..program.ir import Call, View
 from .activation import Elu, HardSigmoid, LeakyRelu, Sigmoid, Softplus, Softsign, ThresholdedRelu, add, mul, number
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
-from .elementwise import wide
-from .shapes import show
+from .rules.elementwise import wide
+from .rules.known_shapes import show
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 # name in lower case -> alpha and beta where none are given; None: it takes none

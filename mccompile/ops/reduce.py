@@ -19,7 +19,7 @@ from ..expr.ir import Expr, apply, cast, literal, number, operand
 from ..kinds.reduce import Reduce
 from ..program.ir import View
 from .api import REDUCTION, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axes
-from .at_run_time import (
+from .rules.at_run_time import (
     Formula,
     axes_choices,
     axes_mask,
@@ -29,8 +29,8 @@ from .at_run_time import (
     static_count,
     static_shape,
 )
-from .elementwise import check_dtypes, wide
-from .known_elements import fitting
+from .rules.elementwise import check_dtypes, wide
+from .rules.known_elements import fitting
 
 
 class Reduction(Operator):

@@ -12,8 +12,8 @@ from ..expr.ir import Expr, apply, index, size
 from ..kinds.gather import Gather
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
-from .at_run_time import Formula, axes_choices, either, equals, must_name, number, static_count, static_shape
-from .shapes import FIX_DIMENSIONS, moved, same_count, show
+from .rules.at_run_time import Formula, axes_choices, either, equals, must_name, number, static_count, static_shape
+from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
 
 
 class Axes(Operator):

@@ -20,9 +20,10 @@ from ..kinds.gather import Gather as GatherKind
 from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .at_run_time import Formula, equals, static_count, static_shape
 from .pad import padded
-from .resize_computed import (
+from .rules.at_run_time import Formula, equals, static_count, static_shape
+from .rules.known_shapes import FIX_DIMENSIONS, sizes
+from .rules.resize_computed import (
     ComputedAxis,
     Interpolation,
     check_rounded,
@@ -34,8 +35,7 @@ from .resize_computed import (
     resized_weighted,
     scales_given,
 )
-from .resize_tables import Axis, coordinates, exact_coordinates, inside, nearest, taps
-from .shapes import FIX_DIMENSIONS, sizes
+from .rules.resize_tables import Axis, coordinates, exact_coordinates, inside, nearest, taps
 
 Planned = tuple[Dim, Dim, float | None, Fraction | None]  # before, after, the scale if it is known, and unrounded
 

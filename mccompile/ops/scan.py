@@ -9,7 +9,7 @@ from ..base.dims import Dim, symbol
 from ..base.tensor import TensorType
 from ..graph.ir import Graph, Node, Value
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .trips import LoopWriter, check_states, counter_name, slice_at, stacked, without_axis
+from .rules.trips import LoopWriter, check_states, counter_name, slice_at, stacked, without_axis
 
 
 @dataclass(frozen=True)

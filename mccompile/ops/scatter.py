@@ -10,7 +10,7 @@ from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .gather import along_axis, check_indices, index_depth, index_views
-from .shapes import FIX_DIMENSIONS
+from .rules.known_shapes import FIX_DIMENSIONS
 
 _OF_BOOL = {"add": "or", "max": "or", "mul": "and", "min": "and"}
 

@@ -8,8 +8,8 @@ from ..base.dims import Dim
 from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from .api import Fact, Lowering, Operator, Site
-from .at_run_time import numbers
-from .shapes import fact, objects
+from .rules.at_run_time import numbers
+from .rules.known_shapes import fact, objects
 
 
 class Measure(Operator):

@@ -10,9 +10,9 @@ from ..base.dtypes import DType, f64, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .at_run_time import Formula, must_equal, static_count
 from .quantize import named_dtype
-from .shapes import scalar
+from .rules.at_run_time import Formula, must_equal, static_count
+from .rules.known_shapes import scalar
 
 
 class Window(Operator):

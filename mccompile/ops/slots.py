@@ -18,7 +18,7 @@ from ..kinds.cut_slots import CutSlots
 from ..kinds.edit_slots import EditSlots
 from ..program.ir import If, Stop
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .at_run_time import Formula, both, clamped, equals, measured, number, static_shape
+from .rules.at_run_time import Formula, both, clamped, equals, measured, number, static_shape
 
 
 class SlotOperator(Operator):

@@ -16,7 +16,7 @@ from ..expr.ir import apply, cast, index, literal, operand
 from ..kinds.arg_reduce import ArgReduce
 from ..kinds.normalize import Normalize
 from .api import OPAQUE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
-from .elementwise import check_dtypes, wide
+from .rules.elementwise import check_dtypes, wide
 
 
 class AlongAxis(Operator):

@@ -24,12 +24,12 @@ from ..kinds.match_strings import MatchStrings
 from ..kinds.split_strings import SplitStrings
 from ..program.ir import LASTING, If, Stop, View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
-from .at_run_time import gathered, measured, static_count
-from .automata import automaton
 from .data_dependent import selected
-from .elementwise import broadcast_shapes
-from .patterns import read
 from .reduce import reduce_call
+from .rules.at_run_time import gathered, measured, static_count
+from .rules.automata import automaton
+from .rules.elementwise import broadcast_shapes
+from .rules.patterns import read
 
 DEFAULT_ROOM = 1 << 16  # bytes for the strings that an operator makes, where nothing else is known
 

@@ -11,8 +11,8 @@ from ..base.dtypes import i64
 from ..base.tensor import TensorType
 from ..kinds.top_k import TopK as TopKKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
-from .at_run_time import Formula
-from .shapes import scalar
+from .rules.at_run_time import Formula
+from .rules.known_shapes import scalar
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..base.dims import Dim, static
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .shapes import moved
+from .rules.known_shapes import moved
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ..kinds.tree_ensemble import TreeEnsemble as TreeKind
 from ..program.ir import View
 from .activation import add, number
 from .api import Constant, Fact, Invalid, Lowering, OnnxNode, Operator, Site
-from .elementwise import wide
-from .scores import (
+from .rules.elementwise import wide
+from .rules.scores import (
     LOGISTIC,
     PROBIT,
     TRANSFORMS,

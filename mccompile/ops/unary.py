@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..base.dtypes import bool_
 from ..expr.ir import Expr, apply, literal
-from .elementwise import Unary, UnaryFunction
+from .rules.elementwise import Unary, UnaryFunction
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from .api import Fact, Lowering, Site
-from .elementwise import Elementwise, widened
+from .rules.elementwise import Elementwise, widened
 
 AT_ONCE = 16  # operands of one call: as many as fused calls have
 

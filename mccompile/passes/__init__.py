@@ -1,1 +1,1 @@
-"""Floor 6: what is done to the IRs, one file a pass. The order stands in pipeline.py."""
+"""Floor 7: what is done to the IRs, one file a pass. The order stands in pipeline.py."""

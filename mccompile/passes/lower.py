@@ -15,7 +15,7 @@ from ..base.names import Names
 from ..graph.ir import Graph, Node, Origin, Refused, Unsupported, Value
 from ..ops.api import Lowering, Operator
 from ..ops.control_flow import If
-from ..ops.shapes import FIX_DIMENSIONS
+from ..ops.rules.known_shapes import FIX_DIMENSIONS
 from ..program.ir import CONSTANT, INPUT, Buffer, Item, Program, View
 
 

@@ -9,7 +9,7 @@ from ..base.errors import Problem, WrongUse
 from ..driver import read
 from ..frontend.features import front_end
 from .compiled import model_file
-from .options import options_of
+from .keywords import options_of
 
 
 def audio_frontend(

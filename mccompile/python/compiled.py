@@ -22,7 +22,7 @@ from ..measure.correctness import check as check_file
 from ..measure.cost import Cost, cost
 from ..measure.speed import Speed, speed
 from ..plan.ir import Plan
-from .options import options_of
+from .keywords import options_of
 
 Dynamic = Mapping[str, Mapping[int, str]]
 

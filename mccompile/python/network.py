@@ -25,7 +25,7 @@ from ..toolchain.model_report import Report, read_report
 from ..toolchain.session import Session
 from . import cache
 from .compiled import Dynamic, model_file
-from .options import options_of
+from .keywords import options_of
 
 _SHARED = "model.so"
 

@@ -18,7 +18,7 @@ from ..measure.budgets import MEASURED, hold
 from ..measure.correctness import check
 from ..measure.golden import check_golden
 from ..measure.verdict import Verdict
-from .options import options_of
+from .keywords import options_of
 
 
 class Models:

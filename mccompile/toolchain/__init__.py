@@ -1,1 +1,1 @@
-"""Floor 6: generated C meets the host's compiler. `build` compiles and loads, `run` runs a model on numpy arrays."""
+"""Floor 7: generated C meets the host's compiler. `build` compiles and loads, `run` runs a model on numpy arrays."""

@@ -8,7 +8,7 @@
  *
  * Machines multiply bytes without a sign by bytes with one, or bytes with signs. `MCC_DOT_SIGNED` says which: elements
  * of the other type are shifted by 128 as they are loaded, which the compiler takes out of the sums where they begin
- * (the target's option `dot_signed` tells it; see kernels/dot_tiles.py). Nothing saturates.
+ * (the target's option `dot_signed` tells it; see codegen/int8/dot_tiles.py). Nothing saturates.
  *
  * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
  * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; mcc_f32_to_i32xN, rounded toward zero, and mcc_i32_to_f32xN; loads of

@@ -6,7 +6,7 @@
  *
  * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. Elements of a
  * sum lie beside each other, in blocks of 16, the last of them against weights of 0. Zero points are folded into the
- * bias. For weights see kernels/dot.py. As in mcc_dsp.h, C does the same where the instructions are missing.
+ * bias. For weights see codegen/int8/dot.py. As in mcc_dsp.h, C does the same where the instructions are missing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

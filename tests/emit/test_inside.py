@@ -23,8 +23,8 @@ from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.emit.test_builds import run
 from tests.emit.test_slices import STRICT
+from tests.passes.memory.test_state import STATES, inputs_of
 from tests.passes.program.test_place_outside import LOOP
-from tests.passes.test_state import STATES, inputs_of
 from tests.small_models import random_inputs, save, written
 
 INSIDE = {"profile": True, "dump_values": True}

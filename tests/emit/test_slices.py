@@ -13,8 +13,8 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
 from tests import small_models
+from tests.passes.memory.test_state import STATES, inputs_of
 from tests.passes.program.test_place_outside import LOOP
-from tests.passes.test_state import STATES, inputs_of
 from tests.small_models import random_inputs, written
 
 SLICED = Options(slices=True)

@@ -14,7 +14,7 @@ from mccompile.base.streaming import Stream
 from mccompile.driver import Options
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import ALL
-from mccompile.passes.graph.io_forms import InputForm, OutputForm
+from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets.api import Pool
 

@@ -26,7 +26,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import printed
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.kernels.work import phases
-from mccompile.passes.row_windows import AXIS, pooled_whole
+from mccompile.passes.rows.row_windows import AXIS, pooled_whole
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target

@@ -11,11 +11,11 @@ import pytest
 
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.blocks.block_weights import case_of
+from mccompile.codegen.vector.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.kernels.api import Case, Kernel, Needs
-from mccompile.kernels.block_weights import case_of
 from mccompile.kernels.registry import Registry
-from mccompile.kernels.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map

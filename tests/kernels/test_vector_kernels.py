@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, best_tile
 from mccompile.driver import Options
 from mccompile.kernels.registry import Registry
-from mccompile.kernels.vector_tiles import Groups, TileSize, best_lanes, best_tile
 from mccompile.measure.correctness import check
 from mccompile.targets import api as targets
 from tests.kernels.harness import STRICT, include_flags, trials, write_sources

@@ -25,8 +25,8 @@ class Named:
 
 _REGISTRY = ("mccompile/kernels/registry.py", ("tests/kernels/test_registry.py",))
 _IN_PLACE = (
-    "mccompile/passes/in_place.py",
-    ("tests/passes/program/test_bind_storage.py", "tests/passes/test_sharing.py"),
+    "mccompile/passes/memory/in_place.py",
+    ("tests/passes/program/test_bind_storage.py", "tests/passes/memory/test_sharing.py"),
 )
 _CONV = ("mccompile/kinds/conv.py", ("tests/kinds",))
 _QUANT = ("runtime_c/include/mcc_quant.h", ("tests/runtime_c/test_quant.py",))

@@ -20,7 +20,7 @@ SUBJECTS = (
     Subject(
         "memory",
         ("mccompile/memory/*.py",),
-        ("tests/memory", "tests/passes/test_plan_memory.py", "-k", _UNTIMED),
+        ("tests/memory", "tests/passes/planning/test_plan_memory.py", "-k", _UNTIMED),
     ),
     Subject(
         "expr",
@@ -31,13 +31,13 @@ SUBJECTS = (
     Subject("registry", ("mccompile/kernels/registry.py",), ("tests/kernels/test_registry.py",)),
     Subject(
         "in_place",
-        ("mccompile/passes/in_place.py", "mccompile/passes/accesses.py"),
+        ("mccompile/passes/memory/in_place.py", "mccompile/passes/memory/accesses.py"),
         (
-            "tests/passes/test_accesses.py",
-            "tests/passes/test_in_place.py",
+            "tests/passes/memory/test_accesses.py",
+            "tests/passes/memory/test_in_place.py",
             "tests/passes/program/test_bind_storage.py",
-            "tests/passes/test_sharing.py",
-            "tests/passes/test_plan_memory.py",
+            "tests/passes/memory/test_sharing.py",
+            "tests/passes/planning/test_plan_memory.py",
         ),
     ),
     Subject("blob", ("mccompile/emit/blob.py",), ("tests/emit/test_blob.py", "tests/emit/test_carriers.py")),

@@ -18,9 +18,9 @@ from mccompile.ops.gather import Compress, Gather, GatherND
 from mccompile.ops.pad import Pad
 from mccompile.ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
 from mccompile.ops.resize import Resize
+from mccompile.ops.rules.known_shapes import objects
 from mccompile.ops.scatter import ScatterElements
 from mccompile.ops.shape import Shape, Size
-from mccompile.ops.shapes import objects
 from mccompile.ops.slice import Slice
 from mccompile.ops.top_k import TopK
 from mccompile.ops.transpose import Transpose

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from ... import __version__
-from . import tables
+from . import front_end_tables
 from .recipe import Recipe
 
 _OPSET, _IR = 17, 8  # the first that have transforms
@@ -37,12 +37,13 @@ def model(recipe: Recipe, form: Form = Form()) -> ModelProto:
     to = _Writer()
     x = _spectrum(to, recipe, _frames(to, recipe))
     if recipe.mels:
-        x = to.node("MatMul", x, to.floats(tables.filters(recipe)))
+        x = to.node("MatMul", x, to.floats(front_end_tables.filters(recipe)))
     x = _logarithm(to, recipe, x)
     if recipe.coefficients:
-        x = to.node("MatMul", x, to.floats(tables.cosines(recipe)))
+        x = to.node("MatMul", x, to.floats(front_end_tables.cosines(recipe)))
     if recipe.delta:
-        changes = [to.node("MatMul", to.floats(tables.changes(recipe, n + 1)), x) for n in range(recipe.delta)]
+        slopes = [to.floats(front_end_tables.changes(recipe, n + 1)) for n in range(recipe.delta)]
+        changes = [to.node("MatMul", slope, x) for slope in slopes]
         x = to.node("Concat", x, *changes, axis=2)
     x = _handed_over(to, recipe, form, x)
     samples = TensorProto.INT16 if recipe.samples_type == "int16" else TensorProto.FLOAT
@@ -82,7 +83,7 @@ def _frames(to: _Writer, recipe: Recipe) -> str:
 
 
 def _spectrum(to: _Writer, recipe: Recipe, x: str) -> str:
-    weights = tables.window(recipe)
+    weights = front_end_tables.window(recipe)
     if recipe.samples_type == "int16":
         weights = weights / _FULL_SCALE
         x = x if recipe.around else to.node("Cast", x, to=TensorProto.FLOAT)
@@ -113,7 +114,7 @@ def _logarithm(to: _Writer, recipe: Recipe, x: str) -> str:
 
 def _energies(to: _Writer, recipe: Recipe, x: str) -> str:
     """Per-channel energy: each filter divided by what it was of late, and compressed."""
-    weights, start = tables.smoothing(recipe)
+    weights, start = front_end_tables.smoothing(recipe)
     smooth = to.node("Add", to.node("MatMul", to.floats(weights), x), to.floats(start))
     gain = to.node("Pow", to.node("Add", smooth, to.floats(recipe.pcen_floor)), to.floats(-recipe.pcen_gain))
     x = to.node("Add", to.node("Mul", x, gain), to.floats(recipe.pcen_bias))

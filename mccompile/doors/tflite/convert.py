@@ -12,12 +12,12 @@ from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
 from ...base.near import meant
 from ...graph.ir import Invalid, Refused
 from ..states import declare
-from .api import Site, onnx_type, registry
 from .file import Model, Operator, Signature, Subgraph, Tensor, read
 from .flat import Damaged
 from .scope import Scope, Whole
+from .site import Site, onnx_type, registry
 from .sizes import fold
-from .states import with_states
+from .variables import with_states
 from .writer import OPSET, Shared, Writer
 
 IDENTIFIER = b"TFL3"

@@ -16,8 +16,8 @@ import numpy as np
 from ...graph.ir import Graph, Node, Value
 from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Pattern, Rule, rewrite
 from ...ops.api import ANCHOR, Operator
-from ...ops.elementwise import Elementwise
 from ...ops.matmul import MatMul
+from ...ops.rules.elementwise import Elementwise
 from ..api import Context
 
 SMALLEST, LARGEST = 2.0**-16, 2.0**16  # of factors that move

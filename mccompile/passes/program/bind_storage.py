@@ -24,11 +24,11 @@ from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Program, walk
 from ..api import Context
-from ..holes import fill, holes
-from ..in_place import write_in_place
-from ..join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
-from ..lives import blocks_of, lives_of
-from ..state import bind_states
+from ..memory.holes import fill, holes
+from ..memory.in_place import write_in_place
+from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
+from ..memory.lives import blocks_of, lives_of
+from ..memory.state import bind_states
 from .order_calls import order_calls
 
 EFFORT = 60_000  # items looked at in all trials together

@@ -39,8 +39,8 @@ from ...program.ir import (
 )
 from ...program.relocate import Move
 from ..api import Context
-from ..in_place import write_in_place
-from ..row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
+from ..memory.in_place import write_in_place
+from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
 from .bind_storage import best_choice, peak_of, size_of
 
 Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time

@@ -19,7 +19,7 @@ from ...expr.ir import walk as expr_walk
 from ...kernels.api import Needs, static_views
 from ...kinds.api import Box
 from ...kinds.map import Map
-from ...ops.shapes import FIX_DIMENSIONS
+from ...ops.rules.known_shapes import FIX_DIMENSIONS
 from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
 from ..api import Context, Explanation
 

@@ -14,7 +14,7 @@ from ...ops.pad import Pad
 from ...ops.reshape import Reshape, SameElements, Squeeze, Unsqueeze
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
-from .elements import beside
+from .elementwise_motion import beside
 from .motion import Around, Motion, Step, moves
 
 

@@ -12,8 +12,8 @@ from ...ops.conv import Conv, ConvInteger, ConvTranspose
 from ...ops.fourier import STFT
 from ...ops.pool import AveragePool, LpPool, MaxPool
 from ...ops.resize import Resize
-from ...ops.resize_tables import coordinates, nearest
-from ...ops.window import Window
+from ...ops.rules.resize_tables import coordinates, nearest
+from ...ops.rules.window import Window
 from .motion import Around, Motion, Step, moves
 
 _LOCAL = ("half_pixel", "asymmetric", "pytorch_half_pixel")  # places that do not depend on how long the axis is

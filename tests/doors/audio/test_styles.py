@@ -90,8 +90,8 @@ def test_floats_are_the_same_samples() -> None:
 
 def test_changes_go_on_at_the_ends_as_lines_do() -> None:
     """What rises evenly changes evenly, and does not bend."""
+    from mccompile.doors.audio.front_end_tables import changes
     from mccompile.doors.audio.recipe import recipe
-    from mccompile.doors.audio.tables import changes
 
     asked = recipe("librosa", frames=20, delta=2)
     line = np.arange(20.0)

@@ -22,7 +22,7 @@ import numpy as np
 
 import mccompile
 from mccompile.base.errors import MccError
-from mccompile.doors.tflite.api import registry
+from mccompile.doors.tflite.site import registry
 
 from .build import Net
 from .draw import Case, Draw, cases, values

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("tflite")
 pytest.importorskip("ai_edge_litert")
 
-from mccompile.doors.tflite.api import registry
+from mccompile.doors.tflite.site import registry
 
 from .draw import cases
 from .run_cases import WITHOUT_CASES, Batch

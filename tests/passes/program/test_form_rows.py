@@ -16,7 +16,7 @@ from mccompile.emit.package import Package
 from mccompile.emit.row_costs import costs_of_rows
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
-from mccompile.passes import row_chains, row_play
+from mccompile.passes.rows import row_chains, row_play
 from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..api import Site, converts
+from ..site import Site, converts
 
 _ARITHMETIC = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div"}
 _EXTREMES = {"MAXIMUM": "Max", "MINIMUM": "Min"}

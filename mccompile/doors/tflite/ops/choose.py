@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..api import Site, converts
+from ..site import Site, converts
 
 
 @converts("SELECT", "SELECT_V2")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..api import Site, converts
+from ..site import Site, converts
 
 _COMPARED = {
     "EQUAL": "Equal",

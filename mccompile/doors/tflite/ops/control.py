@@ -5,9 +5,9 @@ from __future__ import annotations
 from onnx import ValueInfoProto, helper
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts, onnx_type
 from ..file import Tensor
 from ..scope import Scope
+from ..site import Site, converts, onnx_type
 from ..writer import Writer
 
 

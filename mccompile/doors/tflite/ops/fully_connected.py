@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts
+from ..site import Site, converts
 from .conv import bias
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts
+from ..site import Site, converts
 
 
 @converts("GATHER")

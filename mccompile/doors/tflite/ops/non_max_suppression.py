@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts
+from ..site import Site, converts
 
 _LEAST = float(np.finfo(np.float32).min)
 

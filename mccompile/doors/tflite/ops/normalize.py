@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....graph.ir import Invalid
-from ..api import Site, converts
+from ..site import Site, converts
 from ..writer import last_order
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from onnx import helper
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts, onnx_type
 from ..file import Tensor
 from ..scope import Variable
+from ..site import Site, converts, onnx_type
 from ..writer import Writer
 
 _ACTIVATIONS = {0: "Affine", 1: "Relu", 4: "Tanh"}

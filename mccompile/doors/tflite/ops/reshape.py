@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ....graph.ir import Invalid
-from ..api import Site, converts
+from ..site import Site, converts
 from .reduce import axes
 
 

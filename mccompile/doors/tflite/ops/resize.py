@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts
+from ..site import Site, converts
 from ..writer import first_order, last_order
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Invalid
-from ..api import Site, converts
+from ..site import Site, converts
 
 _UNSORTED = {
     "UNSORTED_SEGMENT_MAX": "max",

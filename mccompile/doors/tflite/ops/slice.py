@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Invalid, Unsupported
-from ..api import Site, converts
+from ..site import Site, converts
 
 _FAR = 1 << 62
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....graph.ir import Invalid
-from ..api import Site, converts
 from ..file import Options
+from ..site import Site, converts
 from ..windows import SAME, pads
 from .conv import bias
 

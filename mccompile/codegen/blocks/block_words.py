@@ -1,0 +1,140 @@
+"""Weights of few bits for kernels with vectors: words of 32 bits, one for each column, with neighbouring elements of
+the sum in each.
+
+A number becomes a float under a mask where it lies, which makes it a power of two larger (`whole`); what it is
+multiplied with, a scale or an element of the other operand, is made smaller by as much first (`unit`).
+
+Invariant: words lie in the order in which tiles of columns read them: tile, block, word of the block, vector, lane;
+scales and zero points likewise. The words of a block are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...expr.code import Code
+from ...program.ir import Call
+from ..vector.vector_tiles import Groups, TileSize
+from .block_weights import contents, kind_of, raised, stored
+
+WORD = 32  # bits
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Blocks of one length: the first and how many there are, elements of each, those in whole words and those left."""
+
+    first: int
+    count: int
+    length: int
+    per_word: int
+
+    @property
+    def words(self) -> int:
+        return self.length // self.per_word
+
+    @property
+    def left(self) -> int:
+        return self.length % self.per_word
+
+    @property
+    def all_words(self) -> int:
+        return -(-self.length // self.per_word)
+
+
+class Words:
+    """The layout of a call's weights, for tiles of a size."""
+
+    def __init__(self, call: Call, size: TileSize) -> None:
+        self.call, self.size, self.kind = call, size, kind_of(call)
+        self.dtype = call.ins[1].buffer.dtype
+        depth, columns = (static(dim) for dim in call.ins[1].shape)
+        self.depth, self.columns, self.groups = depth, columns, Groups(size, columns)
+        self.block = min(self.kind.block, depth)
+        self.per_word = WORD // self.dtype.bits
+        self.stretches = self.cut(0, -(-depth // self.block))
+        self.blocks = sum(stretch.count for stretch in self.stretches)
+        self.words = sum(stretch.count * stretch.all_words for stretch in self.stretches)
+
+    def cut(self, first: int, end: int) -> list[Stretch]:
+        """Some of the blocks, those of one length together."""
+        whole = self.depth // self.block
+        found = [Stretch(first, min(end, whole) - first, self.block, self.per_word)] if first < min(end, whole) else []
+        rest = self.depth % self.block
+        return [*found, Stretch(whole, 1, rest, self.per_word)] if rest and end > whole else found
+
+    def whole(self, number: int, words: str) -> str:
+        """C of a number of each word, times `1 / unit`."""
+        bits, of = self.dtype.bits, f"f32x{self.size.lanes}"
+        at = number * bits
+        if at + bits == WORD:
+            return f"mcc_topmost_{of}({words}, {at})"
+        return f"mcc_masked_{of}({words}, {((1 << bits) - 1) << at:#x})"
+
+    def unit(self, number: int) -> Code:
+        """C of what the float of a number of a word is multiplied with to be that number."""
+        at = number * self.dtype.bits
+        return Code("1.0f") if at + self.dtype.bits == WORD else Code(f"1.0f / {1 << at}.0f", loose=True)
+
+    def scaled(self, number: int, vector: int) -> str:
+        """C of weights as floats, given what to multiply and to add."""
+        of, numbers = f"f32x{self.size.lanes}", self.whole(number, f"u{vector}")
+        factor = f"scale_{vector}_{number}"
+        if self.subtracted(vector, ""):
+            return f"mcc_fma_{of}({numbers}, {factor}, less_{vector})"
+        return f"mcc_mul_{of}({numbers}, {factor})"
+
+    def added(self, count: int) -> str:
+        """C of the sum of x0, x1, ... in pairs of pairs."""
+        terms = [Code(f"x{number}") for number in range(count)]
+        while len(terms) > 1:
+            paired = zip(terms[::2], terms[1::2], strict=False)
+            pairs = [Code(f"{a.operand} + {b.operand}", loose=True) for a, b in paired]
+            terms = pairs + terms[len(terms) // 2 * 2 :]
+        return terms[0].text
+
+    def subtracted(self, vector: int, at: str) -> str:
+        """C of the zero points of a vector; nothing where these are 0."""
+        of, more = f"f32x{self.size.lanes}", raised(self.dtype)
+        if self.kind.zeros:
+            place = f"(const uint8_t *)(const void *)(b_zero + {at} + {vector * self.size.lanes})"
+            return f"mcc_load_bytes_{of}({place})"
+        return f"mcc_set_{of}({more}.0f)" if more else ""
+
+    def pack(self, constants: Mapping[int, Constant]) -> dict[int, np.ndarray]:
+        b, blocks = contents(self.call, constants)
+        words = []
+        for stretch in self.stretches:
+            begin = stretch.first * self.block
+            part = b[:, begin : begin + stretch.count * stretch.length].reshape(len(b), stretch.count, -1)
+            room = np.zeros((self.groups.padded, stretch.count, stretch.all_words * self.per_word), np.uint8)
+            room[: len(b), :, : stretch.length] = part
+            words.append(room.reshape(self.groups.padded, -1, self.per_word))
+        numbers = stored(self._in_tiles(np.concatenate(words, axis=1)), self.dtype)
+        found = {1: numbers, 2: self._in_tiles(self._padded(blocks[0]))}
+        if self.kind.zeros:
+            zeros = blocks[1].astype(np.int16) + raised(self.dtype)
+            found[3] = self._in_tiles(self._padded(zeros)).astype(np.uint8).view(blocks[1].dtype)
+        return found
+
+    def _padded(self, rows: np.ndarray) -> np.ndarray:
+        more = np.zeros((self.groups.padded - self.columns, *rows.shape[1:]), rows.dtype)
+        return np.concatenate([rows, more])
+
+    def _in_tiles(self, rows: np.ndarray) -> np.ndarray:
+        """What belongs to columns in the order of tiles."""
+        tiles = []
+        for begin, end, vectors, _ in self.groups.parts():
+            each = vectors * self.size.lanes
+            tile = rows[begin:end].reshape(-1, each, *rows.shape[1:])
+            tiles.append(np.moveaxis(tile, 1, 2).reshape(-1))
+        return np.concatenate(tiles)
+
+    def packing(self) -> dict[int, str]:
+        name = f"words of {self.size.vectors}x{self.size.lanes} columns in blocks of {self.kind.block}"
+        return dict.fromkeys(range(1, self.kind.fixed), name)

@@ -1,0 +1,1 @@
+"""int8 in SIMD and on microcontrollers: dot products, patches, depthwise windows, requantization."""

@@ -1,0 +1,141 @@
+"""int8 conv for cores with DSP instructions: the windows of some positions are widened into a patch, which is
+multiplied with all channels. Four positions at once share the weights that are read; one takes a quarter of the
+workspace.
+
+Where channels are a multiple of four, taps outside of the image read padding; else a window over the edge is
+put together element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...base.dtypes import i4, i8
+from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from ..tiles import epilogue_alias
+from .dot import numbers, pack_fours, pack_nibbles, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points
+
+MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
+
+
+class DspPatch(PatchConv):
+    isa = "dsp"
+    raises = True
+    stored = (i8, i4)
+    at_once: ClassVar[int]  # positions
+    time: ClassVar[float]  # of a multiply-accumulate, in seconds
+
+    def cases(self) -> Sequence[Case]:
+        found = super().cases()
+        names = ("3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual", "raised")
+        return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = self.refusal(call, range(1, 9))
+        if reason:
+            return No(reason)
+        kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), points(call)
+        lanes = self.at_once if count >= 4 and static(w.shape[0]) % 2 == 0 else 1
+        nibbles = w.buffer.dtype is i4
+        if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
+            return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
+        results = lanes * static(w.shape[0]) if found.rest else 0
+        again = count % lanes > (0 if target.prefer == "flash" else 1)  # some positions are computed twice
+        return Needs(
+            rows=frozenset({2} if not nibbles or static(call.outs[0].shape[3]) >= 4 else ()),
+            constant=frozenset({1, *found.tables}),
+            align={1: 4, found.bias: 4},
+            slack={0: -self.run(call) % 4},
+            alias={} if again else epilogue_alias(call, kind.fixed),
+            scratch=lanes * self.depth(call) * 2 + results,
+            scratch_align=4,
+            blocks=(lanes, int(target.prefer == "flash")),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.macs) * self.time, code=400)
+
+    def depth(self, call: Call) -> int:
+        """Elements of a window in a patch."""
+        w = call.ins[1]
+        run = self.run(call)
+        return (run + -run % 4) * static(w.shape[2]) * (1 if self.joined(call) else static(w.shape[3]))
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        found, channels = rescaling_of(call), static(call.ins[1].shape[0])
+        w = viewed(call.ins[1], constants[1])
+        runs = w.transpose(0, 2, 3, 1).reshape(channels, -1, self.run(call))
+        rows = np.pad(runs, [(0, 0), (0, 0), (0, -self.run(call) % 4)]).reshape(channels, -1)
+        values = numbers(call, constants, found, channels)
+        four = call.blocks[0] == 4
+        table = table_of_pairs(values) if four else table_of_fours(values)
+        weights = packed_weights(call, rows)
+        return {1: weights, **dict.fromkeys(found.tables, table)}
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        found = rescaling_of(call)
+        form = form_of(call)
+        return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, f"table_{form}")}
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({header_of(call)})
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
+        lanes, small = call.blocks
+        nibbles = call.ins[1].buffer.dtype is i4
+        count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
+        return {
+            **self.rest(call),
+            "type": x.buffer.dtype.name,
+            "c_type": x.buffer.dtype.storage_c,
+            "y_type": found.dtype.name,
+            "y_c_type": found.dtype.storage_c,
+            "form": found.form,
+            "table_rows": len(found.tables),
+            "lanes": lanes,
+            "nibbles": nibbles,
+            "zero": kind.x_zero,
+            "padded": self.padded(call),
+            "flat": is_flat(call),
+            "words": static(x.shape[1]) % 4 == 0,
+            "joined": self.joined(call),
+            "by_rows": by_rows,
+            "x_line": "row % x_lines" if x.lines else "row",
+            "y_line": "row_out % y_lines" if y.lines else "row_out",
+            # windows inside of the image have code of their own
+            "inside": lanes == 4 and not small and not by_rows,
+            "several": x.shape[0] != 1,
+            "one_more": count % 4 == 1 and not small,
+            "again": lanes == 4 and (count % 4 > 1 or bool(small)),
+            "whole": outs % 4 == 0 and not small,
+            "few": outs < 4 and not small,
+        }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        found = {**super().sizes(call), "steps": self.depth(call) // 2}
+        if call.blocks[0] == 1 and rescaling_of(call).rest:  # results are not written to their places at once
+            del found["y_pixel"]
+        return found
+
+
+def packed_weights(call: Call, rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] as the functions for so many positions and bits read them."""
+    if call.ins[1].buffer.dtype is i4:
+        return pack_nibbles(rows)
+    return pack_pairs(rows) if call.blocks[0] == 4 else pack_fours(rows)
+
+
+def form_of(call: Call) -> str:
+    bits = "_nibbles" if call.ins[1].buffer.dtype is i4 else ""
+    return ("4x2" if call.blocks[0] == 4 else "1x4") + bits
+
+
+def header_of(call: Call) -> str:
+    return "mcc_dsp_nibbles.h" if call.ins[1].buffer.dtype is i4 else "mcc_dsp_dots.h"

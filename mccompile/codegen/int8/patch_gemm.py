@@ -1,0 +1,148 @@
+"""What matrix products of 8-bit integers with constant weights share: what they can do, and what is left of the
+epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...base.dims import static
+from ...base.dtypes import DType, f32, i8, i32, u8
+from ...base.tensor import TensorType
+from ...expr.ir import apply, cast, operand
+from ...expr.scalar_c import load_c, store_c, to_statements
+from ...kernels.api import Call, Case, Kernel, View, static_views, supports_types
+from ...kinds.gemm import Gemm
+from ..loops import index_c
+from ..tiles import is_constant
+from .dot import channel_numbers, epilogue_of, left_over, rescaling_in
+
+
+class PatchGemm(Kernel):
+    kind = Gemm
+    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
+    block: ClassVar[int] = 4  # elements of a row are taken so many at a time
+
+    def cases(self) -> Sequence[Case]:
+        return [
+            _case("one_row", 1, 37, 12, shift=1),
+            _case("one_row_odd", 1, 40, 11, shift=2),
+            _case("few_outputs", 1, 8, 2, shift=3),
+            _case("rows", 7, 16, 6, shift=5),
+            _case("rows_u8", 8, 33, 10, u8, shift=6),
+            _case("rows_one_more", 5, 12, 4, shift=7),
+            _case("rows_odd", 6, 9, 5, shift=8),
+            _floats("floats", _case("", 1, 24, 10)),
+            _floats("rows_of_floats", _case("", 9, 24, 10)),
+            *(self.raised_cases() if self.raises else ()),
+        ]
+
+    def raised_cases(self) -> Sequence[Case]:
+        return [
+            _case("raised_row", 1, 37, 12, shift=12),
+            _case("raised_row_odd", 1, 40, 11, shift=14),
+            _case("raised_rows", 5, 33, 10, shift=16),
+        ]
+
+    def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
+        """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`;
+        with `totals`, what is made of sums may be anything."""
+        kind, (a, b), y = gemm_of(call), call.ins[:2], call.outs[0]
+        reason = static_views(call)
+        if reason:
+            return reason
+        found = rescaling_in(call, self.raises)
+        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
+            return "sums are not rescaled to 8 bits with short numbers"
+        if found is None and (kind.accumulator is not i32 or supports_types(call)):
+            return "sums are not made of 8-bit integers, or become what scalar C does not know"
+        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in self.stored or kind.a_zero or kind.b_zero:
+            return "operands are not of 8 bits, or have zero points"
+        if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
+            return "weights are computed, or there are several matrices"
+        if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in (a, y)):
+            return "rows of a or of the result have gaps"
+        return ""
+
+    def depth(self, call: Call) -> int:
+        """Elements of a row, in blocks."""
+        depth = static(call.ins[0].shape[-1])
+        return depth + -depth % self.block
+
+    def label(self, call: Call) -> str:
+        a, y = call.ins[0], call.outs[0]
+        return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
+        found = rescaling_in(call, self.raises)
+        if found is not None:
+            for index, name in zip(found.tables, ("table", "same0", "same1", "same2"), strict=False):
+                names[index] = name
+        return ["y"], names
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        a, y = call.ins[0], call.outs[0]
+        rows, outs = y.type.static_shape[-2:]
+        stride = outs if left_over(call, self.raises) else static(y.strides[-2])
+        several = {"rows": rows, "a_row": static(a.strides[-2]), "y_row": stride}
+        numbers = {"inputs": static(a.shape[-1]), "outs": outs, "depth": self.depth(call)}
+        return {**numbers, **several} if rows > 1 else numbers
+
+    def rest(self, call: Call) -> dict[str, Any]:
+        """What is left to do with the result or total `found[o]` of column o of row `at`."""
+        y, left = call.outs[0], left_over(call, self.raises)
+        if left is None:
+            return {"rest": False}
+
+        def place(view: View) -> str:
+            row = "at" if y.shape[-2] != 1 else "0"
+            return index_c([static(stride) for stride in view.strides[-2:]], [row, "o"])
+
+        names = self.parameter_names(call)[1]
+        loads = ["found[o]"]
+        loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
+        lines, value = to_statements(left, loads, local="v")
+        return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
+
+
+def gemm_of(call: Call) -> Gemm:
+    assert isinstance(call.kind, Gemm)
+    return call.kind
+
+
+def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4) -> Case:
+    out, numbers = (rows, columns), channel_numbers(columns, shift)
+    count = len(numbers)
+    return Case(
+        name,
+        Gemm(i32, epilogue_of(dtype, shift, tuple(range(1, count + 1)))),
+        (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * count),
+        (TensorType(dtype, out),),
+        constant=frozenset(range(1, count + 2)),
+        ranges={0: (dtype.low, dtype.high), 1: (-128, 127)},
+        values={2 + i: np.broadcast_to(array, out) for i, array in enumerate(numbers)},
+        repeated=dict.fromkeys(range(2, count + 2), (0,)),
+    )
+
+
+def _floats(name: str, case: Case) -> Case:
+    """The result as floats."""
+    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
+    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
+    out = TensorType(f32, case.outs[0].shape)
+    return replace(case, name=name, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))
+
+
+def totals_case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
+    """One that makes floats of its totals."""
+    case = _case(name, rows, depth, columns, dtype)
+    out = TensorType(f32, case.outs[0].shape)
+    floats = apply("mul", cast(operand(0, i32), f32), operand(1, f32))
+    kind, ins = Gemm(i32, floats), (*case.ins[:2], out)
+    return replace(case, kind=kind, ins=ins, outs=(out,), constant=frozenset({1}), values={}, repeated={})

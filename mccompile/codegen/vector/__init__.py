@@ -1,0 +1,1 @@
+"""Floats in SIMD: loops along one axis, tiles of sums in registers, epilogues, Winograd."""

@@ -1,0 +1,253 @@
+"""Tiles of a convolution in vectors along output channels: where they lie, how workers share them, and their C.
+
+Each group is a convolution of its own over a slice of the channels. Groups that are narrower than a vector are merged:
+the weights from inputs of one of them to results of another one are zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...base.dims import static
+from ...base.marked import sized
+from ...expr.code import Code
+from ...kernels.work import Units, slowest
+from ...program.ir import Call, View
+from ...targets.api import Target
+from ..loops import index_c
+from ..tiles import Range
+from ..windows import ring_row, ring_rows
+from .vector_epilogue import Reference, epilogue_statements
+from .vector_taps import ConvTaps, conv_of
+from .vector_tiles import (
+    Groups,
+    Tile,
+    TileSize,
+    best_tile,
+    computed_in,
+    fetched_ahead,
+    in_runs,
+    lanes_of,
+    row_cycles,
+)
+
+NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
+SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
+GROUPED_WEIGHTS = 160 << 10  # the same where there are groups: each reads little of a line of the cache, so all do
+
+
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring tiles of one size along the positions."""
+
+    header: str
+    x_at: str
+    tile: Tile
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neighbouring tiles of one size along the channels."""
+
+    header: str
+    parts: tuple[Part, ...]
+
+
+def best_layout(call: Call, target: Target) -> tuple[VectorConv, TileSize, int]:
+    """How many groups are merged, the size of tiles, and how the work is cut."""
+    group = conv_of(call).group
+    wide = static(call.ins[1].shape[0]) // group
+    counts = [n for n in range(1, group + 1) if group % n == 0 and (n == 1 or n * wide <= lanes_of(target))]
+    found = [(layout, *layout.best(target)) for layout in (VectorConv(call, merged) for merged in counts)]
+    return min(found, key=lambda one: one[0].cycles(one[1], target))
+
+
+def merged_weights(w: np.ndarray, group: int, merged: int) -> np.ndarray:
+    """Weights as [groups after merging, results of one, inputs of one, ...]."""
+    wide, inputs = w.shape[0] // group, w.shape[1]
+    found = np.zeros((group // merged, merged, wide, merged, inputs, *w.shape[2:]), w.dtype)
+    parts = w.reshape(group // merged, merged, wide, *w.shape[1:])
+    for number in range(merged):
+        found[:, number, :, number] = parts[:, number]
+    return found.reshape(group // merged, merged * wide, merged * inputs, *w.shape[2:])
+
+
+class VectorConv(ConvTaps):
+    """Loops and C of indices for one call."""
+
+    def best(self, target: Target) -> tuple[TileSize, int]:
+        """The size of tiles, and how the work is cut."""
+        shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
+        run, dtype = self.run, computed_in(self.call)
+        found = [(best_tile(*shape, run=run, dtype=dtype), NOT_CUT)]
+        if self.call.workers > 1 and self.call.rows is None:
+            workers = self.call.workers
+            whole = best_tile(*shape, run=run, dtype=dtype)
+            found = [(whole, BY_POSITIONS), (best_tile(*shape, workers, run, dtype), BY_CHANNELS)]
+            if not self.rows and self.group == 1 and whole.channels < self.channels:
+                found.append((whole, BY_TILES))
+
+        def effort(chosen: tuple[TileSize, int]) -> float:
+            size, cut = chosen
+            unfair = slowest(self.units(size, cut).sizes, self.call.workers) if cut else 1.0
+            return self.cycles(size, target) * unfair
+
+        return min(found, key=effort)
+
+    def cycles(self, size: TileSize, target: Target) -> float:
+        """Roughly, of all workers together."""
+        rows = prod(axis.out for axis in self.rows) * self.batch * self.group
+        return rows * row_cycles(size, self.points.out, self.channels, self.depth, target)
+
+    def units(self, size: TileSize, cut: int) -> Units:
+        """What workers share: groups of channels, or rows, or tiles of the only row, for all channels or one by one."""
+        units = Units()
+        if cut == BY_TILES:
+            for begin, end, vectors, _ in Groups(size, self.channels).parts():
+                row = [count * vectors for _, count, tiles, _ in self.cover(size) for _ in range(tiles)]
+                units.sizes += row * ((end - begin) // (vectors * size.lanes))
+        elif cut == BY_CHANNELS and self.group > 1:
+            units.loop("g", 0, 1, self.group, 1)
+        elif cut == BY_CHANNELS:
+            Groups(size, self.channels).headers("o", units)
+        elif cut == BY_POSITIONS and self.rows:
+            units.loop("p0", 0, 1, self.rows[0].out, 1)
+        elif cut == BY_POSITIONS:
+            for first, count, tiles, _ in self.cover(size):
+                units.loop("p0", first, count, tiles, count)
+        return units
+
+    def cover(self, size: TileSize) -> list[tuple[int, int, int, bool]]:
+        """Runs of tiles along the positions: first position, points per tile, number of tiles, at an edge?"""
+        first, end = self.points.interior
+        runs: list[tuple[int, int, int, bool]] = []
+        at = 0
+        while at < self.points.out:
+            count = min(size.points, self.points.out - at)
+            edge = at < first or at + count > end
+            if runs and not edge and not runs[-1][3] and runs[-1][1] == count:
+                runs[-1] = (runs[-1][0], count, runs[-1][2] + 1, False)
+            else:
+                runs.append((at, count, 1, edge))
+            at += count
+        return runs
+
+    def edge_taps(self, size: TileSize) -> int:
+        """How many are written out."""
+        return sum(len(self.edge_runs(first, count)) for first, count, _, edge in self.cover(size) if edge)
+
+    def context(self, size: TileSize, cut: int, names: list[str]) -> dict[str, Any]:
+        groups = Groups(size, self.channels)
+        outer = [Range("n", self.batch).header] if self.batch != 1 else []
+        found = []
+        headers = groups.headers("o", Units() if cut == BY_CHANNELS and self.group == 1 else None)
+        each, before = sum(tiles for _, _, tiles, _ in self.cover(size)), 0
+        for header, (begin, end, vectors, last) in zip(headers, groups.parts(), strict=True):
+            units = Units() if cut == BY_POSITIONS and not self.rows else None
+            if cut == BY_TILES:
+                step = vectors * size.lanes
+                tile = f"({f'(o - {begin})' if begin else 'o'} / {step})" if end - begin > step else "0"
+                header += f"\nconst mcc_index o_unit = {index_c([each], [tile], before)};"
+                units, before = Units("o_unit"), before + (end - begin) // step * each
+            parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
+            found.append(Group(header, parts))
+        several = groups.padded > size.channels or self.group > 1
+        small = GROUPED_WEIGHTS if self.group > 1 else SMALL_WEIGHTS
+        over_groups = Range("g", self.group).header
+        if cut == BY_CHANNELS:
+            over_groups = Units().loop("g", 0, 1, self.group, 1)
+        of_group = f"const {self.w.buffer.dtype.storage_c} *const wg = w + g * {groups.padded * self.depth};"
+        return {
+            "outer": outer,
+            "over_groups": f"{over_groups}\n{of_group}" if self.group > 1 else "",
+            "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
+            "groups": found,
+            "points_outside": several and cut != BY_TILES and self.weights(size) * 4 <= small,
+        }
+
+    def weights(self, size: TileSize) -> int:
+        """How many there are, with the zeros."""
+        return self.group * Groups(size, self.channels).padded * self.depth
+
+    def row(self, number: int, shared: bool) -> dict[str, Any]:
+        axis, by_rows = self.rows[number], number == 0 and (shared or self.call.rows is not None)
+        at = f"at{number}"
+        ring = ring_rows("p0", [self.y, *self.extras]) if number == 0 else []
+        return {
+            "p": f"p{number}",
+            "begin": "begin" if by_rows else "0",
+            "end": "end" if by_rows else sized(axis.out),
+            "at": at if axis.x or not axis.always_inside else "",
+            "origin": axis.origin(f"p{number}"),
+            "first": "" if axis.always_inside else f"first{number}",
+            "first_tap": axis.first_tap(at),
+            "end_tap": axis.end_tap(at),
+            "past": f"end{number}",
+            "ring": [*(axis.ring(number, self.x.lines) if self.in_ring(number) else []), *ring],
+        }
+
+    def place(
+        self, view: View, counters: Sequence[str | Code], strides: Sequence[int], channel: str, in_group: int
+    ) -> str:
+        """C of an index, where a group has so many of the view's channels."""
+        batch, group = "n" if self.batch != 1 else "0", "g" if self.group > 1 else "0"
+        step = static(view.strides[1])
+        return index_c([static(view.strides[0]), step * in_group, step, *strides], [batch, group, channel, *counters])
+
+    def part(
+        self,
+        run: tuple[int, int, int, bool],
+        size: TileSize,
+        vectors: int,
+        last: int,
+        names: list[str],
+        units: Units | None,
+    ) -> Part:
+        first, count, tiles, edge = run
+        lanes = size.lanes
+        point, header = str(first), "{"
+        if tiles > 1 or units is not None:
+            point = f"p{len(self.rows)}"
+            header = Range(point, first + count * tiles, str(first), step=count).header
+        if units is not None:
+            header = units.loop(point, first, count, tiles, count)
+
+        def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
+            rows = [ring_row(f"p{number}", view.lines if number == 0 else 0) for number in range(len(self.rows))]
+            counters = [*rows, point]
+            lane = static(view.strides[1]) if view.shape[1] != 1 else 1 if name == "y" else 0
+            channel = "o" if lane and view.shape[1] != 1 else "0"
+            in_group = self.channels if lane and view.shape[1] != 1 else 0
+            index = self.place(view, counters, steps, channel, in_group)
+            return Reference(name, index, steps[-1], lane, stored=view.buffer.dtype)
+
+        every = (*self.rows, self.points)
+        epilogue = epilogue_statements(
+            self.kind.epilogue,
+            lanes,
+            count,
+            vectors,
+            last,
+            reference(self.y, "y", [axis.y for axis in every]),
+            [
+                reference(view, name, [axis.extras[number] for axis in every])
+                for number, (view, name) in enumerate(zip(self.extras, names[2:], strict=True))
+            ],
+            computed_in(self.call),
+            sums=True,
+        )
+        at: list[str | Code] = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
+        at.append(self.points.place(point))
+        x_at = self.place(self.x, at, [axis.x for axis in every], "0", self.inputs)
+        step = lanes * vectors
+        passes = self.passes(first, count, size, step, edge)
+        ahead = fetched_ahead(step * self.depth, self.weights(size))
+        stored = self.w.buffer.dtype
+        dtype = computed_in(self.call)
+        tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)
+        return Part(header, x_at, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)))

@@ -1,0 +1,100 @@
+"""Loops over strided views in vectors: which axis the vectors run along, and loads of operands of any layout along it.
+
+Invariant: along the innermost loop the result has stride 1 and every operand stride 1 or 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...base.dims import static
+from ...base.dtypes import DType, bool_, f32
+from ...kernels.work import Units
+from ...program.ir import View
+from ..loops import Nest, nest
+
+SHORTEST = 4  # rows of fewer elements are left to scalar code
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A loop over whole vectors of a row, or the vector that is left over."""
+
+    header: str
+    lanes: int  # that count
+
+    def load(self, of: int, pointer: str, index: str, stride: int, stored: DType = f32, dtype: DType = f32) -> str:
+        """C of a vector of so many floats of `dtype`, from numbers that are stored in another type, maybe; of truth
+        values, a mask."""
+        if stored is bool_:
+            return f"mcc_load_mask_i32x{of}({pointer} + {index}, {stride}, {self.lanes})"
+        if not stride:
+            return repeated(f"{dtype}x{of}", f"{pointer}[{index}]", stored, dtype)
+        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
+        if stride != 1:
+            return f"mcc_load_apart_{kind}({pointer} + {index}, {stride}, {self.lanes})"
+        if self.lanes < of:
+            return f"mcc_load_part_{kind}({pointer} + {index}, {self.lanes})"
+        return f"mcc_load_{kind}({pointer} + {index})"
+
+    def store(
+        self,
+        of: int,
+        pointer: str,
+        index: str,
+        value: str,
+        stride: int = 1,
+        stored: DType = f32,
+        dtype: DType = f32,
+    ) -> str:
+        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
+        if stride != 1:
+            return f"mcc_store_apart_{kind}({pointer} + {index}, {stride}, {self.lanes}, {value});"
+        if self.lanes < of:
+            return f"mcc_store_part_{kind}({pointer} + {index}, {self.lanes}, {value});"
+        return f"mcc_store_{kind}({pointer} + {index}, {value});"
+
+
+def narrow(stored: DType, dtype: DType = f32) -> str:
+    """In the names of functions that load and store numbers of a type in another one."""
+    return "" if stored is dtype else f"{stored}_"
+
+
+def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
+    """C of a vector with a number in every lane."""
+    return f"mcc_set_{of}({number if stored is dtype else f'mcc_{stored}_to_{dtype}({number})'})"
+
+
+def ordered_nest(views: Sequence[View], prefix: str = "i") -> Nest:
+    """Loops over views of one shape in the order in which the first of them, the result, lies in memory."""
+    first = views[0]
+    strides = [static(stride) for stride in first.strides]
+    order = sorted(range(len(strides)), key=lambda axis: (first.shape[axis] != 1, -abs(strides[axis])))
+    return nest([static(first.shape[axis]) for axis in order], [view.permuted(order) for view in views], prefix=prefix)
+
+
+def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
+    """The same, or why vectors along the innermost loop cannot do it."""
+    loops = ordered_nest(views, prefix)
+    if not loops.loops or loops.loops[-1].extent < SHORTEST:
+        return "rows are too short for vectors"
+    if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):
+        return "elements do not lie side by side"
+    return loops
+
+
+def chunks(counter: str, extent: int, lanes: int, units: Units | None = None) -> list[Chunk]:
+    """A row in vectors; with units, those of a piece of the work."""
+    whole = extent // lanes * lanes
+    found = []
+    if units is not None:
+        parts = ((0, whole // lanes, lanes), (whole, 1, extent - whole))
+        return [Chunk(units.loop(counter, first, lanes, n, 1), many) for first, n, many in parts if n and many]
+    if whole > lanes:
+        found.append(Chunk(f"for (mcc_index {counter} = 0; {counter} < {whole}; {counter} += {lanes}) {{", lanes))
+    elif whole:
+        found.append(Chunk(f"{{\nconst mcc_index {counter} = 0;", lanes))
+    if extent > whole:
+        found.append(Chunk(f"{{\nconst mcc_index {counter} = {whole};", extent - whole))
+    return found

@@ -1,0 +1,170 @@
+"""Which taps of a window the tiles of a convolution in vectors multiply, in which loops, and where they read.
+
+Counters: n batch, g groups, o first channel of a tile in its group, p0.. positions (the last runs over tiles), k0..
+taps, t or c along the innermost sum; at0.. are the places of the first taps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+
+from ...base.dims import static
+from ...kinds.conv import Conv
+from ...program.ir import Call
+from ..loops import index_c
+from ..tiles import Range
+from ..windows import Axis, axes
+from .vector_tiles import HALF_RUN, Pass, Run, Taps, TileSize, computed_in, in_runs, runs, taken_together
+
+FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
+
+
+class ConvTaps:
+    """The sums of one call. `channels` and `inputs` are those of `merged` groups."""
+
+    def __init__(self, call: Call, merged: int) -> None:
+        self.kind, self.call = conv_of(call), call
+        self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
+        self.extras = call.ins[2:]
+        kind, kernel = self.kind, self.w.type.static_shape[2:]
+        window = (kernel, kind.strides, kind.dilations, kind.pads)
+        *self.rows, self.points = axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
+        self.merged, self.group = merged, kind.group // merged
+        self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
+        self.batch = static(self.x.shape[0])
+
+    @cached_property
+    def depth(self) -> int:
+        return self.inputs * prod(axis.kernel for axis in (*self.rows, self.points))
+
+    @property
+    def step(self) -> int:
+        return self.points.x * self.points.stride
+
+    @property
+    def long_rows(self) -> bool:
+        """Are the products of a row of taps too many for one run in 16 bits?"""
+        row = self.inputs * self.points.kernel
+        return in_runs(self.depth, computed_in(self.call)) and in_runs(row, computed_in(self.call))
+
+    @property
+    def run(self) -> int:
+        """How many steps of the sum at most read neighbouring numbers: inputs, those of several taps, or taps."""
+        step, kernel = self.points.x * self.points.dilation, self.points.kernel
+        if self.inputs == 1:
+            return kernel if step == 1 else 1
+        if static(self.x.strides[1]) != 1:
+            return 1
+        return self.inputs * (kernel if step == self.inputs and not self.long_rows else 1)
+
+    def in_ring(self, number: int) -> bool:
+        """Does x lie in a ring along this axis?"""
+        return number == 0 and self.x.lines > 0
+
+    def passes(self, first: int, count: int, size: TileSize, channels: int, edge: bool) -> tuple[Pass, ...]:
+        """The sum of a tile. Where it is cut into runs and those of all taps of a row would be short, taps are passes
+        of their own."""
+        rows = tuple(loop for n, axis in enumerate(self.rows) if (loop := self.tap_loop(n, axis)) is not None)
+        kernel = self.points.kernel
+        alone = self.long_rows and kernel > 1 and HALF_RUN // kernel < size.together
+        inputs: tuple[Run, ...] = (Run((), Range("c", self.inputs)),)
+        if self.long_rows:
+            inputs = runs("c", self.inputs, 1 if alone else kernel, size.together)
+        found = []
+        for run in inputs:
+            around = (*run.around, *rows)
+            taps = self.edge(first, count, channels, run.inputs) if edge else [self.inside(count, channels, run.inputs)]
+            for one in taps if alone else ():
+                own = (*around, *one.loops[:-1])
+                found.append(Pass(own, taken_together(replace(one, loops=one.loops[-1:]), size.together, channels)))
+            if not alone:
+                parts = [part for one in taps for part in taken_together(one, size.together, channels)]
+                found.append(Pass(around, tuple(parts)))
+        return tuple(found)
+
+    def tap_loop(self, number: int, axis: Axis) -> Range | None:
+        if axis.always_inside:
+            return Range(f"k{number}", axis.kernel) if axis.kernel > 1 else None
+        return Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
+
+    def tap_index(self, steps: Sequence[int]) -> str:
+        """C of what the taps along the rows add to an index, whose steps along the taps are given."""
+        used = ["0" if self.tap_loop(n, axis) is None else f"k{n}" for n, axis in enumerate(self.rows)]
+        return index_c(steps, used) if self.rows else "0"
+
+    def bases(self, channels: int) -> tuple[str, str]:
+        """C of the indices in x and w where the innermost loops start."""
+        x = self.tap_index([0 if self.in_ring(n) else axis.x * axis.dilation for n, axis in enumerate(self.rows)])
+        if self.in_ring(0):
+            row = f"x_row[{'0' if self.tap_loop(0, self.rows[0]) is None else 'k0'}]"
+            x = row if x == "0" else f"{row} + {x}"
+        steps = [
+            channels * self.inputs * self.points.kernel * prod(axis.kernel for axis in self.rows[number + 1 :])
+            for number in range(len(self.rows))
+        ]
+        w = self.tap_index(steps)
+        return f"x_at + {x}" if x != "0" else "x_at", f"o * {self.depth}" + (f" + {w}" if w != "0" else "")
+
+    def inside(self, count: int, channels: int, over: Range) -> Taps:
+        """All taps of a row, for tiles inside the image; one loop for taps and inputs where those follow each other."""
+        x, w = self.bases(channels)
+        step, channel = self.points.x * self.points.dilation, static(self.x.strides[1])
+        kernel, inputs = self.points.kernel, self.inputs
+        if not self.long_rows and (kernel == 1 or inputs == 1 or step == channel * inputs):
+            per = step if inputs == 1 else channel
+            loops = [Range("t", kernel * inputs)] if kernel * inputs > 1 else []
+            counters, x_steps, w_steps = ["t"] if loops else ["0"], [per], [channels]
+        else:
+            loops = [Range("k", kernel), over]
+            counters, x_steps, w_steps = ["k", "c"], [step, channel], [channels * inputs, channels]
+        return Taps(tuple(range(count)), tuple(loops), _plus(x, x_steps, counters), _plus(w, w_steps, counters))
+
+    def edge_runs(self, first: int, count: int) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Taps of a tile at an edge, and the points for which they lie inside the image: first tap, how many follow
+        each other with the same points. A few are written out one by one, many are a loop."""
+        axis = self.points
+        runs: list[tuple[int, int, tuple[int, ...]]] = []
+        for tap in range(axis.kernel):
+            places = ((first + point) * axis.stride - axis.pad + tap * axis.dilation for point in range(count))
+            inside = tuple(point for point, place in enumerate(places) if 0 <= place < axis.size)
+            if runs and runs[-1][2] == inside:
+                runs[-1] = (runs[-1][0], runs[-1][1] + 1, inside)
+            else:
+                runs.append((tap, 1, inside))
+        found = []
+        for tap, taps, inside in runs:
+            if inside and taps >= FEWEST_IN_LOOP:
+                found.append((tap, taps, inside))
+            elif inside:
+                found += [(tap + number, 1, inside) for number in range(taps)]
+        return found
+
+    def edge(self, first: int, count: int, channels: int, over: Range) -> list[Taps]:
+        """Each tap, or run of taps, with the points for which it lies inside the image."""
+        x, w = self.bases(channels)
+        axis, inputs = self.points, self.inputs
+        found = []
+        for tap, taps, inside in self.edge_runs(first, count):
+            loops = [Range("k", taps)] if taps > 1 else []
+            counters = ["k"] if loops else ["0"]
+            loops += [over] if inputs > 1 else []
+            counters += ["c"] if inputs > 1 else ["0"]
+            at_x = index_c([1], [x], tap * axis.x * axis.dilation) if tap else x
+            at_w = index_c([1], [w], tap * channels * inputs) if tap else w
+            x_at = _plus(at_x, [axis.x * axis.dilation, static(self.x.strides[1])], counters)
+            w_at = _plus(at_w, [channels * inputs, channels], counters)
+            found.append(Taps(inside, tuple(loops), x_at, w_at))
+        return found
+
+
+def _plus(base: str, steps: Sequence[int], counters: Sequence[str]) -> str:
+    more = index_c(steps, counters)
+    return base if more == "0" else f"{base} + {more}"
+
+
+def conv_of(call: Call) -> Conv:
+    assert isinstance(call.kind, Conv)
+    return call.kind

@@ -1,0 +1,360 @@
+"""Sums of products in vectors: a tile of points x vectors of results in registers, and which size of it is best.
+
+A point is a position of an image or a row of a matrix; vectors lie along output channels or columns. Each step of the
+sum loads the weights of all vectors once and one number per point. Tiles are chosen from the registers of the target,
+what the result divides into, and how the points lie in the first-level cache.
+
+Invariant: accumulators are named variables, never an array with a variable index, so they stay in registers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ...base.dtypes import DType, bf16, bool_, f16, f32
+from ...base.tensor import TensorType
+from ...expr.ir import apply, cast, literal, operand, walk
+from ...expr.vector_c import NARROW, uses_math
+from ...kernels.api import Case
+from ...kernels.work import Units
+from ...program.ir import Call
+from ...targets.api import Target
+from ..tiles import Range
+from .vector_epilogue import Epilogue
+from .vector_loops import narrow
+
+FLOAT = 4  # bytes
+SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
+LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
+OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
+MAX_POINTS, MAX_VECTORS = 28, 6
+FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
+HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
+
+
+def lanes_of(target: Target) -> int:
+    """Floats in the widest vector of the target."""
+    return min(target.vector_bytes // FLOAT, 16)
+
+
+def fetched_ahead(panel: int, total: int) -> int:
+    """How far ahead weights are fetched that come in panels of so many floats: where they are too many to stay in the
+    second-level cache, one panel, so that it arrives while this one is worked with."""
+    return panel if total * FLOAT > SECOND_LEVEL else 0
+
+
+def vector_registers(lanes: int, target: Target, dtype: DType = f32) -> int:
+    """How many vectors of so many lanes the target's registers hold: a wider one takes several registers."""
+    in_each = target.option("register_bytes", target.vector_bytes)
+    return target.option("vector_registers", 16) // max(lanes * dtype.bits // 8 // in_each, 1)
+
+
+def vector_refusal(target: Target) -> str:
+    return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
+
+
+def computed_in(call: Call) -> DType:
+    """The floats that vectors have for a result: 16-bit ones for a result in 16 bits."""
+    return f16 if call.outs[0].buffer.dtype is f16 else f32
+
+
+def products_refusal(call: Call, target: Target, masks: bool = False) -> str:
+    """Why the types of a call's operands are none that vectors multiply on the target, or nothing. Constant weights,
+    the second operand, may be stored in fewer bits than they are multiplied in; with `masks`, operands of the epilogue
+    may be truth values beside 32-bit floats."""
+    dtype = computed_in(call)
+    if dtype is f16 and not target.option("half_lanes", 0):
+        return "the target does not compute in 16 bits"
+    extras = (view for view in call.ins[2:] if not (masks and dtype is f32 and view.buffer.dtype is bool_))
+    others = (*call.ins[:1], *extras, *call.outs)
+    weights = call.ins[1].buffer
+    narrower = dtype is f32 and weights.dtype in (f16, bf16) and weights.constant is not None
+    if (weights.dtype is dtype or narrower) and all(view.buffer.dtype is dtype for view in others):
+        return ""
+    return "only for 32-bit floats, or 16-bit ones where the target computes in them"
+
+
+def in_runs(depth: int, dtype: DType) -> bool:
+    """Has a sum of so many terms to be cut, and the sums of the runs to be added up in 32 bits?"""
+    return dtype is f16 and depth > HALF_RUN
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs of a sum that are added up before others are: a loop `around`, and one within; no loop around says all."""
+
+    around: tuple[Range, ...]
+    inputs: Range
+
+
+def runs(counter: str, inputs: int, each: int, together: int) -> tuple[Run, ...]:
+    """The inputs of a sum of 16-bit floats, each the factor of `each` terms that follow each other: in runs of at most
+    HALF_RUN terms, as rounding errors grow with their length. Runs are whole multiples of `together` but for the rest.
+    """
+    longest = max(HALF_RUN // each // together * together, together)
+    whole = inputs // together * together
+    found = []
+    if whole:
+        many = -(-whole // longest)
+        step = -(-whole // (many * together)) * together
+        found.append(_run(counter, 0, whole, step))
+    return (*found, _run(counter, whole, inputs, inputs - whole)) if whole < inputs else tuple(found)
+
+
+def _run(counter: str, begin: int, end: int, step: int) -> Run:
+    if end - begin == step:
+        return Run((), Range(counter, step, str(begin), str(end)))
+    start = f"{counter}0"
+    stop = f"{start} + {step}"
+    if (end - begin) % step:
+        stop = f"({stop} < {end} ? {stop} : {end})"
+    return Run((Range(start, end, str(begin), step=step),), Range(counter, step, start, stop))
+
+
+# How far sums in runs are off, of the largest of many: terms of any sign leave 2^-11 times the root of a sixth of the
+# run's length of a sum's usual size; the most that a thousand sums are off by is four times that, the largest of them
+# three times their usual size.
+HALF_ERROR = 2 * 2.0**-11 * (HALF_RUN / 6) ** 0.5
+HALF_RELU = apply("max", apply("add", cast(operand(0, f32), f16), operand(1, f16)), literal(0, f16))
+
+
+def in_halves(case: Case) -> Case:
+    """A case of products that end in HALF_RELU, in 16-bit floats."""
+    ins = tuple(TensorType(f16, t.shape) for t in (*case.ins, *case.outs))
+    extra = len(case.ins)
+    permute = {**case.permute, **({extra: case.permute_outs[0]} if 0 in case.permute_outs else {})}
+    return replace(case, ins=ins, outs=ins[extra:], permute=permute, option="half_lanes", error=HALF_ERROR)
+
+
+def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
+    """The headers that the vectors of a call need, which are of such floats."""
+    expressions = call.kind.expressions()
+    math = any(map(uses_math, expressions))
+    if dtype is f16:
+        return frozenset({"mcc_vec_half.h", *["mcc_vecmath_half.h"] * math})
+    dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
+    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint(NARROW)
+    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow})
+
+
+def best_lanes(channels: int, target: Target, dtype: DType = f32) -> int:
+    """The width of vector that wastes least on `channels` results. A vector of half the width takes about half the time
+    only where the widest is twice what the machine adds at once, as with 64 bytes."""
+    if dtype is f16:
+        return target.option("half_lanes", 0)
+    widest = lanes_of(target)
+    candidates = [n for n in (16, 8, 4) if n <= widest]
+
+    def effort(lanes: int) -> float:
+        narrow = 1.1 * max(lanes * 2 / widest, 1) / 2 if widest == 16 and lanes < widest else 1.0
+        return -(-channels // lanes) * narrow
+
+    return min(candidates, key=lambda lanes: (effort(lanes), -(-channels // lanes) * lanes, -lanes))
+
+
+@dataclass(frozen=True)
+class TileSize:
+    lanes: int
+    points: int
+    vectors: int
+    together: int = 1  # steps of the sum whose numbers are loaded as one vector and multiplied with by element
+
+    @property
+    def channels(self) -> int:
+        return self.lanes * self.vectors
+
+
+@cache
+def best_tile(
+    points: int,
+    channels: int,
+    depth: int,
+    step_bytes: int,
+    target: Target,
+    workers: int = 1,
+    run: int = 1,
+    dtype: DType = f32,
+) -> TileSize:
+    """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
+    of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels."""
+    lanes = best_lanes(channels, target, dtype)
+    wanted = -(-channels // (lanes * workers))
+    channels = min(channels, wanted * lanes)
+    registers = vector_registers(lanes, target, dtype) - (FOR_TOTALS if dtype is f16 else 0)
+    repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
+    together = lanes if target.option("by_element", 0) and run >= lanes else 1
+    at_once = target.option("numbers_at_once", 0)  # does the target load those of all points before it multiplies?
+    most = min(MAX_POINTS, points, _without_collisions(step_bytes))
+    sizes = [
+        TileSize(lanes, p, v, together)
+        for v in range(1, min(wanted, MAX_VECTORS) + 1)
+        for p in range(1, most + 1)
+        if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v == 1
+    ]
+
+    def effort(size: TileSize) -> float:
+        uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
+        flat = size.points <= size.vectors > 1  # too little is done with each vector of weights
+        return row_cycles(size, points, channels, depth, target) * (1 + 0.02 * uneven + 0.25 * flat)
+
+    return min(sizes, key=lambda size: (effort(size), -size.points))
+
+
+def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: Target) -> float:
+    """Roughly how long a row takes."""
+    wanted = -(-channels // size.lanes)
+    total = 0.0
+    for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
+        for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
+            if count and vectors:
+                one = step_cycles(replace(size, points=count, vectors=vectors), target) * depth
+                one += 12 + 2 * count * vectors
+                total += groups * tiles * one
+    return total
+
+
+def step_cycles(size: TileSize, target: Target) -> float:
+    """Cycles of one step of the sum: additions wait for each other, the rest for units and for being decoded."""
+    points, vectors = size.points, size.vectors
+    results = points * vectors
+    if lanes_of(target) == 4:  # cores that decode two or three instructions at once
+        return max(results + vectors + points / size.together + 2 / size.together, 8 / size.together) / 2
+    wide = size.lanes == 16
+    per_cycle = 1 if wide else 2
+    waiting = 4.0
+    loads = (vectors * (2 if wide else 1) + points) / 2
+    instructions = results + vectors + (points if vectors > 1 else 0) + 2
+    from_caches = 0.15 * vectors + 0.05 * points
+    return max(results / per_cycle, waiting, loads, instructions / 4) + from_caches
+
+
+def _without_collisions(step_bytes: int) -> int:
+    """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
+    if not step_bytes:
+        return MAX_POINTS
+    room = max(OF_POINTS // step_bytes, 7)
+    lines = step_bytes // LINE
+    if step_bytes % LINE:
+        return room
+    sets = SETS // math.gcd(SETS, lines)
+    return min(sets * WAYS, room)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Channels cut into tiles: whole ones, then one with the vectors that are left over or whose last is not full."""
+
+    size: TileSize
+    channels: int
+
+    def parts(self) -> list[tuple[int, int, int, int]]:
+        """Runs of equal tiles: first channel, end, vectors per tile, and lanes that count in the last of them."""
+        lanes, vectors = self.size.lanes, self.size.vectors
+        wanted = self.padded // lanes
+        last = lanes - (self.padded - self.channels)
+        rest = wanted % vectors or (vectors if last < lanes else 0)
+        whole = (wanted - rest) * lanes
+        found = [(0, whole, vectors, lanes)] if whole else []
+        return [*found, (whole, self.padded, rest, last)] if rest else found
+
+    @property
+    def padded(self) -> int:
+        return -(-self.channels // self.size.lanes) * self.size.lanes
+
+    def headers(self, counter: str, units: Units | None = None) -> list[str]:
+        """C that opens the loop over the tiles of each part, whose first channel the counter is; with units, over those
+        of a piece of the work."""
+        found = []
+        for begin, end, vectors, _ in self.parts():
+            step = vectors * self.size.lanes
+            tiles = (end - begin) // step
+            if units is not None:
+                found.append(units.loop(counter, begin, step, tiles, vectors))
+            elif tiles == 1:
+                found.append(f"{{\nconst mcc_index {counter} = {begin};")
+            else:
+                found.append(Range(counter, end, str(begin), step=step).header)
+        return found
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The innermost loops of a sum, and the points that take part in them."""
+
+    points: tuple[int, ...]
+    loops: tuple[Range, ...]
+    x: str  # C of the index of what point 0 is multiplied by
+    w: str  # C of the index of the first vector of weights
+    w_step: int = 0  # from the weights of a step to those of the next one, where several are taken together
+    together: int = 1  # steps of the innermost loop that are taken together
+
+
+def taken_together(taps: Taps, many: int, w_step: int) -> tuple[Taps, ...]:
+    """The innermost loop in strides of so many steps, and the steps that are left over."""
+    inner = taps.loops[-1] if taps.loops else None
+    if many == 1 or inner is None or inner.extent < many:
+        return (taps,)
+    whole = inner.extent // many * many
+    strides = replace(inner, extent=whole, step=many)
+    found = [replace(taps, loops=(*taps.loops[:-1], strides), w_step=w_step, together=many)]
+    if whole < inner.extent:
+        found.append(replace(taps, loops=(*taps.loops[:-1], replace(inner, begin=str(whole)))))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A part of a sum: loops around, and what is added up inside of them."""
+
+    around: tuple[Range, ...]
+    taps: tuple[Taps, ...]
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """Those that take part."""
+        return tuple(sorted({point for taps in self.taps for point in taps.points}))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What the macro `tile` of tile.c.j2 prints. With totals, what is added up inside the loops around a pass is a sum
+    of its own in 16 bits, which is added to a total of 32 bits."""
+
+    lanes: int
+    points: int
+    vectors: int
+    x_step: int  # from point to point
+    passes: tuple[Pass, ...]
+    epilogue: Epilogue
+    w_last: int = 0  # lanes of the last vector of weights that may be read; 0: all
+    ahead: int = 0  # floats from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
+    stored: DType = f32  # of the weights
+    dtype: DType = f32
+    totals: bool = False
+
+    def weights(self, vector: int, step: int = 0) -> str:
+        """C that loads a vector of weights, `step` floats after those of the first step."""
+        at = step + vector * self.lanes
+        place = f"wp + {at}" if at else "wp"
+        if self.w_last and vector == self.vectors - 1:
+            return f"mcc_load_part_{self.of}({place}, {self.w_last})"
+        return f"mcc_load_{narrow(self.stored, self.dtype)}{self.of}({place})"
+
+    @property
+    def vector(self) -> str:
+        return f"mcc_{self.of}"
+
+    @property
+    def of(self) -> str:
+        return f"{self.dtype}x{self.lanes}"
+
+    @property
+    def number(self) -> str:
+        """The C type of a number in memory."""
+        return self.dtype.storage_c
+
+    @property
+    def zero(self) -> str:
+        return "0.0f" if self.dtype is f32 else "0u"

@@ -1,0 +1,1 @@
+"""lower_qdq: operators between quantized tensors become operators over integers."""

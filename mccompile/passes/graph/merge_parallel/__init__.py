@@ -1,0 +1,1 @@
+"""merge_parallel: convolutions and products over one input become one."""

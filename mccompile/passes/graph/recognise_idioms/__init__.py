@@ -1,0 +1,1 @@
+"""recognise_idioms: what exporters spell out becomes one operator again."""

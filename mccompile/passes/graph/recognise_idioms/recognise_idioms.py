@@ -1,0 +1,359 @@
+"""recognise_idioms: what exporters spell out becomes one operator again.
+
+Activations, normalizations and moves of elements that kernels know as a whole. The numbers in a spelling (0.5, the root
+of 2 ...) are compared with a tolerance, as exporters round them, and that they were looked at is recorded. Formulas of
+the operators found here are more careful than the spellings: a normalization of equal elements gives nothing, a
+softplus does not overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ....graph.ir import Graph, Node, Op, Value
+from ....graph.pattern import (
+    Anything,
+    ConstantOperand,
+    Either,
+    Made,
+    Maker,
+    Match,
+    Number,
+    Pattern,
+    Rule,
+    rewrite,
+)
+from ....ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swish
+from ....ops.normalization import GroupNormalization, LayerNormalization, RMSNormalization
+from ....ops.reduce import ReduceL2, ReduceSumSquare
+from ....ops.slice import Slice
+from ....ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
+from ...api import Context
+from .reductions import REDUCTIONS
+
+X = Anything("x")
+Build = Callable[[Match, Maker], Value | None]
+
+
+def recognise_idioms(graph: Graph, context: Context) -> None:
+    rewrite(graph, RULES)
+    rewrite(graph, REDUCTIONS)  # what is left, that is no part of a normalization
+
+
+# -- parts of patterns
+
+
+def times(a: Pattern, b: Pattern, read_once: bool = False) -> Made:
+    return Made("Mul", a, b, either_order=True, read_once=read_once)
+
+
+def plus(a: Pattern, b: Pattern) -> Made:
+    return Made("Add", a, b, either_order=True)
+
+
+def scaled(a: Pattern, factor: float) -> Either:
+    return Either(times(a, Number(factor)), Made("Div", a, Number(1 / factor)))
+
+
+def product(a: Pattern, b: Pattern, factor: float) -> Either:
+    """a * b * factor, whatever is multiplied first."""
+    return Either(times(scaled(a, factor), b), times(a, scaled(b, factor)), scaled(times(a, b), factor))
+
+
+def squared(a: Pattern) -> Either:
+    return Either(times(a, a), Made("Pow", a, Number(2)))
+
+
+def rules(name: str, pattern: Pattern, build: Build) -> Iterator[Rule]:
+    """A rule for each form that the root can have."""
+    match pattern:
+        case Either(patterns):
+            for part in patterns:
+                yield from rules(name, part, build)
+        case Made():
+            yield Rule(name, pattern, build)
+
+
+def becomes(op: Op) -> Build:
+    """The operator applied to x, where that is of the result's type."""
+    return lambda match, make: make.node(op, match["x"]) if match.root.output.type == match["x"].type else None
+
+
+# -- activations
+
+_HALF_ROOT = math.sqrt(0.5)
+_GELU_ERF = plus(Made("Erf", scaled(X, _HALF_ROOT), read_once=True), Number(1))
+_CUBIC = Either(
+    scaled(Either(Made("Pow", X, Number(3)), times(squared(X), X)), 0.044715),
+    times(scaled(squared(X), 0.044715), X),
+    times(scaled(X, 0.044715), squared(X)),
+)
+_BENT = Either(
+    scaled(plus(X, _CUBIC), math.sqrt(2 / math.pi)),
+    product(X, plus(scaled(squared(X), 0.044715), Number(1)), math.sqrt(2 / math.pi)),
+    product(X, plus(times(scaled(X, 0.044715), X), Number(1)), math.sqrt(2 / math.pi)),
+)
+_GELU_TANH = plus(Made("Tanh", _BENT, read_once=True), Number(1))
+
+_THREE_MORE = plus(X, Number(3))
+_RELU6 = Either(
+    Made("Clip", _THREE_MORE, Number(0), Number(6), read_once=True),
+    Made("Min", Made("Max", _THREE_MORE, Number(0), either_order=True), Number(6), either_order=True, read_once=True),
+    Made("Min", Made("Relu", _THREE_MORE), Number(6), either_order=True, read_once=True),
+)
+_LOGISTIC_DENOMINATOR = plus(Made("Exp", Made("Neg", X), read_once=True), Number(1))
+
+
+def _hard_swish(match: Match, make: Maker) -> Value | None:
+    fields = vars(match.node("gate").op)
+    if abs(fields["alpha"] - 1 / 6) > 1e-4 / 6 or abs(fields["beta"] - 0.5) > 1e-4:
+        return None
+    return becomes(HardSwish())(match, make)
+
+
+def _swish(match: Match, make: Maker) -> Value | None:
+    """x * sigmoid(alpha * x)"""
+    factor = match["alpha"]
+    if not factor.type.is_static or factor.type.count != 1 or match.root.output.type != match["x"].type:
+        return None
+    alpha = float(match.array("alpha").reshape(-1)[0])
+    if not math.isfinite(alpha):
+        return None
+    make.used(f"{factor.name} is {alpha!r}")
+    return make.node(Swish(alpha=alpha), match["x"])
+
+
+_ACTIVATIONS = (
+    *rules("gelu_erf", product(X, _GELU_ERF, 0.5), becomes(Gelu())),
+    *rules("gelu_tanh", product(X, _GELU_TANH, 0.5), becomes(Gelu(approximate="tanh"))),
+    *rules("hard_swish", product(X, _RELU6, 1 / 6), becomes(HardSwish())),
+    *rules("hard_sigmoid", scaled(_RELU6, 1 / 6), becomes(HardSigmoid(alpha=1 / 6, beta=0.5))),
+    Rule("hard_swish_gate", times(X, Made("HardSigmoid", X, name="gate", read_once=True)), _hard_swish),
+    Rule("swish", times(X, Made("Sigmoid", X, read_once=True)), becomes(Swish())),
+    Rule("swish_alpha", times(X, Made("Sigmoid", times(X, ConstantOperand("alpha")), read_once=True)), _swish),
+    Rule("swish_divided", Made("Div", X, _LOGISTIC_DENOMINATOR), becomes(Swish())),
+    Rule("softplus", Made("Log", plus(Made("Exp", X, read_once=True), Number(1))), becomes(Softplus())),
+    Rule("mish", times(X, Made("Tanh", Made("Softplus", X, read_once=True), read_once=True)), becomes(Mish())),
+)
+
+
+# -- normalizations
+
+_EPSILON = ConstantOperand("epsilon")
+_MEAN = Made("ReduceMean", X, ConstantOperand("axes"), name="mean")
+_CENTRED = Made("Sub", X, _MEAN)
+
+
+def _root(square_sum: Pattern) -> tuple[Either, Either]:
+    """sqrt(square_sum + epsilon), and one over it"""
+    total = plus(square_sum, _EPSILON)
+    root = Either(Made("Sqrt", total), Made("Pow", total, Number(0.5)))
+    return root, Either(Made("Reciprocal", root), Made("Div", Number(1), root), Made("Pow", total, Number(-0.5)))
+
+
+def _over_root(a: Pattern, square_sum: Pattern) -> Either:
+    root, inverse = _root(square_sum)
+    return Either(Made("Div", a, root), times(a, inverse))
+
+
+def _mean_square(a: Pattern) -> Made:
+    return Made("ReduceMean", squared(a), ConstantOperand("axes"), name="spread")
+
+
+def _normalization(match: Match, make: Maker, means: tuple[str, ...]) -> tuple[int, float] | None:
+    """The first of the axes and epsilon, where the axes are the last ones and x keeps its type."""
+    x, epsilon, axes = match["x"], match["epsilon"], match["axes"].fact.value
+    if axes is None or match.root.output.type != x.type or not epsilon.type.is_static or epsilon.type.count != 1:
+        return None
+    rank = x.type.rank
+    first = rank - axes.size
+    if sorted(int(axis) % max(rank, 1) for axis in axes.reshape(-1)) != list(range(first, rank)) or first == rank:
+        return None
+    if not all(vars(match.node(name).op)["keepdims"] for name in means):
+        return None
+    number = float(match.array("epsilon").reshape(-1)[0])
+    if not 0 < number < 1:
+        return None
+    make.used(f"{epsilon.name} is {number!r}")
+    return first, number
+
+
+def _ones(match: Match, make: Maker) -> Value:
+    """The scale of a normalization that does not scale."""
+    return make.definite(np.ones(1, match["x"].type.dtype.numpy), f"{match.root.output.name}/ones")
+
+
+def _layer_norm(match: Match, make: Maker) -> Value | None:
+    found = _normalization(match, make, ("mean", "spread"))
+    if found is None:
+        return None
+    return make.node(LayerNormalization(axis=found[0], epsilon=found[1]), match["x"], _ones(match, make))
+
+
+def _layer_norm_by_factor(match: Match, make: Maker) -> Value | None:
+    """x * factor + (bias - mean * factor), as Keras has it"""
+    found = _normalization(match, make, ("mean", "spread"))
+    if found is None or not (_takes(match, "scale") and _takes(match, "bias")):
+        return None
+    op = LayerNormalization(axis=found[0], epsilon=found[1])
+    return make.node(op, match["x"], match["scale"], match["bias"])
+
+
+def _rms_norm(match: Match, make: Maker) -> Value | None:
+    found = _normalization(match, make, ("spread",))
+    if found is None:
+        return None
+    return make.node(RMSNormalization(axis=found[0], epsilon=found[1]), match["x"], _ones(match, make))
+
+
+def _group_norm(match: Match, make: Maker) -> Value | None:
+    """Groups of channels are normalized as the channels of another shape."""
+    x, cut, norm = match["x"].type, match.node("cut").output.type, match.node("norm")
+    if match.root.output.type != x or x.rank < 3 or cut.rank != 3 or cut.shape[0] != x.shape[0]:
+        return None
+    channels, groups = x.shape[1], cut.shape[1]
+    if not isinstance(channels, int) or not isinstance(groups, int) or groups < 1 or channels % groups:
+        return None
+    each = [
+        make.constant(np.repeat(match.array(name), channels // groups), f"{norm.output.name}/{name}")
+        for name in ("scale", "bias")
+    ]
+    return make.node(GroupNormalization(num_groups=groups, epsilon=vars(norm.op)["epsilon"]), match["x"], *each)
+
+
+def _takes(match: Match, name: str) -> bool:
+    """Can the value be the scale or bias of a normalization of x?"""
+    x, value = match["x"].type, match[name].type
+    return match.root.output.type == x and value.dtype is x.dtype and value.rank <= x.rank
+
+
+def _with_scale(match: Match, make: Maker) -> Value | None:
+    if not _takes(match, "scale"):
+        return None
+    return make.node(match.node("norm").op, match["x"], match["scale"])
+
+
+def _with_bias(match: Match, make: Maker) -> Value | None:
+    if not _takes(match, "bias"):
+        return None
+    return make.node(match.node("norm").op, match["x"], match["scale"], match["bias"])
+
+
+_FACTOR = times(_root(_mean_square(_CENTRED))[1], Anything("scale"))
+_BY_FACTOR = plus(times(X, _FACTOR), Made("Sub", Anything("bias"), times(_MEAN, _FACTOR)))
+_PLAIN = Made("LayerNormalization RMSNormalization", X, Number(1), name="norm", read_once=True)
+_SCALED = Made("LayerNormalization", X, Anything("scale"), name="norm", read_once=True)
+_GROUPS = Made(
+    "InstanceNormalization",
+    Made("Reshape", X, rest=True, name="cut"),
+    ConstantOperand("scale"),
+    ConstantOperand("bias"),
+    name="norm",
+    read_once=True,
+)
+
+_NORMALIZATIONS = (
+    Rule("group_norm", Made("Reshape", _GROUPS, rest=True), _group_norm),
+    *rules("layer_norm", _over_root(_CENTRED, _mean_square(_CENTRED)), _layer_norm),
+    Rule("layer_norm_by_factor", _BY_FACTOR, _layer_norm_by_factor),
+    *rules("rms_norm", _over_root(X, _mean_square(X)), _rms_norm),
+    Rule("normalized_and_scaled", times(_PLAIN, Anything("scale")), _with_scale),
+    Rule("normalized_and_moved", plus(_SCALED, Anything("bias")), _with_bias),
+)
+
+
+# -- moves of elements
+
+
+def _perm(node: Node) -> tuple[int, ...]:
+    op, rank = node.op, node.output.type.rank
+    assert isinstance(op, Transpose)
+    return op.order(rank)
+
+
+def _moved(match: Match, make: Maker) -> Value | None:
+    """Reshape, Transpose, Reshape that is a channel shuffle, or space to depth, or back."""
+    x, cut, out = match["x"].type, match.node("cut").output.type, match.root.output.type
+    if not (x.is_static and cut.is_static and out.is_static) or x.rank < 3 or out.rank != x.rank:
+        return None
+    op = _move(x.static_shape, cut.static_shape, _perm(match.node("turn")), out.static_shape)
+    return None if op is None else make.node(op, match["x"])
+
+
+def _move(
+    x: tuple[int, ...], cut: tuple[int, ...], perm: tuple[int, ...], out: tuple[int, ...]
+) -> ChannelShuffle | DepthToSpace | SpaceToDepth | None:
+    rank = len(x)
+    if len(cut) > 3 and perm == (0, 2, 1, *range(3, len(cut))) and out == x:
+        same = cut[0] == x[0] and cut[1] * cut[2] == x[1]  # and pictures may be cut in any way
+        return ChannelShuffle(groups=cut[1]) if same else None
+    if rank != 4 or len(cut) != 6:
+        return None
+    n, c, h, w = x
+    if perm in ((0, 3, 5, 1, 2, 4), (0, 1, 3, 5, 2, 4)):
+        b = cut[3]
+        if cut == (n, c, h // b, b, w // b, b) and out == (n, c * b * b, h // b, w // b):
+            return SpaceToDepth(blocksize=b, mode="DCR" if perm[1] == 3 else "CRD")
+    for mode, (first, second, third), order in (
+        ("DCR", (1, 2, 3), (0, 3, 4, 1, 5, 2)),
+        ("CRD", (2, 3, 1), (0, 1, 4, 2, 5, 3)),
+    ):
+        b = cut[first]
+        fits = perm == order and cut[second] == b and cut[third] * b * b == c and (cut[0], *cut[4:]) == (n, h, w)
+        if fits and out == (n, c // (b * b), h * b, w * b):
+            return DepthToSpace(blocksize=b, mode=mode)
+    return None
+
+
+def _every_other(match: Match, make: Maker) -> Value | None:
+    """Every g-th channel, by Reshape to (.., g, ..), Transpose, Reshape to (g, ...), Gather of one of these."""
+    x, index = match["x"].type, match["index"]
+    cut, parts = match.node("cut").output.type, match.node("parts").output.type
+    if not (x.is_static and cut.is_static and parts.is_static) or x.rank < 3 or index.fact.value is None:
+        return None
+    n, c, *space = x.static_shape
+    groups = parts.static_shape[0]
+    if c % groups or parts.static_shape != (groups, n, c // groups, *space) or index.type.rank != 0:
+        return None
+    if cut.static_shape != (n * c // groups, groups, math.prod(space)) or _perm(match.node("turn")) != (1, 0, 2):
+        return None
+    if vars(match.root.op)["axis"] not in (0, -parts.rank):
+        return None
+    start = int(index.fact.value.item()) % groups
+    bounds = [make.constant(np.array([n]), f"{match.root.output.name}/slice") for n in (start, c, 1, groups)]
+    return make.node(Slice(), match["x"], *bounds)
+
+
+_CUT = Made("Reshape", X, rest=True, name="cut")
+_TURNED = Made("Transpose", _CUT, name="turn")
+_PARTS = Made("Reshape", _TURNED, rest=True, name="parts")
+_MOVES = (
+    Rule("move", Made("Reshape", _TURNED, rest=True), _moved),
+    Rule("every_other", Made("Gather", _PARTS, ConstantOperand("index")), _every_other),
+)
+
+# -- lengths
+
+
+def _reduced(cls: type[ReduceL2] | type[ReduceSumSquare]) -> Build:
+    """The same reduction of x, of its squares."""
+
+    def build(match: Match, make: Maker) -> Value | None:
+        sum = match.node("sum")
+        op = cls(keepdims=vars(sum.op)["keepdims"], noop_with_empty_axes=vars(sum.op)["noop_with_empty_axes"])
+        if not op.noop_with_empty_axes or len(sum.inputs) > 1:
+            return make.node(op, match["x"], *sum.inputs[1:], like=sum.output)
+        return None
+
+    return build
+
+
+_LENGTHS = (
+    *rules("sum_of_squares", Made("ReduceSum", squared(X), rest=True, name="sum"), _reduced(ReduceSumSquare)),
+    Rule("length", Made("Sqrt", Made("ReduceSumSquare", X, rest=True, name="sum", read_once=True)), _reduced(ReduceL2)),
+)
+
+RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_LENGTHS, *_MOVES)

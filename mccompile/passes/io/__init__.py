@@ -1,0 +1,1 @@
+"""Inputs and outputs as users hand them over: forms, layouts, scales."""

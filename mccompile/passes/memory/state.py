@@ -1,0 +1,93 @@
+"""State: what a run leaves for the next one, in an output that takes the place of an input.
+
+Invariant: the input of a state keeps its memory for good, and nothing else is laid over it. At the end of a run the
+output is brought there, unless it was written there already: that is where all that reads the old state has run before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...base.errors import Problem, WrongUse, raise_all
+from ...base.near import meant
+from ...graph.ir import Graph
+from ...kernels.api import Needs
+from ...kernels.registry import Registry
+from ...program.ir import TEMPORARY, Buffer, Call, Item, Overlap, Program, View, loop_spans, reads, root, walk, writes
+from ...targets.api import Target
+
+
+def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
+    """Notes pairs of an output and the input that it becomes; refuses what does not go together."""
+    inputs, outputs = ({v.name: v for v in values} for values in (graph.inputs, graph.outputs))
+    problems: list[Problem] = []
+    for after, before in states.items():
+        where = f"--state {after}={before}"
+        for name, found, what in ((after, outputs, "output"), (before, inputs, "input")):
+            if name not in found:
+                known = f"the {what}s are {', '.join(found) or 'none'}"
+                fix = meant(name, found) or "write --state OUTPUT=INPUT"
+                problems.append(Problem(f"there is no {what} {name!r}", where, known, fix))
+        if before in graph.states:
+            why = f"output {graph.states[before]!r} becomes it already"
+            problems.append(Problem(f"input {before!r} is the state of two outputs", where, why, "leave one out"))
+        if after not in outputs or before not in inputs:
+            continue
+        made, taken = outputs[after].type, inputs[before].type
+        if made != taken:
+            why = f"output {after!r} is {made}, input {before!r} is {taken}"
+            fix = "a state has one type and shape: give sizes that agree, or change the model"
+            problems.append(Problem("a state does not fit together", where, why, fix))
+        elif made.dtype.kind == "string":
+            problems.append(Problem("strings cannot be a state", where, "they point into memory that a run uses anew"))
+        graph.states[before] = after
+    raise_all(WrongUse, problems)
+
+
+def bind_states(program: Program, registry: Registry, target: Target) -> None:
+    """Outputs of states are written straight to where they are kept, if nobody reads the old state after that."""
+    buffers, outputs = dict(program.inputs), dict(program.outputs)
+    for before, after in program.states.items():
+        kept, view = buffers[before], outputs[after]
+        made = view.buffer
+        if made.role != TEMPORARY or made.overlap is not None or not view.covers_buffer:
+            continue
+        if any(other.overlap and other.overlap.base is kept for other in program.buffers()):
+            continue
+        if made.type.max_bytes == kept.type.max_bytes and _may_replace(program, kept, made, registry, target):
+            made.overlap = Overlap(kept)
+            kept.storage = made.storage if made.storage.align > kept.storage.align else kept.storage
+
+
+def _may_replace(program: Program, kept: Buffer, made: Buffer, registry: Registry, target: Target) -> bool:
+    items = list(walk(program.body))
+    spans = [(span.start, span.end) for span in loop_spans(program)]
+
+    def around(time: int) -> tuple[int, int]:
+        """When the item runs: as long as the outermost loop that it is in."""
+        found = [span for span in spans if span[0] <= time <= span[1]]
+        return min([time, *(start for start, _ in found)]), max([time, *(end for _, end in found)])
+
+    def touches(item: Item, buffer: Buffer) -> bool:
+        return any(root(view.buffer)[0] is buffer for view in (*reads(item), *writes(item)))
+
+    last = max((around(time)[1] for time, item in enumerate(items) if touches(item, kept)), default=-1)
+    first = min((around(time)[0] for time, item in enumerate(items) if touches(item, made)), default=-1)
+    if last != first:
+        return last < first
+    item = items[first]
+    if not isinstance(item, Call) or around(first) != (first, first) or not item.kernel:
+        return False
+    needs = registry[item.kernel].match(item, target)
+    results = [number for number, view in enumerate(item.outs) if view.buffer is made]
+    operands = [number for number, view in enumerate(item.ins) if view.buffer is kept]
+    return (
+        isinstance(needs, Needs)
+        and len(results) == 1
+        and _lie_alike(item.outs[results[0]], [item.ins[number] for number in operands])
+        and all(needs.alias.get((results[0], number)) is not None for number in operands)
+    )
+
+
+def _lie_alike(out: View, operands: list[View]) -> bool:
+    return all((view.shape, view.strides, view.offset) == (out.shape, out.strides, out.offset) for view in operands)

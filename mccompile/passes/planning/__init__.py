@@ -1,0 +1,1 @@
+"""From the finished program to the plan, and what can be said of it: functions, addresses, estimates."""

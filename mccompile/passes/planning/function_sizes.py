@@ -1,0 +1,79 @@
+"""Functions that differ in sizes only become one, which reads them from a table: where flash is preferred.
+
+Invariant: what a step computes stays the same; every step of a shared function has a table with the numbers that were
+constants in its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...base.dtypes import DType
+from ...base.names import Names, c_identifier
+from ...kernels.api import Kernel
+from ...plan.ir import Function, Item, Step, Table, with_steps
+from ...program.ir import Call
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+MOST_SHORT = (1 << 15) - 1
+
+
+def instance(kernel: Kernel, call: Call) -> tuple[object, ...]:
+    """What the text of a kernel's function depends on besides its parameters, without its sizes.
+
+    A template may be given functions, which show where they lie and not what they do: that follows from kind and views.
+    Where they lie is no sign of it, since another one may come to lie there.
+    """
+    context = repr(sorted(kernel.context(call).items(), key=lambda pair: pair[0]))
+    plain = _ADDRESS.sub("", context)
+    views = [(view.shape, view.strides) for view in (*call.outs, *call.ins)] if plain != context else []
+    return kernel.id, plain, repr((call.kind, views)) if views else "", call.rows, call.workers > 1
+
+
+def share_functions(
+    items: tuple[Item, ...], functions: tuple[Function, ...], names: Names, prefix: str
+) -> tuple[tuple[Item, ...], tuple[Function, ...]]:
+    """The items and functions with as few functions as the kernels allow."""
+    families: dict[object, list[Function]] = {}
+    for function in functions:
+        families.setdefault(_family(function), []).append(function)
+    shared: dict[str, Function] = {}
+    found: list[Function] = []
+    for members in families.values():
+        first = members[0]
+        if len(members) > 1:
+            name = names.take(c_identifier(f"{prefix}_{first.kernel.family(first.call)}"))
+            first = replace(first, name=name, table_c=_element([_numbers(member) for member in members]))
+            shared |= {member.name: first for member in members}
+        found.append(first)
+    tables: dict[tuple[str, tuple[int, ...]], Table] = {}
+
+    def changed(step: Step) -> Step:
+        function = shared.get(step.function.name)
+        if function is None:
+            return step
+        key = function.table_c, _numbers(step.function)
+        table = tables.setdefault(key, Table(f"sizes{len(tables)}", *key))
+        return replace(step, function=function, table=table)
+
+    return with_steps(items, changed), tuple(found)
+
+
+def _family(function: Function) -> object:
+    """Functions that agree in this have the same text but for sizes."""
+    call, kernel = function.call, function.kernel
+    names = tuple(kernel.sizes(call))
+    outs, ins = kernel.parameter_names(call)
+    types: list[DType] = [view.buffer.dtype for view in (*call.outs, *call.ins)]
+    parameters = (*outs, *ins), tuple(types), call.scratch is not None, function.aliased, function.sizes
+    return (instance(kernel, call), parameters, names) if names else function.name
+
+
+def _numbers(function: Function) -> tuple[int, ...]:
+    return tuple(function.kernel.sizes(function.call).values())
+
+
+def _element(tables: Sequence[tuple[int, ...]]) -> str:
+    return "int16_t" if max(abs(number) for numbers in tables for number in numbers) <= MOST_SHORT else "int32_t"

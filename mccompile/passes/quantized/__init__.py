@@ -1,0 +1,1 @@
+"""Quantized tensors in exact numbers, and the fixed point that rounds them."""

@@ -1,0 +1,323 @@
+"""What can run row by row, how many rows each ring needs, and which calls to join: the search of form_rows.
+
+A chain is a run of calls in the program's order whose results, but the last, are read by calls of the chain alone. The
+last call drives: before it makes some rows it has the calls that feed it make the rows that those need, and so on. Who
+makes rows when follows from the shapes alone, so playing it through once tells how many rows of each result are in use
+at most; no formula has to be right.
+
+Invariant: `play` refuses every chain in which a row would be read before it is made or after it was overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ...base.budgets import budgets
+from ...base.dims import static
+from ...kinds.conv import Conv
+from ...kinds.dft import Dft
+from ...kinds.pool import Pool
+from ...kinds.resize import Resize
+from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
+from ...program.pull import Pull
+from ...program.relocate import covers_in_any_order
+from ..api import Context
+from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
+from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
+
+LONGEST = 24  # calls in a chain
+
+
+@dataclass(frozen=True)
+class RowCall:
+    """A call that can run row by row."""
+
+    call: Call
+    axis: int  # of the result
+    height: int
+    windows: tuple[Window, ...]  # of the operands whose rows are known
+    kernel: str
+    scratch: tuple[int, int]  # bytes and alignment
+    alias: frozenset[int]  # operands that the result may be written over
+    takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
+
+
+@dataclass
+class Chain:
+    """How a chain runs."""
+
+    first: int
+    last: int
+    lines: dict[Buffer, int]  # of the results that stay inside
+    ring_bytes: dict[Buffer, int]
+    scratch: int  # calls run one after the other, so they share it, but for those that keep something from row to row
+    pulls: list[tuple[Pull, ...]]  # per call, those it pulls
+    over: list[Buffer] = field(default_factory=list)  # operands from outside that the last result may be written over
+    before: dict[Buffer, int] = field(
+        default_factory=dict
+    )  # bytes before those where the last result may begin instead
+    in_place: dict[int, int] = field(
+        default_factory=dict
+    )  # per call, the operand whose rows its own may be written over
+
+
+def row_calls(program: Program, context: Context) -> list[RowCall | None]:
+    """Per item of the body, how it can run row by row; None where it cannot."""
+    known = _row_strides(program.body)
+    found: list[RowCall | None] = []
+    for item in program.body:
+        found.append(_row_call(item, known, context) if isinstance(item, Call) else None)
+    return found
+
+
+Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
+
+
+def _row_strides(body: Sequence[Item]) -> Strides:
+    """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
+    known: Strides = {}
+    for item in body:
+        if isinstance(item, Call) and isinstance(item.kind, Conv | Pool | Resize) and len(item.outs[0].shape) > 3:
+            for view in (item.outs[0], item.ins[0], *item.ins[item.kind.fixed :]):
+                _note(known, view, AXIS)
+        if isinstance(item, Call) and isinstance(item.kind, Dft) and len(item.outs[0].shape) > 2:
+            frames = item.outs[0].shape[:-2]
+            _note(known, item.outs[0], max(range(len(frames)), key=lambda axis: static(frames[axis])))
+    for line in (body, list(reversed(body)), body):
+        for item in line:
+            if isinstance(item, Call) and isinstance(item.kind, FOLLOWING):
+                axis = _row_axis(item, known)
+                for view in (item.outs[0], *(item.ins[n] for n in followers(item))) if axis is not None else ():
+                    if len(view.shape) == len(item.outs[0].shape):
+                        _note(known, view, axis or 0)
+    return known
+
+
+def _note(known: Strides, view: View, axis: int) -> None:
+    if (
+        view.buffer.role != CONSTANT
+        and view.is_static
+        and static(view.strides[axis]) > 0
+        and static(view.shape[axis]) > 1
+    ):
+        known.setdefault(view.buffer, (static(view.strides[axis]), static(view.shape[axis])))
+
+
+def _row_axis(call: Call, known: Strides) -> int | None:
+    for view in (*call.outs, *(call.ins[number] for number in followers(call))):
+        if view.buffer in known:
+            possible = axes_of_rows(call)
+            axes = [
+                axis
+                for axis in range(len(view.shape))
+                if (view.strides[axis], view.shape[axis]) == known[view.buffer]
+                and (possible is None or axis in possible)
+            ]
+            if axes:
+                return axes[0]
+    return None
+
+
+def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
+    kind, out = call.kind, call.outs[0]
+    views = (*call.ins, *call.outs)
+    if not all(v.is_static and isinstance(v.offset, int) and not v.buffer.dtype.is_packed for v in views):
+        return None
+    axis, takes_all = AXIS, pooled_whole(call)
+    if isinstance(kind, FOLLOWING):
+        found = _row_axis(call, known)
+        if found is None:
+            return None
+        axis, windows = found, [Window(index) for index in followers(call) if len(call.ins[index].shape) > found]
+    else:
+        said = windows_of(call)
+        if said is None:
+            return None
+        windows = said
+    draft = replace(call, rows=axis)
+    choice = context.registry.choose(draft, context.target)
+    fit = [c for c in choice.candidates if axis in c.needs.rows and not c.needs.dense and not c.needs.dense_outs]
+    if not fit:
+        return None
+    best = min(fit, key=lambda c: c.kernel.id != call.kernel)  # the one it has, if that can
+    height = static(call.ins[0].shape[AXIS] if takes_all else out.shape[axis])
+    scratch = best.needs.scratch, best.needs.scratch_align
+    alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
+    return (
+        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, takes_all) if height > 1 else None
+    )
+
+
+class Chains:
+    """Plays chains of one program."""
+
+    def __init__(self, program: Program, calls: Sequence[RowCall | None]) -> None:
+        self.calls = calls
+        self.readers: dict[Buffer, list[int]] = {}
+        self.makers: dict[Buffer, list[int]] = {}
+        self.work = budgets().rows
+        for number, item in enumerate(program.body):
+            for view in _all_reads(item):
+                self.readers.setdefault(view.buffer, []).append(number)
+            for view in _all_writes(item):
+                self.makers.setdefault(view.buffer, []).append(number)
+        self.outputs = {view.buffer for _, view in program.outputs}
+
+    def play(self, first: int, last: int, step: int = 1, overlapping: bool = False) -> Chain | None:
+        """How the calls `first`..`last` run together; None if they cannot. `overlapping`: also how the last result can
+        overlap operands."""
+        calls = [call for call in self.calls[first : last + 1] if call is not None]
+        if len(calls) != last + 1 - first or self.work <= 0:
+            return None
+        maker = {call.call.outs[0].buffer: number for number, call in enumerate(calls)}
+        for buffer, number in maker.items():
+            if number == len(calls) - 1:
+                continue
+            if calls[number].takes_all:
+                return None
+            readers = self.readers.get(buffer, [])
+            if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
+                return None
+            if not all(first <= reader <= last for reader in readers) or self.makers[buffer] != [first + number]:
+                return None
+            if not covers_in_any_order(calls[number].call.outs[0]):
+                return None
+        feeds: list[Feeds] = []
+        for call in calls:
+            own = []
+            for window in call.windows:
+                source = call.call.ins[window.operand].buffer
+                if source in maker and maker[source] != len(calls) - 1:
+                    number = maker[source]
+                    own.append((number, window.of(rows_at_a_time(call, window, calls[number].height))))
+            inside = {call.call.ins[w.operand].buffer for _, w in own}
+            if any(v.buffer in maker and v.buffer not in inside for v in call.call.ins):
+                return None
+            feeds.append(own)
+        heights = [call.height for call in calls]
+        tree = tree_of(feeds, heights)
+        if tree is None:
+            return None
+        trees = [tree, other] if (other := eager(feeds, tree, heights)) != tree else [tree]
+        played = [self._run(first, last, calls, feeds, one, step, overlapping) for one in trees]
+        return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
+
+    def _run(
+        self,
+        first: int,
+        last: int,
+        calls: list[RowCall],
+        feeds: list[Feeds],
+        tree: list[Feeds],
+        step: int,
+        overlapping: bool,
+    ) -> Chain | None:
+        outside: dict[Buffer, list[tuple[int, Window]]] = {}
+        for number, call in enumerate(calls):
+            for window in call.windows:
+                view = call.call.ins[window.operand]
+                if view.buffer.role != CONSTANT and not any(w is window for _, w in feeds[number]):
+                    outside.setdefault(view.buffer, []).append((number, window))
+        made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
+        reads = tuple((tuple(users), _read_row_bytes(buffer, users, calls)) for buffer, users in outside.items())
+        heights, limit = tuple(call.height for call in calls), budgets().rows
+        run = played(tuple(map(tuple, feeds)), tuple(map(tuple, tree)), heights, reads, made_row, step, limit)
+        self.work -= run.steps
+        if not run.done or self.work < 0:
+            return None
+        lines, consumers = list(run.lines), consumers_of(feeds)
+        folded = {
+            view.buffer for c in calls for view in c.call.ins if len(view.shape) > c.axis and _overlaps(view, c.axis)
+        }
+        over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in folded]
+        rigid = overlapping and made_row and not calls[-1].takes_all
+        far = zip(outside, run.before, reads, strict=True)
+        before = {buffer: bytes for buffer, bytes, (_, row) in far if rigid and row}
+        in_place = _in_place(calls, tree, consumers, lines)
+        results = [call.call.outs[0].buffer for call in calls]
+        rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}
+        shared = {source for source, _ in in_place.values()}
+        sizes = {
+            buffer: 0 if n in shared else buffer.max_bytes // heights[n] * rings[buffer]
+            for n, buffer in enumerate(results[:-1])
+        }
+        return Chain(
+            first,
+            last,
+            rings,
+            sizes,
+            sum(call.scratch[0] for call in calls if call.takes_all)
+            + max((call.scratch[0] for call in calls if not call.takes_all), default=0),
+            [tuple(Pull(source, *window.pull) for source, window in own) for own in tree],
+            sorted(over, key=lambda b: b.name),
+            before,
+            {number: operand for number, (_, operand) in in_place.items()},
+        )
+
+
+def _row_bytes(view: View, axis: int) -> int:
+    """Bytes of a row, where a view shows whole rows of its buffer, one after the other; else 0."""
+    size = static(view.strides[axis]) * view.buffer.dtype.bits // 8
+    return size if covers_in_any_order(view) and size * static(view.shape[axis]) == view.buffer.type.max_bytes else 0
+
+
+def _overlaps(view: View, axis: int) -> bool:
+    """Do rows share elements, as frames of a signal do?"""
+    others = (a for a in range(len(view.shape)) if a != axis)
+    reach = sum((static(view.shape[a]) - 1) * abs(static(view.strides[a])) for a in others)
+    return static(view.shape[axis]) > 1 and 0 < static(view.strides[axis]) <= reach
+
+
+def _read_row_bytes(buffer: Buffer, users: Feeds, calls: list[RowCall]) -> int:
+    """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows."""
+    readers = [(n, view) for n, call in enumerate(calls) for view in call.call.ins if view.buffer is buffer]
+    by_rows = [(calls[n].call.ins[window.operand], operand_axis(calls[n], window)) for n, window in users]
+    sizes = {_row_bytes(view, axis) for view, axis in by_rows}
+    return sizes.pop() if len(sizes) == 1 and len(readers) == len(users) and buffer.role != CONSTANT else 0
+
+
+def rows_at_a_time(call: RowCall, window: Window, height: int) -> int:
+    """How many rows of an operand each step makes of whatever makes all in `height` steps: of a repeated picture, all
+    that are alike."""
+    rows = static(call.call.ins[window.operand].shape[operand_axis(call, window)])
+    return rows // height if rows % height == 0 else 1
+
+
+def operand_axis(call: RowCall, window: Window) -> int:
+    """The axis of rows of an operand: that of the result, but for what is pooled as a whole."""
+    return AXIS if call.takes_all else call.axis
+
+
+def _in_place(
+    calls: list[RowCall], tree: list[Feeds], consumers: list[Feeds], lines: list[int]
+) -> dict[int, tuple[int, int]]:
+    """Calls whose rows may lie where those of another call did, which are made just before and for nobody else: the
+    other call, and which operand that is. The ring of that one gets as many rows as that of the result."""
+    found: dict[int, tuple[int, int]] = {}
+    for number in range(len(calls) - 2, 0, -1):
+        out = calls[number].call.outs[0]
+        for source, window in tree[number]:
+            if consumers[source] != [(number, window)]:
+                continue
+            view = calls[number].call.ins[window.operand]
+            alike = (view.shape, view.offset, view.buffer.dtype.bits) == (out.shape, 0, out.buffer.dtype.bits)
+            if (
+                (window.pull, window.pad) == ((1, 0, 1), 0)
+                and window.operand in calls[number].alias
+                and alike
+                and all(a == b or n == 1 for n, a, b in zip(out.shape, view.strides, out.strides, strict=True))
+                and view.buffer.max_bytes == out.buffer.max_bytes
+            ):
+                found[number] = source, window.operand
+                lines[source] = lines[number]
+                break
+    return found
+
+
+def _all_reads(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in reads(inner)]
+
+
+def _all_writes(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in writes(inner)]

@@ -1,0 +1,102 @@
+"""Keywords of Python calls as `Options`: sizes as ints, paths as str, lists where the compiler wants tuples.
+
+Invariant: a keyword that is not understood is a WrongUse that names it, and the one that was probably meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from .. import option_texts
+from ..base.errors import Problem, WrongUse
+from ..base.near import meant
+from ..driver import Options
+from ..passes.io.io_forms import parse_input, parse_output
+
+
+def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
+    """`base` with the keywords of a call; each is called like the field of `Options`."""
+    known = [field.name for field in fields(Options)]
+    for name in keywords:
+        if name not in known:
+            fix = meant(name, known) or f"there are {', '.join(known)}"
+            raise WrongUse(Problem(f"there is no option {name!r}", "", "", fix))
+    found = {}
+    for name, value in keywords.items():
+        try:
+            found[name] = _READERS.get(name, lambda value: value)(value)
+        except (ValueError, TypeError) as error:
+            raise WrongUse(Problem(f"option {name!r} cannot be {value!r}", "", str(error))) from None
+    return replace(base or Options(), **found)
+
+
+def _range(size: Any) -> tuple[int, int]:
+    """A size, a pair of lowest and highest, or "1..8"."""
+    if isinstance(size, str):
+        ((_, found),) = option_texts.dims((f"size={size}",)).items()
+        return found
+    low, high = (size, size) if isinstance(size, int) else size
+    return int(low), int(high)
+
+
+def _mapping(read: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    return lambda given: {str(name): read(value) for name, value in dict(given).items()}
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _sizes(given: Any) -> tuple[Any, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)
+
+
+def _budget(what: str, given: int | str) -> int:
+    """65536, "64K" or "1M"."""
+    return option_texts.budget((f"{what}={given}",))[what]
+
+
+def _paths(given: Any) -> tuple[Path, ...]:
+    return tuple(Path(path) for path in ([given] if isinstance(given, str | Path) else given))
+
+
+def _forms(read: Callable[[str], tuple[str, Any]]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Forms as the command line has them after `NAME=`, or ready made."""
+    return lambda given: {k: read(f"{k}={v}")[1] if isinstance(v, str) else v for k, v in dict(given).items()}
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "target": str,
+    "dims": _mapping(_range),
+    "shapes": _mapping(_sizes),
+    "bounds": _mapping(_sizes),
+    "budget": lambda given: {what: _budget(what, value) for what, value in dict(given).items()},
+    "state": _mapping(str),
+    "stream": lambda given: option_texts.stream(_names(given)) if _is_text(given) else given,
+    "prepend": lambda given: option_texts.prepended(_each(given)) if _is_file(given) else tuple(given),
+    "inputs": _forms(parse_input),
+    "outputs": _forms(parse_output),
+    "without": lambda given: frozenset(_names(given)),
+    "print_after": lambda given: frozenset(_names(given)),
+    "observe": _names,
+    "external": _names,
+    "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
+    "kernels": _paths,
+    "quantize": lambda given: None if given is None else Path(given),
+    "dump": lambda given: None if given is None else Path(given),
+}
+
+
+def _each(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
+def _is_file(given: Any) -> bool:
+    return all(isinstance(each, str | Path) for each in _each(given))
+
+
+def _is_text(given: Any) -> bool:
+    return isinstance(given, str) or all(isinstance(each, str) for each in given)

@@ -1,0 +1,92 @@
+"""`--input` and `--output`: what a camera gives goes in, and what a program wants comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from embedded.models import quantized
+from mccompile.base.dtypes import i8, u8
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
+from mccompile.measure import correctness
+from mccompile.passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
+from tests import small_models
+from tests.small_models import floats, model, node
+
+CAMERA = InputForm(dtype=u8, nhwc=True, bgr=True, mean=(120.0, 110.0, 100.0), scale=(1 / 60, 1 / 58, 1 / 57))
+
+
+def picture() -> ModelProto:
+    weights = {"w": floats(1, 4, 3, 3, 3), "b": floats(2, 4)}
+    return model(
+        "picture",
+        [node("Conv", "x w b", "y", pads=[1, 1, 1, 1])],
+        [("x", (1, 3, 6, 6))],
+        [("y", (1, 4, 6, 6))],
+        weights,
+    )
+
+
+FORMS = {
+    "camera": Options(inputs={"x": CAMERA}),
+    "camera without optimisation": Options(inputs={"x": CAMERA}, optimize=False),
+    "bytes": Options(inputs={"x": InputForm(dtype=i8, scale=(0.02,))}),
+    "another order only": Options(inputs={"x": InputForm(nhwc=True)}, outputs={"y": OutputForm(nhwc=True)}),
+    "the best channel": Options(outputs={"y": OutputForm(argmax=True, dtype=u8)}),
+    "scaled": Options(outputs={"y": OutputForm(zero=(0.5,), scale=(3.0,))}),
+    "bytes out": Options(outputs={"y": OutputForm(dtype=i8, scale=(10.0,))}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_results_are_those_of_the_model(name: str, tmp_path: Path) -> None:
+    path = small_models.save(picture(), tmp_path)
+    assert correctness.check(path, FORMS[name], runs=2).ok
+
+
+def test_a_camera_costs_one_conversion() -> None:
+    plan = compile_graph(load_proto(picture()), FORMS["camera"], "picture").plan
+    assert [(tensor.type.dtype, tensor.type.static_shape) for tensor in plan.inputs] == [(u8, (1, 6, 6, 3))]
+    assert [step.op for step in plan.steps()] == ["map", "conv"]
+
+
+def test_raw_integers_go_in_and_out() -> None:
+    options = Options(inputs={"x": InputForm(raw=True)}, outputs={"y": OutputForm(raw=True)})
+    plan = compile_graph(load_proto(quantized()), options, "quantized").plan
+    assert [tensor.type.dtype for tensor in (*plan.inputs, *plan.outputs)] == [i8, i8]
+    assert [step.op for step in plan.steps()] == ["conv"]
+
+
+def test_raw_results_are_exact(tmp_path: Path) -> None:
+    path = small_models.save(quantized(), tmp_path)
+    options = Options(inputs={"x": InputForm(raw=True)}, outputs={"y": OutputForm(raw=True)})
+    assert correctness.check(path, options, runs=2).ok
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(inputs={"z": InputForm(dtype=u8)}), "no input 'z'"),
+        (Options(inputs={"x": InputForm(raw=True)}), "cannot be handed over raw"),
+        (Options(inputs={"x": InputForm(mean=(1.0, 2.0))}), "no axis of 2 channels"),
+        (Options(outputs={"y": OutputForm(raw=True)}), "is not made by DequantizeLinear"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: Options, message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
+        compile_graph(load_proto(picture()), options, "picture")
+
+
+def test_words_are_read() -> None:
+    name, form = parse_input("x=u8,nhwc,bgr,mean=120:110:100,std=60:58:57")
+    assert name == "x" and form.dtype is u8 and form.nhwc and form.bgr
+    np.testing.assert_allclose(form.scale, [1 / 60, 1 / 58, 1 / 57])
+    assert parse_output("y=argmax,u8") == ("y", OutputForm(argmax=True, dtype=u8))
+    for wrong in ("x", "x=", "x=u9", "x=mean=a", "x=scale=1/0", "x=string"):
+        with pytest.raises(ValueError, match=r"."):
+            parse_input(wrong)
