@@ -32,18 +32,7 @@ from tests.passes.program.test_split_phases import upscaler
 from tests.small_models import conv, random_inputs, save, written
 from tests.toolchain.test_wasm import loop, program
 
-TARGETS = (
-    *(f"cortex-m{core}" for core in (0, 3, 4, 7, 33, 55)),
-    "rv32imc",
-    "armv7a",
-    "aarch64",
-    "riscv64",
-    "riscv64v",
-    "riscv64v256",
-    "wasm32",
-    "wasm32-relaxed",
-    "wasm32-scalar",
-)
+TARGETS = tuple(name for name in api.names() if api.load(name).run)
 # All models on cores that differ much from each other; on their relatives those that need most of a core.
 DIFFERENT = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 DEMANDING = ("digits", "integers", "recurrent", "separable_int8")

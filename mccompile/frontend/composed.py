@@ -25,6 +25,7 @@ from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
 from .composed_quantizers import WRITERS as QUANTIZERS
+from .contributed import contributed
 
 
 def _qlinear_conv(body: Body) -> None:
@@ -181,21 +182,6 @@ def _fused_matmul(body: Body) -> None:
     body.give(0, made if alpha == 1 else body.op("Mul", made, body.number(alpha)))
 
 
-def _gelu(approximate: str) -> Callable[[Body], None]:
-    def write(body: Body) -> None:
-        body.only()
-        x = body.op("Add", body.operand(0), body.operand(1)) if body.has(1) else body.operand(0)
-        body.give(0, body.op("Gelu", x, approximate=approximate))
-
-    return write
-
-
-def _quick_gelu(body: Body) -> None:
-    x = body.operand(0)
-    scaled = body.op("Mul", x, body.number(body.attribute("alpha", 1.702)))
-    body.give(0, body.op("Mul", x, body.op("Sigmoid", scaled)))
-
-
 def _skip_layer_normalization(body: Body) -> None:
     total = body.op("Add", body.operand(0), body.operand(1))
     if body.has(4):
@@ -309,10 +295,6 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "FusedGemm"): _fused_gemm,
     (CONTRIB, "FusedMatMul"): _fused_matmul,
     (CONTRIB, "TransposeMatMul"): _fused_matmul,
-    (CONTRIB, "Gelu"): _gelu("none"),
-    (CONTRIB, "BiasGelu"): _gelu("none"),
-    (CONTRIB, "FastGelu"): _gelu("tanh"),
-    (CONTRIB, "QuickGelu"): _quick_gelu,
     (CONTRIB, "SkipLayerNormalization"): _skip_layer_normalization,
     (CONTRIB, "SkipSimplifiedLayerNormalization"): _skip_rms_normalization,
     (CONTRIB, "EmbedLayerNormalization"): _embed_layer_normalization,
@@ -334,6 +316,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     **EARLY,
     **QUANTIZERS,
     **DETECTORS,
+    **{key: entry.write for key, entry in contributed().items()},
 }
 # Names in ONNX's domain that it does not have, or only from an opset on.
 _BEFORE: dict[str, int | None] = {

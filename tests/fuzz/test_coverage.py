@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mccompile.driver import Options
-from mccompile.frontend.supported import supported
+from mccompile.frontend.contributed import contributed
+from mccompile.frontend.supported import supported, title
 from tests.fuzz import official, options
 from tests.fuzz.builder import Builder
 from tests.fuzz.operators.registry import EXEMPT, INTERNAL, entries
@@ -17,12 +18,13 @@ TRIES = 60
 
 
 def test_every_operator_is_in_some_choice() -> None:
-    known = {*entries(), *official.OPERATORS, *EXEMPT}
-    assert [title for title in supported() if title not in known and not title.startswith(INTERNAL)] == []
+    examples = {title(*key) for key in contributed()}  # tests/frontend/test_contributed.py runs them
+    known = {*entries(), *official.OPERATORS, *EXEMPT, *examples}
+    assert [name for name in supported() if name not in known and not name.startswith(INTERNAL)] == []
 
 
 def test_no_choice_is_of_an_operator_that_is_not_there() -> None:
-    assert [title for title in (*entries(), *official.OPERATORS, *EXEMPT) if title not in supported()] == []
+    assert [name for name in (*entries(), *official.OPERATORS, *EXEMPT) if name not in supported()] == []
 
 
 def test_every_option_is_drawn_or_has_a_reason() -> None:
@@ -30,13 +32,13 @@ def test_every_option_is_drawn_or_has_a_reason() -> None:
     assert sorted((*options.CHOICES, *options.EXEMPT)) == sorted(named)
 
 
-@pytest.mark.parametrize("title", sorted(entries()))
-def test_an_operator_gets_into_graphs(title: str) -> None:
+@pytest.mark.parametrize("name", sorted(entries()))
+def test_an_operator_gets_into_graphs(name: str) -> None:
     """Its choice makes valid nodes."""
-    entry = entries()[title]
+    entry = entries()[name]
     for seed in range(TRIES):
         g = Builder(np.random.default_rng(seed), max(21, entry.opset), {})
         entry.put(g)
         if any(node.op_type == entry.name for node in g.nodes):
             return
-    pytest.fail(f"{title} was in none of {TRIES} graphs")
+    pytest.fail(f"{name} was in none of {TRIES} graphs")

@@ -1,0 +1,1 @@
+"""Operators of other domains, one file each; found by folder (contributed.py)."""

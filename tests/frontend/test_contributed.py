@@ -1,0 +1,35 @@
+"""Operators of other domains, each by the examples beside it, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper, parser
+
+from mccompile import backend
+from mccompile.base.errors import InternalError
+from mccompile.frontend.contributed import contributed, writes
+
+EXAMPLES = [(domain, name, text) for (domain, name), entry in contributed().items() for text in entry.examples]
+
+
+@pytest.mark.parametrize(("domain", "name", "text"), EXAMPLES, ids=[name for _, name, _ in EXAMPLES])
+def test_an_example_gives_what_onnxruntime_gives(domain: str, name: str, text: str) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17, "{domain}" : 1]> {text}')
+    assert [(node.domain, node.op_type) for node in model.graph.node].count((domain, name)) > 0
+    chance, inputs = np.random.default_rng(1), {}
+    for value in model.graph.input:
+        type = value.type.tensor_type
+        drawn = chance.uniform(-4, 4, [dim.dim_value for dim in type.shape.dim])
+        inputs[value.name] = np.asarray(drawn).astype(helper.tensor_dtype_to_np_dtype(type.elem_type))
+    wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    for got, want in zip(backend.run_model(model, inputs), wants, strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_allclose(got, want, 1e-4, 3e-5 * float(np.abs(want).max(initial=1)))
+
+
+@pytest.mark.parametrize(("name", "examples"), [("New", ()), ("QuickGelu", ("g () => () {}",))])
+def test_an_operator_without_example_or_written_out_twice_is_refused(name: str, examples: tuple[str, ...]) -> None:
+    with pytest.raises(InternalError):
+        writes(name, *examples)(lambda body: None)
