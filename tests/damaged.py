@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from mccompile.base.marked import plain
 from mccompile.emit.kernels import Printed
 from mccompile.plan.ir import Function
 
@@ -14,6 +15,6 @@ def damaged(made: Callable[[Function], Printed], old: str, new: str, times: int 
 
     def other(function: Function) -> Printed:
         found = made(function)
-        return replace(found, text=found.text.replace(old, new, times))
+        return replace(found, text=plain(found.text).replace(old, new, times))
 
     return other

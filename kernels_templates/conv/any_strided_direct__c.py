@@ -16,6 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
+from mccompile.base.marked import local, named
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import (
@@ -202,7 +203,7 @@ class _Printer:
         outer = [Range.over("n", self.x.shape[0])]
         if not self.lanes_are_groups:
             outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
-        origins = [f"at{i}" for i in range(len(self.axes))]
+        origins = [named(f"at{i}") for i in range(len(self.axes))]
         steps: list[Dim] = [axis.x for axis in self.axes]
         if self.in_ring(0):  # the row is added where its tap is known: here, if there is only one
             one = self.axes[0].kernel == 1 and self.axes[0].always_inside
@@ -211,8 +212,8 @@ class _Printer:
         x_at = self.place(self.x, self.group_in, origins, steps)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
-            "rows": [self.place_along(number, x_at) for number in range(self.last)],
-            "points": self.place_along(self.last, x_at),
+            "rows": [self.place_along(number) for number in range(self.last)],
+            "points": self.place_along(self.last),
             "inside": point_axis.inside(self.last, wide.points),
             "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
             "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
@@ -227,12 +228,11 @@ class _Printer:
         """Does x lie in a ring along this axis?"""
         return number == 0 and self.x.lines > 0
 
-    def place_along(self, number: int, x_at: str) -> dict[str, Any]:
-        """What the loop along one axis of the image prints; `at` only where something reads it."""
+    def place_along(self, number: int) -> dict[str, Any]:
+        """What the loop along one axis of the image prints."""
         axis = self.axes[number]
         at = f"at{number}"
         run = Range.over(f"p{number}", axis.out)
-        used = not axis.always_inside or self.in_ring(number) or at in x_at.split()
         return {
             "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
             "ring": [
@@ -241,9 +241,9 @@ class _Printer:
             ],
             "counter": f"p{number}",
             "out": size_c(axis.out),
-            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
-            "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(at)};",
-            "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(at)};",
+            "at": local(at, f"const mcc_index {at} = {axis.origin(f'p{number}')};"),
+            "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(named(at))};",
+            "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(named(at))};",
         }
 
     def channel(self) -> list[str]:

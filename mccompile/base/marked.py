@@ -1,18 +1,28 @@
 """C under construction: text with marks in it, which say what whoever prints it has to know, so that nobody reads C
 back. Marks are pairs of characters that no C has; text with marks is joined and filled into templates as any other.
 
-A mark says that a header is needed (it prints nothing), that a name is used (it prints the name), or that a number is a
+A mark says that a header is needed (it prints nothing), that a name is used (it prints the name), that a line declares
+a local (which is left out where nobody uses it), or that a number is a
 size: part of an expression of mcc_index alone, where a variable of that type could stand. `SIGNATURE` stands for
 that of a function, which its body follows.
+
+Where a long line may be folded, single characters say: in lists, at operators, between the words of a comment. They
+stay in text that is not printed yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
-_HEADER, _NAME, _SIZE = "header", "name", "size"
+OPENS, CLOSES = "\ue004", "\ue005"  # a list, or what operators hold together
+COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  # the line may end here
+between_items = f",{COMMA} "
+_FOLDS = dict.fromkeys(map(ord, (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)))
+_HEADER, _NAME, _SIZE, _LOCAL = "header", "name", "size", "local"
+
+_SILENT = (_HEADER, _LOCAL)  # print nothing
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,45 @@ def named(name: str) -> str:
     return f"{_BEGIN}{_NAME}{_BETWEEN}{name}{_END}"
 
 
+def local(name: str, declaration: str) -> str:
+    """A line that declares a local, which is left out where no name behind it is marked as that."""
+    return f"{_BEGIN}{_LOCAL}{_BETWEEN}{name}{_END}{declaration}"
+
+
+def locals_of(line: str) -> set[str]:
+    """What a line declares by `local`."""
+    return {piece for kind, piece in _pieces(line) if kind == _LOCAL}
+
+
 def sized(number: int) -> str:
     """A number, and the mark that it is a size. 0 is none: what is not there has no place in C."""
     return f"{'-' * (number < 0)}{_BEGIN}{_SIZE}{_BETWEEN}{abs(number)}{_END}" if number else "0"
+
+
+def listed(items: Iterable[str]) -> str:
+    """`a, b`, as it stands between brackets."""
+    return f"{OPENS}{BEHIND_BRACKET}{between_items.join(items)}{CLOSES}"
+
+
+def called(function: str, arguments: Iterable[str]) -> str:
+    return f"{function}({listed(arguments)})"
+
+
+def summed(terms: Iterable[str]) -> str:
+    """`a + b - c`."""
+    first, *others = terms
+    signs = (f"- {term[1:]}" if term.startswith("-") else f"+ {term}" for term in others)
+    return f"{OPENS}{f'{OPERATOR} '.join((first, *signs))}{CLOSES}" if others else first
+
+
+def between(operator: str) -> str:
+    """An operator between two operands."""
+    return f"{OPERATOR} {operator} "
+
+
+def words(text: str) -> str:
+    """Words of a comment."""
+    return text.replace(" ", f"{WORD} ")
 
 
 def parted(text: str) -> tuple[list[str], list[int]]:
@@ -46,29 +92,30 @@ def parted(text: str) -> tuple[list[str], list[int]]:
         if kind == _SIZE:
             sizes.append(int(piece))
             parts.append("")
-        elif kind != _HEADER:
+        elif kind not in _SILENT:
             parts[-1] += piece
     return parts, sizes
 
 
 def read(text: str) -> Marked:
-    found: dict[str, set[str]] = {_HEADER: set(), _NAME: set(), _SIZE: set()}
+    """What marks said, and the text, which still says where it may be folded."""
+    found: dict[str, set[str]] = {kind: set() for kind in (_HEADER, _NAME, _SIZE, _LOCAL)}
     plain = []
     for kind, piece in _pieces(text):
         if kind:
             found[kind].add(piece)
-        if kind != _HEADER:
+        if kind not in _SILENT:
             plain.append(piece)
     return Marked("".join(plain), frozenset(found[_HEADER]), frozenset(found[_NAME]))
 
 
 def plain(text: str) -> str:
-    return read(text).text
+    return read(text).text.translate(_FOLDS)
 
 
 def unmarked(text: str) -> str:
     """Text of users, without characters that would be marks."""
-    return text.translate(dict.fromkeys(map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE)), "?"))
+    return text.translate(dict.fromkeys([*map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE)), *_FOLDS], "?"))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

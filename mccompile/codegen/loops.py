@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dims import Dim, bounds, upper
+from ..base.marked import summed
 from ..expr.code import Code
 from ..expr.dims_c import offset_c, size_c
 from ..program.ir import View
@@ -95,4 +96,4 @@ def index_c(strides: Sequence[Dim], counters: Sequence[str | Code], constant: Di
         parts.append(code.text if stride == 1 else f"{code.operand} * {size_c(stride)}")
     if constant != 0 or not parts:
         parts.append(offset_c(constant))
-    return " + ".join(parts).replace("+ -", "- ")
+    return summed(parts)

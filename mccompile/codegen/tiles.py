@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import sized
+from ..base.marked import listed, sized
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -79,11 +79,11 @@ class Tile:
     def declared(self, type: str) -> str:
         """C that declares the sums, of C type `type`, and sets them to zero."""
         zero = {"float": "0.0f", "double": "0.0"}.get(type, "0")
-        return f"{type} " + ", ".join(f"a{number} = {zero}" for number in range(self.count))
+        return f"{type} {listed(f'a{number} = {zero}' for number in range(self.count))}"
 
     @property
     def scalars(self) -> str:
-        return ", ".join(f"a{number}" for number in range(self.count))
+        return listed(f"a{number}" for number in range(self.count))
 
     @property
     def place(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ..base.dims import Dim, bounds, static, upper
-from ..base.marked import sized
+from ..base.marked import named, sized
 from ..expr.code import Code
 from ..expr.dims_c import factor_c, size_c
 from ..program.ir import View
@@ -64,7 +64,8 @@ class Sliding(Generic[Extent]):
         tests = [f"{position} + {points} <= {factor_c(self.out)}"]
         if not self.always_inside:
             reach = (points - 1) * self.stride + (self.kernel - 1) * self.dilation
-            tests += [f"at{number} >= 0", f"at{number} + {reach} < {factor_c(self.size)}"]
+            at = named(f"at{number}")
+            tests += [f"{at} >= 0", f"{at} + {reach} < {factor_c(self.size)}"]
         return " && ".join(tests)
 
     def origin(self, position: str) -> str:
@@ -97,13 +98,14 @@ class Sliding(Generic[Extent]):
     def ring(self, number: int, lines: int) -> list[str]:
         """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside. A single one is no
         loop: compilers that see one leave the sum that follows in scalars."""
+        at = named(f"at{number}")
         if self.kernel == 1 and self.always_inside:
-            return [f"const mcc_index x_row[1] = {{at{number} % {lines} * {self.x}}};"]
+            return [f"const mcc_index x_row[1] = {{{at} % {lines} * {self.x}}};"]
         first, end = ("0", str(self.kernel)) if self.always_inside else (f"first{number}", f"end{number}")
         tap = "k" if self.dilation == 1 else f"k * {self.dilation}"
         return [
             f"mcc_index x_row[{self.kernel}];",
-            f"for (mcc_index k = {first}; k < {end}; ++k) x_row[k] = (at{number} + {tap}) % {lines} * {self.x};",
+            f"for (mcc_index k = {first}; k < {end}; ++k) x_row[k] = ({at} + {tap}) % {lines} * {self.x};",
         ]
 
 

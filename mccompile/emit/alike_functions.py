@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..base.marked import parted
+from ..base.marked import parted, plain
 from ..base.names import Names, c_identifier
 from ..plan.ir import Function, Plan, Step, Table, with_steps
-from .kernels import marked, printed, signature, with_first
+from .kernels import function_text, marked, signature, with_first
 
 MOST_NUMBERS = 32  # in a table: more take more code than they save
 SHORTEST = 900  # characters of a body that is worth it
@@ -72,7 +72,7 @@ def _family(member: _Member) -> object:
     function = member.function
     if function.kernel.isa != "c" or function.table_c:
         return function.name
-    if len(printed(function).text) - len(signature(function)) < SHORTEST:
+    if len(function_text(function)) - len(plain(signature(function))) < SHORTEST:
         return function.name
     return function.kernel.id, signature(replace(function, name="")), member.parts
 

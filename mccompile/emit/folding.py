@@ -1,96 +1,75 @@
 """Long lines of generated C are folded, so that it reads in an editor and in a review.
 
-Invariant: only blanks and ends of lines change, and only between tokens: never in a literal nor in a directive of the
-preprocessor.
+Where, whoever builds the text says by marks (base/marked.py): lists, sums and comments have them, literals and
+directives of the preprocessor do not. Invariant: only blanks and ends of lines change, and only at marks.
 """
 
 from __future__ import annotations
 
-import re
-import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
+from dataclasses import dataclass, field, replace
+
+from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS, OPERATOR, WORD, plain
 
 WIDTH = 120
 _STEP = 4  # columns that a continued line is indented by
 _LEAST = 8  # columns of code that a fold leaves on a line at least
-
-_ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?\*/')
-_SEPARATOR = re.compile(r"(?<=[,;]) ")
-_CALL = re.compile(r"\w\((?!\))")
-_OPERATOR = re.compile(r" (?=(?:[-+*/%&|^?:]|&&|\|\||<<|>>) )|(?<==) ")
+_RANKS = {COMMA: 0, WORD: 0, OPERATOR: 1}
 
 
 def folded(text: str) -> str:
-    return "\n".join(piece for line in _with_state(text) for piece in line) + ("\n" if text.endswith("\n") else "")
+    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line))
 
 
-def _with_state(text: str) -> Iterator[list[str]]:
-    inside = directive = False  # a comment of several lines; a directive continued by a backslash
-    for line in text.removesuffix("\n").split("\n"):
-        bare = line.lstrip()
-        fixed = directive or (bare.startswith("#") and not inside)
-        directive = fixed and line.endswith("\\")
-        rest = _ATOM.sub("", line) if not inside else line
-        opens, closes = not inside and "/*" in rest, inside and "*/" in rest
-        if len(line) <= WIDTH or fixed:
-            yield [line]
-        elif inside or bare.startswith("/*"):
-            yield _comment(line, inside)
-        else:
-            yield [line] if opens else _code(line)
-        inside = (inside or opens) and not closes
+def _pieces(line: str) -> Iterator[str]:
+    bare = plain(line)
+    if len(bare) <= WIDTH or len(bare) == len(line) or bare.startswith("#"):
+        yield bare
+        return
+    places = _Places.of(line)
+    begin = len(bare) - len(bare.lstrip())
+    first = bare[:begin]
+    code, comment = first + " " * _STEP, f"{first}* " if bare.lstrip().startswith("*") else f"{first} * "
+    while len(first) + len(bare) - begin > WIDTH and (at := places.fold(begin + _LEAST, begin + WIDTH - len(first))):
+        yield (first + bare[begin:at]).rstrip()
+        first = comment if at in places.words else code
+        begin = at + len(bare[at:]) - len(bare[at:].lstrip())
+    yield first + bare[begin:]
 
 
-def _comment(line: str, inside: bool) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip())]
-    first = indent if not inside else ""
-    further = (indent if not inside else indent[:-1]) + " * "
-    words = line.strip() if not inside else line
-    return textwrap.wrap(
-        words,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=further,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    )
-
-
-def _code(line: str) -> list[str]:
-    begin = len(line) - len(line.lstrip())
-    first, further = line[:begin], " " * (begin + _STEP)
-    places = _Places(line)
-    lines = []
-    while len(first) + len(line) - begin > WIDTH and (at := places.fold(begin + _LEAST, begin + WIDTH - len(first))):
-        lines.append(first + line[begin:at])
-        first = further
-        begin = next((place for place in range(at, len(line)) if line[place] != " "), len(line))
-    return [*lines, first + line[begin:]]
-
-
+@dataclass
 class _Places:
-    """Where a line of code may be folded, and in how many brackets."""
+    """Where a line may be folded: at blanks, each in so many lists and sums, and behind brackets."""
 
-    def __init__(self, line: str) -> None:
-        masked = _ATOM.sub(lambda found: "x" * len(found[0]), line)
-        steps = ((letter in "([{") - (letter in ")]}") for letter in masked)
-        self.depths = list(accumulate(steps))
-        self.ranks = {found.start(): 1 for found in _OPERATOR.finditer(masked)}
-        self.ranks |= {found.start(): 0 for found in _SEPARATOR.finditer(masked)}
-        self.blanks = sorted(self.ranks)
-        self.brackets = [found.end() for found in _CALL.finditer(masked)]
+    ranks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    words: set[int] = field(default_factory=set)
+    brackets: list[int] = field(default_factory=list)
+    blanks: list[int] = field(default_factory=list)
+
+    @staticmethod
+    def of(line: str) -> _Places:
+        found, depth, at = _Places(), 0, 0
+        for letter in line:
+            if letter in _RANKS:
+                found.ranks[at] = depth, _RANKS[letter]
+                if letter == WORD:
+                    found.words.add(at)
+            elif letter == BEHIND_BRACKET:
+                found.brackets.append(at)
+            elif letter in (OPENS, CLOSES):
+                depth += 1 if letter == OPENS else -1
+            else:
+                at += 1
+        return replace(found, blanks=[*found.ranks])
 
     def fold(self, least: int, most: int) -> int:
-        """At a blank in the fewest brackets, rather behind a comma than at an operator, the last of those in reach;
-        where there is none, behind the last bracket in reach, and else at the first blank beyond. 0 if there is none:
-        what is before `least` makes no line shorter."""
+        """At a blank in the fewest lists, rather behind a comma than at an operator, the last of those in reach; where
+        there is none, behind the last bracket in reach, and else at the first blank beyond. 0 if there is none: what
+        is before `least` makes no line shorter."""
         begin, end = (bisect_left(self.blanks, at) for at in (least, max(least, most + 1)))
         if begin < end:
-            fitting = self.blanks[begin:end]
-            return min(fitting, key=lambda place: (self.depths[place], self.ranks[place], -place))
+            return min(self.blanks[begin:end], key=lambda place: (*self.ranks[place], -place))
         bracket = bisect_right(self.brackets, most) - 1
         if bracket >= 0 and self.brackets[bracket] >= least:
             return self.brackets[bracket]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ..base.dtypes import i64
-from ..base.marked import plain
+from ..base.marked import called, listed, plain, words
 from ..base.provenance import show
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
@@ -206,7 +206,7 @@ def _comment(step: Step) -> str:
     used = [a for a in step.arguments if not a.written]
     types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
     where = "".join(f"; {base} {low}..{high}" for base, (low, high) in step.arena_ranges.items())
-    return f"/* {comment(show(step.provenance))}: {step.op} {types}{where} */"
+    return f"/* {words(f'{comment(show(step.provenance))}: {step.op} {types}{where}')} */"
 
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:
@@ -214,7 +214,7 @@ def _arguments(step: Step, more: tuple[str, ...]) -> str:
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
     table = [step.table.name] if step.table else []
-    return ", ".join([*arguments, *table, *step.function.sizes, *more])
+    return listed([*arguments, *table, *step.function.sizes, *more])
 
 
 def _argument(argument: Argument) -> str:
@@ -225,4 +225,4 @@ def check_c(check: Checked) -> str:
     """A call that is true where constants are as the code needs them."""
     tables = [pointer(Address(BLOB, offset), check.dtype.storage_c, const=True) for offset in check.offsets]
     arguments = [*tables, f"{check.count}u", *(literal_c(number, i64) for number in check.numbers)]
-    return f"mcc_check_{check.function}_{check.dtype}({', '.join(arguments)})"
+    return called(f"mcc_check_{check.function}_{check.dtype}", arguments)

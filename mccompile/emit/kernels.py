@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from ..base.dtypes import DType
-from ..base.marked import SIGNATURE, read
+from ..base.marked import SIGNATURE, called, plain, read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
 from .building import missing_flags
 from .layout import laid_out
 from .render import TEMPLATES, Source, comment, render, render_c
+from .unread import without_unread
 
 
 def signature(function: Function) -> str:
@@ -29,7 +30,7 @@ def signature(function: Function) -> str:
     parameters += [f"mcc_index {name}" for name in function.sizes]
     if function.call.rows is not None or function.call.workers > 1:
         parameters += ["mcc_index begin", "mcc_index end"]
-    return f"void {function.name}({', '.join(parameters) or 'void'})"
+    return "void " + called(function.name, parameters or ["void"])
 
 
 def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
@@ -38,7 +39,8 @@ def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
 
 @dataclass(frozen=True)
 class Printed:
-    """The C function of a kernel instance, and the headers that it needs besides mcc.h."""
+    """The C function of a kernel instance, with marks where it may be folded, and the headers that it needs besides
+    mcc.h."""
 
     text: str
     headers: frozenset[str]
@@ -53,7 +55,7 @@ def printed(function: Function) -> Printed:
 def marked(function: Function) -> str:
     """The C function with the marks of its template (base/marked.py), as lines that are not laid out."""
     context = {**function.kernel.context(function.call), "function": function.name, "signature": SIGNATURE}
-    text = render(function.kernel.template, context)
+    text = without_unread(render(function.kernel.template, context))
     return with_first(text, [f"(void){name};" for name in _unread(function, read(text).names)] + _constants(function))
 
 
@@ -64,7 +66,7 @@ def with_first(text: str, lines: Sequence[str]) -> str:
 
 
 def function_text(function: Function) -> str:
-    return printed(function).text
+    return plain(printed(function).text)
 
 
 def _unread(function: Function, names: Set[str]) -> list[str]:

@@ -38,15 +38,15 @@ def _tree(lines: Sequence[str]) -> Block:
         if line.startswith("#"):
             opened[-1].inside.append(line)
             continue
-        if line.startswith("}"):
+        if closes(line):
             if len(opened) == 1:
                 raise WrongUse(_unmatched(line))
-            opened.pop().tail = "" if _opens(line) else line
-        if _opens(line):
+            opened.pop().tail = "" if opens(line) else line
+        if opens(line):
             block = Block(line)
             opened[-1].inside.append(block)
             opened.append(block)
-        elif not line.startswith("}"):
+        elif not closes(line):
             opened[-1].inside.append(line)
     if len(opened) > 1:
         raise WrongUse(_unmatched(opened[-1].head))
@@ -58,8 +58,13 @@ def _code(line: str) -> str:
     return line.rpartition("/*")[0].rstrip() if line.endswith("*/") else line
 
 
-def _opens(line: str) -> bool:
+def opens(line: str) -> bool:
+    """Does a line open a block?"""
     return _code(line).endswith("{")
+
+
+def closes(line: str) -> bool:
+    return line.startswith("}")
 
 
 def _unmatched(line: str) -> Problem:

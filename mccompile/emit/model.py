@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from ..base.dims import Dim, Symbol, static, upper
@@ -83,7 +83,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "inputs": [_tensor(plan.prefix, t, written.spares(t), "input") for t in plan.inputs],
         "outputs": [_tensor(plan.prefix, t, True) for t in plan.outputs],
         "arena_bytes": plan.arena_bytes,
-        "parameters": ", ".join(f"void *{arena.base}, size_t {arena.base}_bytes" for arena in plan.arenas),
+        "parameters": _parameters(plan),
         "arguments": ", ".join(f"{arena.base}, sizeof {arena.base}" for arena in plan.arenas),
         "arenas": [_arena(arena) for arena in plan.arenas],
         "weights_bytes": weights_bytes,
@@ -135,6 +135,12 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
+
+
+def _parameters(plan: Plan) -> list[str]:
+    """Of init."""
+    arenas = [(f"void *{arena.base}", f"size_t {arena.base}_bytes") for arena in plan.arenas]
+    return [f"{plan.prefix}_model *m", *chain(*arenas), "const void *weights", "size_t weights_bytes"]
 
 
 def identity_c(identity: bytes) -> dict[str, str]:

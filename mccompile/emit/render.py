@@ -2,7 +2,8 @@
 
 Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
 `${include("math.h")}` in front of what needs a header has the function's file include it, `${included("a.h")}` is the
-line of a file that includes another one beside it.
+line of a file that includes another one beside it. Long lines are folded where text has marks:
+`${called("f", [a, b])}`, `${comma}` between items, and the words of a block under `//% filter words`.
 Macros that several kernels share are imported from files at the top of kernels_templates/.
 """
 
@@ -19,7 +20,7 @@ import jinja2
 
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
-from ..base.marked import including, plain, read, sized, unmarked
+from ..base.marked import between_items, called, including, plain, read, sized, unmarked, words
 from ..expr.dims_c import factor_c
 from .folding import folded
 from .runtime import include_line
@@ -44,8 +45,11 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: factor_c(value) if isinstance(value, Symbolic) else value,
         loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
     )
+    environment.globals["called"] = called
+    environment.globals["comma"] = between_items
     environment.globals["include"] = including
     environment.globals["included"] = lambda header: including(header) + include_line(header)
+    environment.filters["words"] = words
     environment.filters["size"] = _size
     environment.filters["term"] = _term
     environment.filters["suffixed"] = lambda text, end: f"{text}{end}"

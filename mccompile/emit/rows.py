@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..base.marked import listed
 from ..plan.ir import RowRegion, Step
 
 
@@ -13,7 +14,7 @@ def row_region(region: RowRegion, indent: str, step_c: Callable[[Step, str, tupl
     stages = region.stages
     lines = [f"{indent}{{"]
     inner = indent + "    "
-    lines.append(f"{inner}mcc_index {', '.join(f'made{number} = 0' for number in range(len(stages)))};")
+    lines.append(f"{inner}mcc_index {listed(f'made{number} = 0' for number in range(len(stages)))};")
 
     def loop(number: int, wanted: str, indent: str) -> None:
         stage = stages[number]

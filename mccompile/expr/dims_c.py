@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ..base.dims import Dim, Function, Symbol, bounds, symbols
 from ..base.errors import InternalError
-from ..base.marked import named, sized
+from ..base.marked import named, sized, summed
 from .ir import Expr, Size, walk
 
 
@@ -24,7 +24,7 @@ def dim_c(dim: Dim, where: str = "") -> str:
         parts.append(" * ".join(factors if coefficient == 1 else [*factors, str(coefficient)]))
     if dim.constant:
         parts.append(str(dim.constant))
-    return " + ".join(parts).replace("+ -", "- ")
+    return summed(parts)
 
 
 def factor_c(dim: Dim) -> str:

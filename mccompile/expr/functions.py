@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import DType, bool_, i32, i64, u8
+from ..base.marked import between
 
 _FIXED_POINT = {
     "high": ((i32, i32, i32), i32),
@@ -33,9 +34,16 @@ class Called:
 
 
 Spelling = str | Called
+
+
+def _between(operator: str) -> str:
+    return f"{{0}}{between(operator)}{{1}}"
+
+
+_CHOICE = f"{{0}}{between('?')}{{1}}{between(':')}{{2}}"
 _OF_STRINGS: dict[str, Spelling] = {
     "equal": Called("mcc_string_equal", "mcc_string.h"),
-    "select": "{0} ? {1} : {2}",
+    "select": _CHOICE,
 }
 
 
@@ -145,10 +153,10 @@ def _table() -> dict[str, Function]:
         return Called(name + "{f}", "math.h")
 
     rows: list[_Row] = [
-        ("add", 2, "same", "{0} + {1}", Called("mcc_add_{T}"), np.add),
-        ("sub", 2, "same", "{0} - {1}", Called("mcc_sub_{T}"), np.subtract),
-        ("mul", 2, "same", "{0} * {1}", Called("mcc_mul_{T}"), np.multiply),
-        ("div", 2, "same", "{0} / {1}", Called("mcc_div_{T}"), _truncating_div),
+        ("add", 2, "same", _between("+"), Called("mcc_add_{T}"), np.add),
+        ("sub", 2, "same", _between("-"), Called("mcc_sub_{T}"), np.subtract),
+        ("mul", 2, "same", _between("*"), Called("mcc_mul_{T}"), np.multiply),
+        ("div", 2, "same", _between("/"), Called("mcc_div_{T}"), _truncating_div),
         ("neg", 1, "same", "-{0}", Called("mcc_neg_{T}"), np.negative),
         ("abs", 1, "same", libm("fabs"), Called("mcc_abs_{T}"), np.abs),
         ("min", 2, "same", Called("mcc_min_{T}"), Called("mcc_min_{T}"), np.minimum),
@@ -185,15 +193,15 @@ def _table() -> dict[str, Function]:
         ("bit_not", 1, "same", None, "({C})~{0}", np.invert),
         ("shift_left", 2, "same", None, Called("mcc_shl_{T}"), _shift(np.left_shift)),
         ("shift_right", 2, "same", None, Called("mcc_shr_{T}"), _shift(np.right_shift)),
-        ("and", 2, "logic", None, "{0} && {1}", np.logical_and),
-        ("or", 2, "logic", None, "{0} || {1}", np.logical_or),
-        ("xor", 2, "logic", None, "{0} != {1}", np.logical_xor),
+        ("and", 2, "logic", None, _between("&&"), np.logical_and),
+        ("or", 2, "logic", None, _between("||"), np.logical_or),
+        ("xor", 2, "logic", None, _between("!="), np.logical_xor),
         ("not", 1, "logic", None, "!{0}", np.logical_not),
-        ("equal", 2, "compare", "{0} == {1}", "{0} == {1}", np.equal),
-        ("less", 2, "compare", "{0} < {1}", "{0} < {1}", np.less),
-        ("less_equal", 2, "compare", "{0} <= {1}", "{0} <= {1}", np.less_equal),
-        ("greater", 2, "compare", "{0} > {1}", "{0} > {1}", np.greater),
-        ("greater_equal", 2, "compare", "{0} >= {1}", "{0} >= {1}", np.greater_equal),
+        ("equal", 2, "compare", _between("=="), _between("=="), np.equal),
+        ("less", 2, "compare", _between("<"), _between("<"), np.less),
+        ("less_equal", 2, "compare", _between("<="), _between("<="), np.less_equal),
+        ("greater", 2, "compare", _between(">"), _between(">"), np.greater),
+        ("greater_equal", 2, "compare", _between(">="), _between(">="), np.greater_equal),
         ("is_nan", 1, "test", "{0} != {0}", None, np.isnan),
         ("is_positive_inf", 1, "test", "{0} > {MAX}", None, np.isposinf),
         ("is_negative_inf", 1, "test", "{0} < -{MAX}", None, np.isneginf),
@@ -203,7 +211,7 @@ def _table() -> dict[str, Function]:
         ("fixed_round", 2, "round", None, Called("mcc_fixed_round"), _fixed_round),
         ("saturate_i8", 1, "bytes", None, Called("mcc_saturate_i8"), lambda a: np.clip(a, -128, 127)),
         ("saturate_u8", 1, "bytes", None, Called("mcc_saturate_u8"), lambda a: np.clip(a, 0, 255)),
-        ("select", 3, "select", "{0} ? {1} : {2}", "{0} ? {1} : {2}", np.where),
+        ("select", 3, "select", _CHOICE, _CHOICE, np.where),
     ]
     return {row[0]: Function(*row) for row in rows}
 

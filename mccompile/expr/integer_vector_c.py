@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, f32, i8, i32, i64, u8
+from ..base.marked import called
 from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, walk
 from .scalar_c import literal_c
 from .vector_c import refusal, to_vector_statements, uses_math
@@ -150,8 +151,10 @@ class _Printer:
             case Apply(function="shift_right"):
                 bits = node.arguments[1]
                 assert isinstance(bits, Literal)
-                return f"mcc_shift_right_{self.of(node.dtype)}({self.text(node.arguments[0])}, {int(bits.value)})"
+                return called(
+                    f"mcc_shift_right_{self.of(node.dtype)}", (self.text(node.arguments[0]), str(int(bits.value)))
+                )
             case Apply():
                 of = self.of(node.arguments[0].dtype)
-                return f"mcc_{node.function}_{of}({', '.join(map(self.text, node.arguments))})"
+                return called(f"mcc_{node.function}_{of}", map(self.text, node.arguments))
         raise TypeError(f"not for vectors of sums: {node}")

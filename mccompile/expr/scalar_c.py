@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, bool_, string
-from ..base.marked import including
+from ..base.marked import called, including
 from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
@@ -20,7 +20,7 @@ from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size
 
 def call_c(function: Called, arguments: Sequence[str], **names: str) -> str:
     """C of a call; the names are what the function's name is made of."""
-    return f"{including(function.header)}{function.name.format(**names)}({', '.join((*arguments, *function.last))})"
+    return including(function.header) + called(function.name.format(**names), (*arguments, *function.last))
 
 
 def math_c(name: str, *arguments: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.dtypes import DType, bf16, bool_, f16, f32
+from ..base.marked import between, called
 from .code import Code
 from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, walk
 from .scalar_c import literal_c
@@ -158,17 +159,17 @@ class _Printer:
         args = [self.code(arg) for arg in node.arguments]
         one, other = args[0].operand, args[-1].operand
         if name == "div" and self.dtype is f32:
-            return Code(f"{one} / {other}", loose=True)
+            return Code(f"{one}{between('/')}{other}", loose=True)
         if name == "equal" and node.arguments[0].dtype is bool_:
             return Code(f"~({one} ^ {other})")
         if name in _LOGIC:
-            return Code(f"{one} {_LOGIC[name]} {other}", loose=True)
+            return Code(f"{one}{between(_LOGIC[name])}{other}", loose=True)
         if name == "not":
             return Code(f"~{one}")
         whole = [arg.text for arg in args]
         if name == "is_nan":
             return Code(f"~mcc_equal_{self.of}({whole[0]}, {whole[0]})")
-        return Code(f"mcc_{name}_{self.of}({', '.join(whole)})")
+        return Code(called(f"mcc_{name}_{self.of}", whole))
 
     def bounded(self, node: Apply) -> str:
         """Maxima and minima; one instruction where one side is known to be a number."""
@@ -176,5 +177,5 @@ class _Printer:
         x, y = self.code(a).text, self.code(b).text
         for one, other, bound in ((x, y, b), (y, x, a)):
             if isinstance(bound, Literal) and bound.value == bound.value:
-                return f"mcc_{_BOUNDS[node.function]}_{self.of}({one}, {other})"
-        return f"mcc_{node.function}_{self.of}({x}, {y})"
+                return called(f"mcc_{_BOUNDS[node.function]}_{self.of}", (one, other))
+        return called(f"mcc_{node.function}_{self.of}", (x, y))

@@ -1,16 +1,14 @@
-"""Lines of generated C end at column 120 at most, and folding them changes blanks only."""
+"""Lines of generated C end at column 120 at most, and folding them changes blanks only, where marks are."""
 
 from __future__ import annotations
 
-import pytest
-
-from mccompile.emit import folding
+from mccompile.base.marked import called, plain, summed, words
 from mccompile.emit.folding import WIDTH, folded
 from tests import small_models
 from tests.small_models import compiled
 
-CALL = "    f(" + ", ".join(f"argument_{i}(x, {i})" for i in range(12)) + ");\n"
-SUM = "    total = " + " + ".join(f"product_{i}[at]" for i in range(12)) + ";\n"
+CALL = f"    {called('f', [f'argument_{i}(x, {i})' for i in range(12)])};\n"
+SUM = f"    total = {summed([f'product_{i}[at]' for i in range(12)])};\n"
 
 
 def test_a_call_is_folded_between_its_arguments() -> None:
@@ -24,24 +22,38 @@ def test_a_sum_is_folded_before_an_operator() -> None:
     assert all(line.lstrip().startswith("+ product") for line in lines[1:]), lines
 
 
+def test_what_is_less_deep_is_folded_first() -> None:
+    inner = called("inner", ["a" * 30, "b" * 30])
+    lines = folded(f"    {called('outer', [inner, 'c' * 30, 'd' * 20])};").splitlines()
+    assert lines[0].endswith(f"{'c' * 30},") and len(lines) == 2
+
+
 def test_calls_in_calls_are_folded_behind_a_bracket() -> None:
-    first, second = folded("    y = " + "a_function(" * 12 + "x" + ")" * 12 + ";\n").splitlines()
+    text = "x"
+    for _ in range(12):
+        text = called("a_function", [text])
+    first, second = folded(f"    y = {text};\n").splitlines()
     assert first.endswith("a_function(") and len(first) <= WIDTH
     assert second == "        " + "a_function(" * 2 + "x" + ")" * 12 + ";"
 
 
-def test_directives_and_literals_stay_whole() -> None:
-    directive = "#define F(x) " + "g(x), " * 40 + "\\\n    " + "h(x), " * 40 + "\n"
+def test_what_has_no_marks_stays_whole() -> None:
+    directive = f"#define F(x) {called('g', ['x' * 30] * 10)}\n"
     literal = '    say("' + "a, b " * 40 + '");\n'
-    assert folded(directive) == directive
+    assert folded(directive) == plain(directive)
     assert folded(literal) == literal
 
 
 def test_comments_stay_comments() -> None:
-    text = "    /* " + "word " * 50 + "*/\n    f();\n"
+    text = f"    {words('/* ' + 'word ' * 50 + '*/')}\n    f();\n"
     lines = folded(text).splitlines()
     assert lines[0].startswith("    /* word") and lines[1].startswith("     * word") and lines[-2].endswith("*/")
     assert lines[-1] == "    f();"
+
+
+def test_lines_of_a_comment_go_on_as_such() -> None:
+    first, second = folded(f" * {words('a_long_word ' * 12)}*/").splitlines()
+    assert first.startswith(" * a_long_word") and second.startswith(" * a_long_word") and second.endswith("*/")
 
 
 def test_files_have_no_long_lines() -> None:
@@ -54,15 +66,7 @@ def test_files_have_no_long_lines() -> None:
 
 def test_lines_that_begin_beyond_the_width_are_folded_too() -> None:
     """Loops in loops lie that deep; a fold that left the line as long as it was would never end."""
-    deep = " " * (WIDTH + 8) + "for (mcc_index i = 0; i < " + " + ".join(f"size_{n}" for n in range(40)) + "; ++i) {\n"
+    total = summed([f"size_{n}" for n in range(40)])
+    deep = f"{' ' * (WIDTH + 8)}for (mcc_index i = 0; i < {total}; ++i) {{\n"
     lines = folded(deep).splitlines()
-    assert "".join(lines).split() == deep.split() and len(lines) < 60
-
-
-def test_long_lines_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many lines a call becomes."""
-    read = []
-    places = folding._Places
-    monkeypatch.setattr(folding, "_Places", lambda line: read.append(line) or places(line))
-    text = folded("    f(" + ", ".join(f"argument_{i}(x, {i})" for i in range(300)) + ");\n")
-    assert len(read) == 1 and len(text.splitlines()) > 50 and max(map(len, text.splitlines())) <= WIDTH
+    assert "".join(lines).split() == plain(deep).split() and len(lines) < 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mccompile.base.dtypes import f32, i8, i32, i64, u8
+from mccompile.base.marked import plain
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Expr, apply, cast, literal, operand
 
@@ -11,7 +12,7 @@ ROUNDED = apply("shift_right", apply("high_sum", TABLE, SUM, TABLE), literal(4, 
 
 
 def c(expr: Expr) -> list[str]:
-    return to_integer_statements(expr, ["s", "t"], 8, "mcc_store_{0}(y, {1});")
+    return list(map(plain, to_integer_statements(expr, ["s", "t"], 8, "mcc_store_{0}(y, {1});")))
 
 
 def test_saturation_is_left_to_the_store() -> None:

@@ -30,7 +30,7 @@ def test_a_sum_of_calls_is_still_a_sum() -> None:
 def test_what_is_used_twice_is_computed_once() -> None:
     twice = apply("exp", X)
     lines, value = to_statements(apply("mul", twice, twice), ["x[i]"])
-    assert (list(map(plain, lines)), value) == (["const float t0 = expf(x[i]);"], "t0 * t0")
+    assert list(map(plain, (*lines, value))) == ["const float t0 = expf(x[i]);", "t0 * t0"]
 
 
 def test_narrow_floats_are_rounded_after_every_operation() -> None:

@@ -22,6 +22,7 @@ from mccompile.base.constant import Constant, encoded
 from mccompile.base.dims import static
 from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import string, u8
+from mccompile.base.marked import plain
 from mccompile.base.tensor import TensorType
 from mccompile.emit.kernels import printed
 from mccompile.kernels.api import Case, Kernel, Needs, No
@@ -272,7 +273,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     texts, called = [], []
     for trial in found:
         made = printed(trial.function)
-        text, name, headers = made.text, trial.function.name, headers | made.headers
+        text, name, headers = plain(made.text), trial.function.name, headers | made.headers
         if not restrict:
             text = text.replace("MCC_RESTRICT ", "")
         key = text if restrict else text.replace(name, "")

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.marked import called
+
 _WEIGHTS = {
     2: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
     4: [
@@ -64,12 +66,12 @@ def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
 
 
 def _call(name: str, a: str, b: str, of: str) -> str:
-    return f"mcc_{name}_{of}({a}, {b})"
+    return called(f"mcc_{name}_{of}", (a, b))
 
 
 def _plus(a: str, factor: int, b: str, of: str) -> str:
-    return f"mcc_fma_{of}(mcc_set_{of}({factor}.0f), {b}, {a})"
+    return called(f"mcc_fma_{of}", (f"mcc_set_{of}({factor}.0f)", b, a))
 
 
 def _less(a: str, factor: int, b: str, of: str) -> str:
-    return f"mcc_fma_{of}(mcc_set_{of}(-{factor}.0f), {b}, {a})"
+    return _plus(a, -factor, b, of)
