@@ -108,12 +108,13 @@ def frontier(attempt: Attempt) -> list[Point]:
 def refused(point: Point, budget: Mapping[str, int], frugal: Sequence[tuple[str, Changes]], attempt: Attempt) -> None:
     """`frugal`: further options that may make the arena smaller, in words and as changes."""
     problems, plan = [], point.package.plan
-    for what, (used, limit) in point.over(budget).items():
-        lives = [life for life in plan.lives if life.name in plan.at_peak]
+    over = {what: both for what, both in point.over(budget).items() if what != "flash"}  # told once code is measured
+    for what, (used, limit) in over.items():
+        lives = [life for life in plan.lives if life.at_peak]
         sizes = ", ".join(f"{life.name} {life.high - life.low}" for life in lives)
         why = f"at its peak the smallest plan holds {sizes} bytes"
         if what != "ram":
-            why = f"so large are the weights{' alone, without any code' if what == 'flash' else ''}"
+            why = "so large are the weights"
         fix = _what_fits(point, frugal, attempt, limit) if what == "ram" else f"allow it: --budget {what}={used}"
         problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
     raise_all(CheckFailed, problems)

@@ -50,8 +50,8 @@ def test_what_is_preferred_is_not_given_up_for_a_budget(model: Path) -> None:
 
 def test_weights_have_a_budget_too(model: Path) -> None:
     used = len(compile(model, Options(target=TARGET)).files["convolutions.mcb"])
-    with pytest.raises(CheckFailed, match="bytes of flash"):
-        arena(model, budget={"flash": used // 2})
+    with pytest.raises(CheckFailed, match="bytes of weights"):
+        arena(model, budget={"weights": used // 2})
 
 
 def test_the_frontier_leads_from_the_fastest_plan_to_the_smallest(model: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,13 @@ from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
 from .help import Command, format_commands
-from .jobs import is_project, jobs_of, project_jobs, show_each
+from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
 from .options import json_flag, model_argument, model_options, trust_flag
+from .pages import refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..emit.package import Package
     from ..plan.ir import Plan
 
 
@@ -62,8 +64,11 @@ def commands() -> None:
 @click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
+@click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")
 @model_options
-def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, options: Options) -> None:
+def compile(
+    models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, pages: bool, options: Options
+) -> None:
     """Compile a model into a folder of C files.
 
     MODEL may be - for standard input, so that a model that is decrypted by a pipe never lies on a disk. Several models
@@ -82,8 +87,9 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         layout, options = layout or arranged_for, jobs[0][1]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name
-    held = _held(jobs)
-    write_folder(output, arrange(files, layout, name, options) if layout else files, force)
+    held = held_of(jobs)
+    files = arrange(files, layout, name, options) if layout else files
+    write_folder(output, _with_pages(files, packages) if pages else files, force)
     for package in packages:
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
@@ -103,13 +109,18 @@ def compile(models: tuple[Path, ...], output: Path, layout: str, force: bool, ex
         click.echo(f"target   is picked {how}")
 
 
-def _held(jobs: Sequence[tuple[Path, Options]]) -> list[str]:
-    """What budgets are compared with that a compiler or an emulator has to measure."""
-    if not any(what not in ("ram", "weights") for _, options in jobs for what in options.budget):
-        return []
-    from ..measure.budgets import hold
+def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapping[str, bytes]:
+    """A page for each model, which report.json lists."""
+    from ..emit.analysis import analysis_of
+    from ..emit.folder import MARK, with_report
+    from ..emit.html_report import html_report
 
-    return [line for model, options in jobs for line in hold(model, options)]
+    pages = {}
+    for package in packages:
+        plan = package.plan
+        name = f"report_{plan.prefix}_{plan.target}.html" if len(packages) > 1 else "report.html"
+        pages[name] = html_report(analysis_of(package)).encode()
+    return with_report({**files, **pages}, json.loads(files[MARK]))
 
 
 @commands.command()
@@ -228,6 +239,10 @@ def check(
         found.append(verdicts.as_dict(verdict, kept))
         if not as_json:
             click.echo("\n".join(verdicts.lines(verdict, own.weights_dtype, kept)))
+        try:
+            click.echo("".join(f"{line}\n" for line in held_of([(file, own)])), nl=False, err=as_json)
+        except CheckFailed as failed:
+            failures.append(failed)
         if kept is not None and kept.problems:
             failures.append(CheckFailed(*kept.problems))
         if not verdict.ok:
@@ -256,19 +271,36 @@ def check(
 @click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")
 @click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page of the compiled result, with the noise of each tensor.",
+)
 @json_flag
 @model_options
 def quantize(
-    model: Path, data: Path | None, destination: Path, test: Path | None, as_json: bool, options: Options, **how: Any
+    model: Path,
+    data: Path | None,
+    destination: Path,
+    test: Path | None,
+    html: Path | None,
+    as_json: bool,
+    options: Options,
+    **how: Any,
 ) -> None:
     """Quantize a model to int8, and say what it costs in accuracy and saves in memory."""
     from dataclasses import replace
 
+    from ..emit.analysis import analysis_of
     from ..measure import quantization
 
-    _refuse_to_overwrite(destination, model, data, test)
+    refuse_to_overwrite(destination, model, data, test)
+    refuse_to_overwrite(html, model, data, test, option="--html")
     recipe = replace(options.recipe, **how)
     report = quantization.quantize(model, destination, data, options, recipe, test)
+    if html:
+        write_page(html, analysis_of(report.compiled, quantized=report.as_dict()))
     click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
 
 
@@ -287,19 +319,10 @@ def convert(model: Path, destination: Path, signature: str, trust: bool) -> None
     from ..doors.api import Reading
     from ..frontend.load import read_proto
 
-    _refuse_to_overwrite(destination, model)
+    refuse_to_overwrite(destination, model)
     proto = read_proto(model, Reading(signature, trust))
     destination.write_bytes(proto.SerializeToString())
     click.echo(f"{destination}: {len(proto.graph.node)} nodes")
-
-
-def _refuse_to_overwrite(destination: Path, *read: Path | None) -> None:
-    """What a command reads is the user's only copy, for all it knows."""
-    for path in read:
-        if path is not None and path.exists() and destination.exists() and path.samefile(destination):
-            why = "it is what the command reads, and would be lost"
-            fix = f"did you mean -o {destination.with_name(f'{destination.stem}.new{destination.suffix}')}?"
-            raise WrongUse(Problem("cannot write the result", str(destination), why, fix))
 
 
 @commands.command()
@@ -315,7 +338,7 @@ def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Option
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
-    show_each(jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed))
+    show_each(jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed), hold=True)
 
 
 def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0) -> Any:
@@ -343,7 +366,7 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
     from ..passes.constants_file import write_constants
 
     if output is not None:
-        _refuse_to_overwrite(output, file)
+        refuse_to_overwrite(output, file)
     names = [name.strip() for name in passes.split(",") if name.strip()]
     text, contents = run_passes(file, names, options, constants)
     if output is None:

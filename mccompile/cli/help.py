@@ -48,7 +48,7 @@ OPTIONS = (
     Group(
         "Looking inside",
         "--explain",
-        ("explain",),
+        ("explain", "pages"),
         ("profile", "dump_values", "plain", "without", "print_after", "dump"),
     ),
 )

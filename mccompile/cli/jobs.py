@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..base.errors import Problem, WrongUse
+from ..base.errors import CheckFailed, Problem, WrongUse, raise_all
 from .options import model_options
 
 if TYPE_CHECKING:
@@ -32,16 +32,36 @@ def jobs_of(model: Path, options: Options) -> list[tuple[Path, Options]]:
     return [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
 
 
-def show_each(jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any]) -> None:
-    """Prints what is measured of each job: in words as soon as it is known, or as one JSON object."""
-    found = []
+def held_of(jobs: Jobs, seen: Any = None) -> list[str]:
+    """What budgets are compared with that a compiler or an emulator has to measure; `seen`: what has been."""
+    if not any(what not in ("ram", "weights") for _, options in jobs for what in options.budget):
+        return []
+    from ..measure.budgets import hold
+    from ..measure.cost import Cost
+
+    cost = seen if isinstance(seen, Cost) else None
+    return [line for model, options in jobs for line in hold(model, options, cost)]
+
+
+def show_each(jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any], hold: bool = False) -> None:
+    """Prints what is measured of each job: in words as soon as it is known, or as one JSON object. With `hold` budgets
+    are compared with it, after all has been printed."""
+    found, seen = [], []
     for number, (file, own) in enumerate(jobs):
         figures = measured(file, own)
         found.append(figures.as_dict())
+        seen.append(figures)
         if not as_json:
             click.echo(("\n" if number else "") + figures.show())
     if as_json:
         click.echo(json.dumps(found[0] if len(jobs) == 1 else {"models": found}, indent=1))
+    problems: list[Problem] = []
+    for job, figures in zip(jobs, seen, strict=True) if hold else ():
+        try:
+            click.echo("".join(f"{line}\n" for line in held_of([job], figures)), nl=False, err=as_json)
+        except CheckFailed as failed:
+            problems += failed.problems
+    raise_all(CheckFailed, problems)
 
 
 def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:

@@ -11,8 +11,9 @@ import click
 
 from ..base.errors import CheckFailed, Problem, WrongUse
 from .commands import commands, figures_of
-from .jobs import jobs_of, show_each
+from .jobs import held_of, jobs_of, show_each
 from .options import json_flag, model_argument, model_options
+from .pages import refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     "--frontier",
     "best",
     is_flag=True,
-    help="Show the best plans instead: RAM, flash (weights and, as estimated, code), time (estimated, over the least).",
+    help="Show the best plans instead, or on the page as well: RAM, flash (weights and, as estimated, code), time "
+    "(estimated, over the least).",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
@@ -39,10 +41,8 @@ def analyze(
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
-    from ..emit.html_report import html_report
-
     jobs = jobs_of(model, options)
-    if best:
+    if best and not html:
         if len(jobs) > 1:
             why, fix = f"there are {len(jobs)}", "leave out --frontier, or name one model and one target"
             raise WrongUse(Problem("the best plans are those of one model", "--frontier", why, fix))
@@ -51,34 +51,39 @@ def analyze(
     if html and len(jobs) > 1:
         why, fix = f"there are {len(jobs)}", "leave out --html, or name one model and one target"
         raise WrongUse(Problem("a page shows one model", "--html", why, fix))
+    refuse_to_overwrite(html, model, option="--html")
     seen: list[_Seen] = []
 
     def looked_at(file: Path, own: Options) -> _Seen:
-        seen.append(_Seen(file, own, explain, measure))
+        seen.append(_Seen(file, own, explain, measure, best))
         return seen[-1]
 
     if html and not as_json:
-        _write(html, html_report(looked_at(*jobs[0]).as_dict()))
+        write_page(html, looked_at(*jobs[0]).as_dict())
+        click.echo("".join(f"{line}\n" for line in held_of(jobs)), nl=False)
         return
-    show_each(jobs, as_json, looked_at)
+    show_each(jobs, as_json, looked_at, hold=True)
     if html:
-        _write(html, html_report(seen[0].as_dict()))
+        write_page(html, seen[0].as_dict())
 
 
 class _Seen:
     """A model that was compiled to be looked at."""
 
-    def __init__(self, model: Path, options: Options, explain: bool, measure: bool) -> None:
+    def __init__(self, model: Path, options: Options, explain: bool, measure: bool, best: bool) -> None:
         from ..driver import compile as compile_model
 
-        self.model, self.options, self.explain, self.measure = model, options, explain, measure
+        self.model, self.options, self.explain, self.measure, self.best = model, options, explain, measure, best
         self.package = compile_model(model, options)
 
     @cached_property
     def found(self) -> dict[str, Any]:
+        from ..driver import best_plans
         from ..emit.analysis import analysis_of
 
-        return analysis_of(self.package, figures_of(self.model, self.options).as_dict() if self.measure else None)
+        measured = figures_of(self.model, self.options).as_dict() if self.measure else None
+        best = [point.as_dict() for point in best_plans(self.model, self.options)] if self.best else None
+        return analysis_of(self.package, measured, frontier=best)
 
     def as_dict(self) -> dict[str, Any]:
         return self.found
@@ -146,10 +151,3 @@ def compare(folder: Path, dump: Path, model: Path | None, cc: str | None, as_jso
     if as_json:
         return CheckFailed.exit_code
     raise found.failure()
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WrongUse(Problem("cannot write the page", str(path), error.strerror or str(error))) from None

@@ -18,8 +18,9 @@ from .package import Package
 _OF_FILES = ("files", "seal")  # report.json says it of the output folder
 
 
-def analysis_of(package: Package, measured: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The object; `measured` is what `mccompile bench --json` says, where that has been asked for."""
+def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """The object; `measured` is what `mccompile bench --json` says, where that has been asked for. `more`: `frontier`,
+    the best plans, and `quantized`, what quantizing costs."""
     report = json.loads(package.files["report.json"])
     choices = {
         (item.provenance, item.choice.candidates[0].kernel.id): item
@@ -28,6 +29,7 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None) -> 
     }
     steps = list(package.plan.steps())
     sources = _sources(steps)
+    stacks = (measured or {}).get("function_stack_bytes", {})
     return {
         **{key: value for key, value in report.items() if key not in _OF_FILES},
         "steps": [
@@ -35,14 +37,27 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None) -> 
                 **said,
                 "nodes": list(step.provenance),
                 "result": ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch"),
+                "ram_bytes": _touched(step),
                 "weights_bytes": sum(a.high - a.low for a in step.arguments if a.address.base == "blob"),
+                **({"stack_bytes": stacks[step.function.name]} if step.function.name in stacks else {}),
                 "after": sources[number],
                 **_choice(choices, step.provenance, step.function.kernel.id),
             }
             for number, (step, said) in enumerate(zip(steps, report["steps"], strict=True))
         ],
         **({"measured": dict(measured)} if measured else {}),
+        **{key: value for key, value in more.items() if value is not None},
     }
+
+
+def _touched(step: Step) -> int:
+    """Bytes of arenas, each counted once."""
+    total, end = 0, ("", 0)
+    for base, low, high in sorted((a.address.base, a.low, a.high) for a in step.arguments if is_arena(a.address.base)):
+        begin = max(low, end[1]) if base == end[0] else low
+        total += max(0, high - begin)
+        end = (base, max(high, begin))
+    return total
 
 
 def _sources(steps: Sequence[Step]) -> list[list[int]]:
@@ -80,4 +95,9 @@ def _choice(
         {"kernel": c.kernel.id, "us": c.cost.time * 1e6, "code_bytes": c.cost.code, "workspace_bytes": c.needs.scratch}
         for c in item.choice.candidates
     ]
-    return {"estimated_us": rows[0]["us"], "other_kernels": rows[1:]}
+    chosen = rows[0]
+    return {
+        "estimated_us": chosen["us"],
+        "estimated_code_bytes": chosen["code_bytes"],
+        "other_kernels": rows[1:],
+    }

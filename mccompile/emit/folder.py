@@ -30,6 +30,7 @@ _SHOWN = 8  # names of a message about a folder that is not ours
 def with_report(files: Mapping[str, bytes], contents: Mapping[str, Any]) -> Files:
     """The files of a folder with their report, which says `contents` and lists them."""
     files = Files.of(files)
+    contents = {key: value for key, value in contents.items() if key not in (LIST, SEAL)}
     listed = {name: files.digest(name) for name in sorted(files) if name != MARK}
     return files | {MARK: _sealed({**contents, LIST: listed})}
 
@@ -67,8 +68,7 @@ def replace_files(folder: Path, new: Mapping[str, bytes], force: bool = False) -
         there = Files({name: on_disk(folder / name) for name in listed if (folder / name).is_file()})
     except OSError as error:
         raise _refused(folder, error.strerror or str(error), "") from error
-    contents = {key: value for key, value in report.items() if key not in (LIST, SEAL)}
-    write_folder(folder, with_report(there | new, contents), force)
+    write_folder(folder, with_report(there | new, report), force)
 
 
 def _listed(folder: Path, force: bool) -> Mapping[str, frozenset[str]]:

@@ -40,6 +40,7 @@ class Map:
     bytes: int
     bound: int
     bound_y: float
+    peak_x: float  # the first moment when most is alive
     steps: int
     blocks: tuple[Block, ...]
 
@@ -49,6 +50,41 @@ class Bar:
     name: str
     text: str
     width: float  # 0 to 1
+    step: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A point of the frontier: a row of its table, and its place in the picture."""
+
+    ram: int
+    flash: int
+    time: float  # over that of the fastest
+    options: str
+    x: float  # 0 to 1, by RAM
+    y: float  # 0 to 1, by time
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of every step: a column of the table, and a chart where `chart` has a title."""
+
+    title: str
+    key: str
+    chart: str
+    form: str = ""
+    optional: bool = False
+
+
+_COLUMNS = (
+    Column("MACs", "macs", "Multiply-accumulates"),
+    Column("RAM", "ram_bytes", "RAM that a step reads and writes, in bytes"),
+    Column("Weights", "weights_bytes", "Flash: weights in bytes"),
+    Column("Code", "estimated_code_bytes", "Flash: code in bytes, estimated (steps may share it)"),
+    Column("Stack", "stack_bytes", "Stack in bytes", optional=True),
+    Column("Est. µs", "estimated_us", "Estimated time in µs", ".1f"),
+)
 
 
 def html_report(analysis: Mapping[str, Any]) -> str:
@@ -61,6 +97,8 @@ def html_report(analysis: Mapping[str, Any]) -> str:
             "maps": memory_maps(analysis),
             "charts": _charts(steps, analysis.get("measured")),
             "graph": _levels(steps),
+            "columns": [column for column in _COLUMNS if column.optional is False or _any(steps, column.key)],
+            "frontier": _frontier(analysis.get("frontier", [])),
             "short": short,
             "label": label,
             "number": lambda value: f"{value:,}".replace(",", " "),
@@ -96,7 +134,7 @@ def _map(analysis: Mapping[str, Any], pool: Mapping[str, Any]) -> Map:
     buffers = [b for b in analysis["buffers"] if b.get("pool", "") == pool["name"]]
     end = max([b["end"] for b in analysis["buffers"]], default=1) or 1
     size = pool["bytes"] or 1
-    peak = set(analysis["at_peak"])
+    starts = [b["start"] for b in buffers if b.get("at_peak")]
 
     def height(bytes: int) -> float:
         return bytes / size * _MAP_HEIGHT
@@ -109,33 +147,50 @@ def _map(analysis: Mapping[str, Any], pool: Mapping[str, Any]) -> Map:
             round(_MAP_HEIGHT - height(b["high"]), 2),
             round((b["end"] - b["start"]) / end * _MAP_WIDTH, 2),
             round(height(b["high"] - b["low"]), 2),
-            b["name"] in peak,
+            b.get("at_peak", False),
         )
         for b in buffers
     )
     title = f"Memory pool {pool['name']}" if pool["name"] else "Arena"
     bound = pool.get("bound_bytes", pool["bytes"])
-    return Map(title, pool["bytes"], bound, round(_MAP_HEIGHT - height(bound), 2), end, blocks)
+    peak_x = round((max(starts, default=0) + 0.5) / end * _MAP_WIDTH, 2)
+    return Map(title, pool["bytes"], bound, round(_MAP_HEIGHT - height(bound), 2), peak_x, end, blocks)
 
 
 def _charts(steps: Sequence[Mapping[str, Any]], measured: Mapping[str, Any] | None) -> list[tuple[str, list[Bar]]]:
     """Where the work, the flash and the time go: the largest steps of each."""
-    kinds = [
-        ("Multiply-accumulates", "macs", ""),
-        ("Weights in bytes", "weights_bytes", ""),
-        ("Estimated time in µs", "estimated_us", ".1f"),
-    ]
-    charts = [(title, _bars(steps, key, form)) for title, key, form in kinds]
+    charts = [(column.chart, _bars(steps, column.key, column.form)) for column in _COLUMNS if column.chart]
     if measured and isinstance(measured.get("steps"), list):
         charts.append(("Measured time in µs", _bars(measured["steps"], "us", ".1f")))
     return [(title, bars) for title, bars in charts if bars]
 
 
 def _bars(steps: Sequence[Mapping[str, Any]], key: str, form: str) -> list[Bar]:
-    found = [(f"{n} {label(s)}", s.get(key) or 0) for n, s in enumerate(steps)]
-    largest = max((value for _, value in found), default=0)
+    found = [(f"{n} {label(s)}", s.get(key) or 0, n) for n, s in enumerate(steps)]
+    largest = max((value for _, value, _ in found), default=0)
     kept = sorted(found, key=lambda pair: -pair[1])[:_MOST_BARS]
-    return [Bar(name, f"{value:{form or ','}}", value / largest) for name, value in kept if value]
+    return [Bar(name, f"{value:{form or ','}}", value / largest, step, value) for name, value, step in kept if value]
+
+
+def _any(steps: Sequence[Mapping[str, Any]], key: str) -> bool:
+    return any(key in step for step in steps)
+
+
+def _frontier(points: Sequence[Mapping[str, Any]]) -> list[Plan]:
+    fastest = min((p["estimated_time"] for p in points), default=0) or 1.0
+    most = max((p["ram_bytes"] for p in points), default=0) or 1
+    slowest = max((p["estimated_time"] for p in points), default=0) or 1.0
+    return [
+        Plan(
+            p["ram_bytes"],
+            p["flash_bytes"],
+            p["estimated_time"] / fastest,
+            p["options"],
+            round(p["ram_bytes"] / most, 4),
+            round(p["estimated_time"] / slowest, 4),
+        )
+        for p in points
+    ]
 
 
 def _levels(steps: Sequence[Mapping[str, Any]]) -> list[list[int]]:

@@ -74,6 +74,7 @@ def report(
         "buffers": [
             {"name": life.name, "start": life.start, "end": life.end, "low": life.low, "high": life.high}
             | ({"pool": pools[life.base]} if plan.has_pools else {})
+            | ({"at_peak": True} if life.at_peak else {})
             for life in plan.lives
         ],
         "facts_used": list(plan.facts_used),

@@ -18,7 +18,7 @@ from ..driver import Options, settled
 from ..driver import compile as compile_model
 from ..toolchain.emulate import Emulated
 from ..toolchain.tools import missing
-from .cost import cost, flash_of
+from .cost import Cost, cost, flash_of
 
 MEASURED = ("flash", "stack", "instructions")
 # Options that may bring a figure down, as written and as fields.
@@ -52,13 +52,14 @@ class Figures:
         return f"of the deepest call{besides}" if what == "stack" else "of one run"
 
 
-def hold(model: Path, options: Options) -> list[str]:
-    """Raises CheckFailed where a measured budget is exceeded; else a line for each of them."""
+def hold(model: Path, options: Options, seen: Cost | None = None) -> list[str]:
+    """Raises CheckFailed where a measured budget is exceeded; else a line for each of them. `seen`: what has been
+    measured already, of the only target."""
     asked = {what: limit for what, limit in options.budget.items() if what in MEASURED}
     lines, problems = [], []
     for target in options.target.split(",") if asked else ():
         own = replace(options, target=target)
-        figures = measured(model, own, asked)
+        figures = _of_cost(seen) if seen is not None else measured(model, own, asked)
         for what, limit in asked.items():
             used = figures.of(what)
             if used is None:
@@ -92,11 +93,7 @@ def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
     target = options.resolved_target()
     options = settled(model, options)
     if target.run:
-        found = cost(model, options)
-        stacks = [stack for stack in (found.stack_bound.bytes, found.run_stack, found.init_stack) if stack is not None]
-        unseen = found.stack_bound.unseen if found.run_stack is None else ()
-        stack = max(stacks, default=None)
-        return Figures(found.code_bytes, found.weights_bytes, stack, unseen, found.run_instructions)
+        return _of_cost(cost(model, options))
     if "instructions" in asked:
         raise _unknown("instructions", target.name)
     package = compile_model(model, replace(options, single_file=False))  # sizes are told apart by files
@@ -109,6 +106,13 @@ def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
     weights = package.weights_bytes
     own = {source: sizes for source, sizes in program.sections.items() if source != "libraries"}
     return Figures(flash_of(own), weights, bound.bytes, bound.unseen, None)
+
+
+def _of_cost(found: Cost) -> Figures:
+    stacks = [stack for stack in (found.stack_bound.bytes, found.run_stack, found.init_stack) if stack is not None]
+    unseen = found.stack_bound.unseen if found.run_stack is None else ()
+    stack = max(stacks, default=None)
+    return Figures(found.code_bytes, found.weights_bytes, stack, unseen, found.run_instructions)
 
 
 def _unknown(what: str, target: str) -> WrongUse:

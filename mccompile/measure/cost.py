@@ -16,7 +16,7 @@ from ..base.stages import stage
 from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..toolchain.emulate import Emulated
-from ..toolchain.stack import Bound
+from ..toolchain.stack import Bound, CallGraph
 from .correctness import build, input_sets
 from .windows import newest
 
@@ -34,6 +34,7 @@ class Cost:
     init_stack: int | None  # bytes below the caller; None where the target has an operating system
     run_stack: int | None
     stack_bound: Bound  # of a run, by the compiler
+    stacks: Mapping[str, int]  # the same of functions of steps, where there is a bound
 
     @property
     def code_bytes(self) -> int:
@@ -69,6 +70,7 @@ class Cost:
             "init_stack_bytes": self.init_stack,
             "run_stack_bound_bytes": self.stack_bound.bytes,
             "run_stack_bound_without": list(self.stack_bound.unseen),
+            "function_stack_bytes": dict(self.stacks),
             "steps": sum(1 for _ in self.package.plan.steps()),
         }
 
@@ -133,4 +135,10 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         count.init_stack,
         count.run_stack,
         model.call_graph.bound(f"{package.plan.prefix}_run"),
+        _stacks(package, model.call_graph),
     )
+
+
+def _stacks(package: Package, graph: CallGraph) -> dict[str, int]:
+    bounds = {function.name: graph.bound(function.name).bytes for function in package.plan.functions}
+    return {name: bytes for name, bytes in bounds.items() if bytes is not None}

@@ -69,6 +69,7 @@ class Report:
     tensors: Mapping[str, float]  # the same of inner ones
     differences: Differences | None  # where there are samples
     made: Quantized
+    compiled: Package
     left_in_float: Sequence[Mapping[str, str]]  # what compiling could not make integers, and why
 
     def as_dict(self) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def _measured(model: Path, result: Path, made: Quantized, samples: Samples | Non
     options = replace(options, signature="", trust=False, prepend=())
     after = compile(result, options)
     left = json.loads(after.files["report.json"])["float_in_quantized"]
-    report = Report(Size.of(model, before), Size.of(result, after), None, {}, {}, None, made, left)
+    report = Report(Size.of(model, before), Size.of(result, after), None, {}, {}, None, made, after, left)
     if samples is None or not samples.feeds:
         return report
     here = Options(dims=options.dims, shapes=options.shapes, bounds=options.bounds, kernels=options.kernels)

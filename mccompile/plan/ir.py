@@ -294,6 +294,7 @@ class Life:
     low: int
     high: int
     base: str = ARENA
+    at_peak: bool = False  # alive at the first moment when most is, in its memory
 
 
 @dataclass(frozen=True)
@@ -326,7 +327,6 @@ class Plan:
     arena_naive: int
     arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
-    at_peak: tuple[str, ...]
     facts_used: tuple[str, ...]
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
@@ -354,6 +354,11 @@ class Plan:
     @property
     def arena_bound(self) -> int:
         return sum(arena.bound for arena in self.arenas)
+
+    @property
+    def at_peak(self) -> tuple[str, ...]:
+        """The buffers that are alive when most is."""
+        return tuple(dict.fromkeys(life.name for life in self.lives if life.at_peak))
 
     @property
     def arena_align(self) -> int:

@@ -94,6 +94,9 @@ MISTAKES = (
     wrong("quantize conv.onnx -o q.onnx --weights-only 5", "cannot have 5 bits", "did you mean --weights-only 8?"),
     wrong("quantize conv.onnx -o q.onnx --weights-only 8 --dynamic", "exclude each other", "leave out --dynamic"),
     wrong("quantize conv.onnx --weights-only 8 -o conv.onnx", "would be lost", "did you mean -o conv.new.onnx?"),
+    wrong("analyze conv.onnx --html conv.onnx", "would be lost", "did you mean --html conv.new.onnx?"),
+    wrong("check conv.onnx --runs 1 --budget flash=1000", "over the budget", "--budget flash=", code=1),
+    wrong("analyze conv.onnx --budget stack=8", "over the budget", "--budget stack=", code=1),
     wrong("conv.onnx -o out --quantize ss.npz", "cannot read the samples", "did you mean s.npz?", code=4),
 )
 

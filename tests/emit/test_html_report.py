@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from mccompile.base.discovery import data_folder
@@ -64,6 +65,54 @@ def test_the_memory_map_shows_every_buffer(options: Options) -> None:
     pools = analysis.get("pools", [{"bound_bytes": analysis["arena_bound_bytes"]}])
     assert [int(b["data-bytes"] or 0) for b in page.all("line", "bound")] == [pool["bound_bytes"] for pool in pools]
     assert f"{analysis['arena_bytes']:,}".replace(",", " ") in page.text
+
+
+MEASURED = {"run_instructions": 5, "function_stack_bytes": {}}
+
+
+@pytest.mark.parametrize("make", [small_models.branches, small_models.conv, small_models.mlp])
+def test_charts_and_table_have_the_numbers_of_the_report(make: Any) -> None:
+    package = compiled(make())
+    stacks = {function.name: 8 * number for number, function in enumerate(package.plan.functions, 1)}
+    analysis = analysis_of(package, {**MEASURED, "function_stack_bytes": stacks})
+    page = Page(html_report(analysis))
+    keys = ("macs", "ram_bytes", "weights_bytes", "estimated_code_bytes", "stack_bytes", "estimated_us")
+    shown: list[tuple[int, float]] = [(int(b["data-step"]), float(b["data-value"])) for b in page.all("div", "bar")]
+    wanted = [
+        sorted(((n, step.get(key) or 0) for n, step in enumerate(analysis["steps"])), key=lambda pair: -pair[1])
+        for key in keys
+    ]
+    assert shown == [pair for bars in wanted for pair in bars if pair[1]]
+    widths = [float((a["style"] or "").removeprefix("width: ").rstrip("%")) for a in page.all("i")]
+    assert widths == [pytest.approx(100 * v / bars[0][1], abs=0.01) for bars in wanted for _, v in bars if v]
+    for step in analysis["steps"]:
+        assert all(str(step[key]) in page.text for key in keys[:-1] if key in step)
+    assert json.loads(package.files["report.json"])["steps"][0]["macs"] == analysis["steps"][0]["macs"]
+
+
+def test_the_frontier_and_the_noise_of_tensors_are_shown() -> None:
+    points = [
+        {"ram_bytes": 900, "flash_bytes": 70, "weights_bytes": 50, "estimated_time": 2.0, "options": "--prefer time"},
+        {"ram_bytes": 300, "flash_bytes": 80, "weights_bytes": 50, "estimated_time": 3.0, "options": "--prefer ram"},
+    ]
+    noise = {"accuracy": None, "signal_to_noise": {"a": 31.25, "b": None}}
+    analysis = analysis_of(compiled(small_models.conv()), frontier=points, quantized=noise)
+    jsonschema.validate(analysis, SCHEMA)
+    page = Page(html_report(analysis))
+    assert [c["data-ram"] for c in page.all("circle", "plan")] == ["900", "300"]
+    assert float(page.all("circle", "plan")[1]["cx"] or 0) == pytest.approx(1000 / 3, abs=0.1)
+    assert {"1.50", "--prefer ram", "31.2", "exact"} <= set(page.text)
+
+
+def test_what_lies_over_others_is_at_the_peak_itself() -> None:
+    nodes = [node("Softmax", "x", "a"), node("MatMul", "a w", "b"), node("Softmax", "b", "y")]
+    weights = {"w": np.ones((8, 32), np.float32)}
+    report = json.loads(
+        compiled(model("d", nodes, [("x", (2, 8))], [("y", (2, 32))], weights)).files["report.json"]
+    )
+    place = {b["name"]: (b["low"], b["high"]) for b in report["buffers"]}
+    assert place["a"] == place["x"], "the first Softmax works in place"
+    assert report["at_peak"] == ["a", "b"] == [b["name"] for b in report["buffers"] if b.get("at_peak")]
 
 
 def test_every_step_is_in_the_table_and_in_the_graph() -> None:
@@ -130,26 +179,38 @@ def test_report_and_analysis_fit_the_schema(options: Options) -> None:
     assert not unknown, "the schema does not say what these are"
 
 
-def test_a_browser_shows_it_without_a_complaint(tmp_path: Path) -> None:
+def shown(page: str, script: str, folder: Path) -> str:
+    """What a browser makes of a page in which `script` runs after all else; it has nothing to complain of."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no Chromium is installed")
-    page = tmp_path / "report.html"
-    sorting = "<script>document.querySelectorAll('#steps button')[4].click();document.title='sorted'</script></body>"
-    page.write_text(html_report(analysis_of(compiled(small_models.branches()))).replace("</body>", sorting))
+    file = folder / "report.html"
+    file.write_text(page.replace("</body>", f"<script>{script}</script></body>"))
     quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
-    command = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        *quiet,
-        f"--user-data-dir={tmp_path}/user",
-        "--enable-logging=stderr",
-    ]
-    done = subprocess.run(
-        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert "CONSOLE" not in done.stderr and "<title>sorted</title>" in done.stdout
-    rows = [text for text in done.stdout.split("<tr>") if "<td" in text]
-    work = [int(row.split('<td class="n">')[2].split("<")[0]) for row in rows if row.count('<td class="n">') == 5]
-    assert work and work == sorted(work, reverse=True)
+    command = [browser, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={folder}/user"]
+    command += ["--enable-logging=stderr", "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "CONSOLE" not in done.stderr
+    return done.stdout
+
+
+def test_a_browser_shows_it_without_a_complaint(tmp_path: Path) -> None:
+    analysis = analysis_of(compiled(small_models.branches()))
+    click = "document.querySelectorAll('#steps button')[4].click();"
+    read = "document.title = [...document.querySelectorAll('#steps td:nth-child(5)')].map(e => e.textContent).join(' ')"
+    page = shown(html_report(analysis), click + read, tmp_path)
+    work = sorted((step["macs"] for step in analysis["steps"]), reverse=True)
+    assert f"<title>{' '.join(map(str, work))}</title>" in page
+
+
+def test_a_click_on_500_steps_is_answered_within_100_milliseconds(tmp_path: Path) -> None:
+    timing = """
+        const times = [...document.querySelectorAll('#steps button')].map(button => {
+          const begin = performance.now();
+          button.click();
+          document.body.offsetHeight;
+          return performance.now() - begin;
+        }).sort((a, b) => a - b);
+        document.title = times[times.length >> 1];"""
+    page = shown(html_report(analysis_of(compiled(chain(500)))), timing, tmp_path)
+    assert float(page.partition("<title>")[2].partition("<")[0]) < 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -54,6 +55,20 @@ def test_flash_counts_the_code(mlp: Path, tmp_path: Path, capsys: pytest.Capture
     assert cli.run([*arguments, f"flash={weights + 100}"]) == 1
     assert "over the budget" in capsys.readouterr().err and not (tmp_path / "out").exists()
     assert cli.run([*arguments, f"ram=64K,weights={weights}"]) == 0
+
+
+@needs_board
+@pytest.mark.parametrize("command", ["check --runs 1", "bench", "analyze", "analyze --html page.html", "bench --json"])
+def test_every_command_that_compiles_holds_them(
+    command: str, mlp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(mlp.parent)
+    arguments = [*command.split(), mlp.name, "--target", CORE, "--budget"]
+    assert cli.run([*arguments, "flash=64K,instructions=1M"]) == 0
+    said = capsys.readouterr()
+    assert "run      " in said.err + said.out and ("json" not in command or json.loads(said.out))
+    assert cli.run([*arguments, "flash=64K,instructions=10"]) == 1
+    assert "over the budget" in capsys.readouterr().err
 
 
 @needs_board

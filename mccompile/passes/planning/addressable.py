@@ -20,7 +20,7 @@ def check_addressable(plan: Plan, target: Target) -> None:
     sizes += [(f"tensor {tensor.name!r}", tensor.type.max_bytes) for tensor in (*plan.inputs, *plan.outputs)]
     total = sum(bytes for what, bytes in sizes if what.startswith("the "))
     sizes += [("arena and weights together", total)] if total > 2 * most else []
-    held = sorted((life for life in plan.lives if life.name in plan.at_peak), key=lambda life: life.low - life.high)
+    held = sorted((life for life in plan.lives if life.at_peak), key=lambda life: life.low - life.high)
     largest = ", ".join(f"{life.name} {life.high - life.low}" for life in held[:_SHOWN])
     entry = max(plan.entries, key=lambda entry: entry.contents.type.max_bytes, default=None)
 

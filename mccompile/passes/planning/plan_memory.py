@@ -69,7 +69,7 @@ from ...program.ir import (
     walk,
 )
 from ...targets.api import Pool, Target
-from ..memory.lives import blocks_of, lives_of, unshared
+from ..memory.lives import Span, blocks_of, lives_of, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
 from .function_sizes import instance, share_functions
@@ -98,12 +98,14 @@ def plan_memory(
     pools = pools or (Pool("", None, 0),)
     arenas: list[Arena] = []
     at: dict[int, tuple[str, int]] = {}  # base and offset of every block
+    full: dict[str, int] = {}  # when most is alive, by base
     for pool, share in zip(pools, share_pools(program, blocks, owners, pools, planner), strict=True):
         inside = [blocks[index] for index in share.members]
         broken = verify_placement(inside, share.placement)
         if broken:
             raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
         align = max([target.align, *(block.align for block in inside)])
+        full[arena_base(pool.name)] = peak(inside).time
         arenas.append(Arena(pool.name, share.placement.size, align, lower_bound(inside), pool.bytes))
         base = arena_base(pool.name)
         at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
@@ -111,7 +113,6 @@ def plan_memory(
     broken = sharing_problems(program, offsets, registry, target, keep_inputs)
     if broken:
         raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
-    most = peak(blocks)
     blob = _Blob()
     planner_ = _Planner(registry, prefix, offsets, blob)
     planner_.read |= {view.buffer for item in walk(program.body) for view in reads(item)}
@@ -149,11 +150,7 @@ def plan_memory(
         arenas=tuple(arenas),
         arena_naive=naive_size(unshared(program, lives, target.align)),
         arena_by_calls=program.call_by_call or sum(arena.bytes for arena in arenas),
-        lives=tuple(
-            Life(b.name, span.start, span.end, offsets[b][1], offsets[b][1] + b.max_bytes, offsets[b][0])
-            for b, span in lives.items()
-        ),
-        at_peak=most.names,
+        lives=tuple(_life(b, span, *offsets[b], full) for b, span in lives.items()),
         facts_used=tuple(program.facts_used),
         given=tuple(sorted(given)),
         not_negative=at_first,
@@ -165,6 +162,11 @@ def plan_memory(
     )
     verify_plan(plan)
     return plan
+
+
+def _life(buffer: Buffer, span: Span, base: str, offset: int, full: Mapping[str, int]) -> Life:
+    at_peak = span.start <= full[base] < span.end and buffer.max_bytes > 0
+    return Life(buffer.name, span.start, span.end, offset, offset + buffer.max_bytes, base, at_peak)
 
 
 class _Blob:
