@@ -1,7 +1,8 @@
 """`pytest --update-golden` rewrites the expected files of tests/golden, to be reviewed with git diff.
 
 Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed
-shortly."""
+shortly. C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another
+machine: ONNX's suite, which runs every operator, is."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ import pytest
 
 from mccompile.frontend import contradictions
 from mccompile.measure import speed
+from mccompile.toolchain import build
 
 contradictions.ALWAYS = True
 speed.SECONDS = 0.02
+build.LEVEL = "-O0"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

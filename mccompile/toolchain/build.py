@@ -20,6 +20,7 @@ import cffi
 from mccompile.base.errors import Problem, WrongUse
 
 DEFAULT_FLAGS = ("-std=c99", "-O2")
+LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
 _WELL_KNOWN = ("cc", "gcc", "clang", "tcc")
 _MESSAGE_LINES = 40  # the first error is the one that matters; hundreds may follow from it
 
@@ -121,6 +122,8 @@ def _compile(
     compiler: Compiler, sources: Sequence[Path], include_dirs: Sequence[Path], out: Path, flags: Sequence[str]
 ) -> Path:
     includes = [f"-I{folder}" for folder in include_dirs]
+    if LEVEL:
+        flags = [*(flag for flag in flags if not flag.startswith("-O")), LEVEL]
     command = [*compiler.command, *flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
