@@ -55,6 +55,7 @@ class DftStockham(Kernel):
             case("inverse", Dft(12, True), (3, 12, 2), f64, permute={0: (1, 0, 2)}, permute_outs={0: (2, 0, 1)}),
             case("inverse_of_real", Dft(6, True), (2, 6, 1)),
             case("all_of_real", Dft(10), (2, 10, 1)),
+            case("all_of_two", Dft(2), (2, 2, 1)),
             case("filled", Dft(10), (2, 7, 2)),
             case("filled_real", Dft(10, onesided=True), (2, 7, 1)),
             case("cut", Dft(6), (2, 9, 2)),
