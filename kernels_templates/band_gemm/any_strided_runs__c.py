@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
+from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.rows import row_by_row
@@ -38,6 +38,7 @@ class Runs(Kernel):
             _case("f16", half, (3, 30), 8, 6, f16),
             _case("f64", BandGemm(f64), (3, 30), 8, 9, f64),
             _case("bytes", BandGemm(f32), (3, 30), 8, 6, of=i8),
+            _case("integers", BandGemm(i64), (3, 30), 8, 9, i64),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -64,11 +65,11 @@ class Runs(Kernel):
         run = static(b.shape[1])
         together = TERMS if run % TERMS == 0 else 1
 
-        def term(number: int) -> str:
+        def term(number: int) -> tuple[str, str]:
             at = index_c([1, a.strides[-1]], ["a_at", "k"], number * a.strides[-1])
             weight = index_c([b.strides[0], b.strides[1]], ["j", "k"], number * b.strides[1])
             left = term_c(a.buffer.dtype, names[0], at, total)
-            return f"{left} * {term_c(b.buffer.dtype, names[2], weight, total)}"
+            return left, term_c(b.buffer.dtype, names[2], weight, total)
 
         def of_result(number: int, stride: Any) -> str:
             return index_c([1, stride], [around.index(number), "j"])
@@ -87,6 +88,7 @@ class Runs(Kernel):
             "run": run,
             "together": together,
             "type": total.compute_c,
+            "exact": "" if total.is_float else total.name,
             "a_at": f"{around.index(1)} + (mcc_index){start} * {a.strides[-1]}",
             "terms": [term(number) for number in range(together)],
             "lines": lines,

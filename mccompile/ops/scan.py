@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..base.dims import Dim, symbol
 from ..base.tensor import TensorType
@@ -27,6 +28,10 @@ class Scan(Operator):
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         return _over_samples(node) if node.version < 9 else make(cls, node)
+
+    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
+        attributes, opset = super().to_onnx()
+        return {name: value for name, value in attributes.items() if value != ()}, opset
 
     @classmethod
     def region_inputs(cls, node: OnnxNode, index: int) -> Sequence[Fact] | None:
@@ -53,8 +58,7 @@ class Scan(Operator):
         trips = self.trips(site)
         facts = [Fact(value.type) for value in body.outputs[:states]]
         collected = [value.type for value in body.outputs[states:]]
-        axes = _axes(self.scan_output_axes, [type.rank + 1 for type in collected])
-        for type, axis in zip(collected, axes, strict=True):
+        for type, axis in zip(collected, self.collected_axes(site), strict=True):
             facts.append(Fact(stacked(type, axis, trips)))
         return facts
 
@@ -64,6 +68,11 @@ class Scan(Operator):
         operands = range(first, len(site.facts))
         axes = _axes(self.scan_input_axes, [site.type(n).rank for n in operands])
         return list(zip(operands, axes, strict=True))
+
+    def collected_axes(self, site: Site) -> list[int]:
+        """Along which results are put together."""
+        outputs = site.regions[0].outputs[len(site.facts) - self.num_scan_inputs :]
+        return _axes(self.scan_output_axes, [value.type.rank + 1 for value in outputs])
 
     def trips(self, site: Site) -> int:
         sizes: list[Dim] = [site.shape(number)[axis] for number, axis in self.cut(site)]
@@ -87,7 +96,7 @@ class Scan(Operator):
         for (number, axis), backwards in zip(self.cut(site), directions, strict=True):
             writer.bind(number, slice_at(to.input(number), axis, counter, trips, bool(backwards)))
         count = len(body.outputs) - states
-        axes = _axes(self.scan_output_axes, [value.type.rank + 1 for value in body.outputs[states:]])
+        axes = self.collected_axes(site)
         directions = self.scan_output_directions or (0,) * count
         parts = zip(range(states, states + count), axes, directions, strict=True)
         writer.collect([(number, axis, bool(backwards)) for number, axis, backwards in parts])

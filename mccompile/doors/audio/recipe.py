@@ -17,7 +17,8 @@ KINDS = {
     "padding": ("none", "zeros", "reflect"),
     "mel_scale": ("htk", "slaney", "tensorflow"),
     "mel_norm": ("none", "slaney"),
-    "log": ("db", "natural", "pcen", "none"),
+    "log": ("db", "natural", "pcen", "pcan", "none"),
+    "arithmetic": ("float", "integer"),
     "dct": ("ortho", "htk"),
     "delta_ends": ("interp", "repeat"),
     "samples_type": ("int16", "float32"),
@@ -45,7 +46,7 @@ class Recipe:
     high: float = _about(0.0, "Highest frequency of the filters, Hz; 0: half the rate.")
     mel_scale: str = _about("htk", "htk, slaney, or tensorflow (HTK's, with filters even in mel and without DC).")
     mel_norm: str = _about("none", "slaney: filters of equal area.")
-    log: str = _about("natural", "db, natural, pcen (per-channel energy) or none.")
+    log: str = _about("natural", "db, natural, pcen (per-channel energy), pcan (the same in integers) or none.")
     floor: float = _about(0.0, "Energies below it count as that much before the logarithm.")
     offset: float = _about(0.0, "Added before the logarithm.")
     top_db: float = _about(0.0, "Nothing is further below the window's largest than this; 0: whatever it is.")
@@ -59,6 +60,12 @@ class Recipe:
     pcen_power: float = _about(0.5, "The root.")
     pcen_time: float = _about(0.4, "Seconds of the smoothing.")
     pcen_floor: float = _about(1e-6, "Added to the smoothed energy.")
+    arithmetic: str = _about("float", "float, or integer: as audio_microfrontend, for cores without floats.")
+    noise_even: float = _about(0.025, "In integers: part of a frame in the estimate of noise, every second filter.")
+    noise_odd: float = _about(0.06, "The same for the others.")
+    noise_left: float = _about(0.05, "Part of the signal that is left whatever the noise.")
+    pcan_strength: float = _about(0.95, "Exponent of the noise with pcan.")
+    pcan_offset: float = _about(80.0, "Added to the noise before.")
 
     @property
     def transform(self) -> int:
@@ -119,6 +126,7 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
         "window": 2048, "hop": 512, "fft": 2048, "padding": "reflect", "mels": 128, "low": 20.0,
         "mel_scale": "tensorflow", "log": "db", "floor": 1e-10, "top_db": 80.0, "dct": "htk",
     },
+    "microfrontend": {"arithmetic": "integer", "low": 125.0, "high": 7500.0, "log": "pcan"},
 }  # fmt: skip
 MFCC = {"plain": 13, "librosa": 20, "torchaudio": 40, "tensorflow": 13, "keras": 13}  # coefficients of --mfcc
 
@@ -130,6 +138,9 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
         raise WrongUse(Problem(f"there is no style {style!r}", "--style", why, meant(style, STYLES, "--style")))
     known = {each.name: each.type for each in fields(Recipe)}
     problems = []
+    if mfcc and style not in MFCC:
+        why = "it has no cosine transform"
+        problems.append(Problem("there are no coefficients", f"--style {style} --mfcc", why, "leave out --mfcc"))
     for name, value in asked.items():
         numbers = (int, float) if known.get(name) == "float" else (int,)
         if name not in known:
@@ -143,7 +154,7 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
     made = first.sized()
     if style == "tensorflow" and made.window_kind == "hann" and made.window % 2:
         made = replace(made, window_kind="hann-symmetric")  # as tf.signal.hann_window has it for odd lengths
-    raise_all(WrongUse, _wrong(made))
+    raise_all(WrongUse, _wrong(made) + _not_in_integers(made))
     return made
 
 
@@ -178,6 +189,34 @@ def _wrong(made: Recipe) -> list[Problem]:
          f"{made.samples} of {made.needed}", f"--samples {made.needed}"),
         ("there is less than what is reflected", made.padding == "reflect" and made.around >= made.samples,
          f"{made.samples} samples, {made.around} on each side", f"--samples {made.around + 1}"),
+    ):  # fmt: skip
+        if wrong:
+            found.append(Problem(what, "the front end", why, f"did you mean {fix}?"))
+    return found
+
+
+def _not_in_integers(made: Recipe) -> list[Problem]:
+    """What audio_microfrontend does not have, or only it."""
+    plain = Recipe()
+    if made.arithmetic != "integer":
+        fix = "--style microfrontend, or --log pcen"
+        wrong = [Problem("pcan is computed in integers", "--log pcan", "", fix)] if made.log == "pcan" else []
+        return wrong
+    found = []
+    for name in ("coefficients", "delta", "padding", "samples_type", "power", "floor", "offset", "top_db", "mel_scale",
+                 "mel_norm", "window_kind"):  # fmt: skip
+        flag, usual = f"--{name.replace('_', '-')}", getattr(plain, name)
+        if getattr(made, name) != usual:
+            found.append(Problem("the front end in integers has no choice there", flag, f"it is {usual}",
+                                 f"leave out {flag}, or --arithmetic float"))  # fmt: skip
+    transform = made.transform
+    for what, wrong, why, fix in (
+        ("the transform in integers is of a power of two", transform & (transform - 1) or transform < 16,
+         f"{transform}", f"--fft {max(16, 1 << (transform - 1).bit_length())}"),
+        ("the front end in integers has a logarithm", made.log not in ("natural", "pcan"), made.log, "--log pcan"),
+        ("the front end in integers has filters", made.mels < 1, f"{made.mels}", "--mels 40"),
+        ("the filters end below half the rate", made.top >= made.rate / 2, f"{made.top:g} Hz",
+         f"--high {made.rate * 15 // 32}"),
     ):  # fmt: skip
         if wrong:
             found.append(Problem(what, "the front end", why, f"did you mean {fix}?"))

@@ -7,14 +7,14 @@ runs frame by frame (docs/streaming.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper
 
 from ... import __version__
-from . import front_end_tables
+from . import microfrontend, front_end_tables
 from .recipe import Recipe
+from .writer import Writer
 
 _OPSET, _IR = 17, 8  # the first that have transforms
 SAMPLES, FEATURES = "samples", "features"
@@ -34,18 +34,10 @@ class Form:
 
 def model(recipe: Recipe, form: Form = Form()) -> ModelProto:
     """From [1, samples] to the features."""
-    to = _Writer()
-    x = _spectrum(to, recipe, _frames(to, recipe))
-    if recipe.mels:
-        x = to.node("MatMul", x, to.floats(front_end_tables.filters(recipe)))
-    x = _logarithm(to, recipe, x)
-    if recipe.coefficients:
-        x = to.node("MatMul", x, to.floats(front_end_tables.cosines(recipe)))
-    if recipe.delta:
-        slopes = [to.floats(front_end_tables.changes(recipe, n + 1)) for n in range(recipe.delta)]
-        changes = [to.node("MatMul", slope, x) for slope in slopes]
-        x = to.node("Concat", x, *changes, axis=2)
-    x = _handed_over(to, recipe, form, x)
+    to = Writer()
+    x = _frames(to, recipe)
+    made = _in_floats if recipe.arithmetic == "float" else _in_integers
+    made(to, recipe, form, x)
     samples = TensorProto.INT16 if recipe.samples_type == "int16" else TensorProto.FLOAT
     element = TensorProto.DataType.Value(form.dtype.upper()) if form.scale else TensorProto.FLOAT
     own = (1, recipe.features, recipe.frames) if form.turned else (1, recipe.frames, recipe.features)
@@ -62,7 +54,32 @@ def model(recipe: Recipe, form: Form = Form()) -> ModelProto:
     )
 
 
-def _frames(to: _Writer, recipe: Recipe) -> str:
+def _in_integers(to: Writer, recipe: Recipe, form: Form, x: str) -> None:
+    x = microfrontend.features(to, recipe, x)
+    if form.scale:
+        x = microfrontend.stepped(to, x, form.scale, form.zero_point, form.dtype)
+    else:
+        x = to.node("Mul", to.cast(x, TensorProto.FLOAT), to.floats(1 / microfrontend.STEPS))
+    _handed_over(to, form, x)
+
+
+def _in_floats(to: Writer, recipe: Recipe, form: Form, x: str) -> None:
+    x = _spectrum(to, recipe, x)
+    if recipe.mels:
+        x = to.node("MatMul", x, to.floats(front_end_tables.filters(recipe)))
+    x = _logarithm(to, recipe, x)
+    if recipe.coefficients:
+        x = to.node("MatMul", x, to.floats(front_end_tables.cosines(recipe)))
+    if recipe.delta:
+        changes = [to.node("MatMul", to.floats(front_end_tables.changes(recipe, n + 1)), x) for n in range(recipe.delta)]
+        x = to.node("Concat", x, *changes, axis=2)
+    if form.scale:
+        zero = np.array(form.zero_point, form.dtype)
+        x = to.node("QuantizeLinear", x, to.floats(form.scale), to.constant(zero))
+    _handed_over(to, form, x)
+
+
+def _frames(to: Writer, recipe: Recipe) -> str:
     """[1, frames, window]: the first pieces of all frames, the second ones, and so on. The last piece of a frame ends
     where it ends."""
     x, window, hop, frames = SAMPLES, recipe.window, recipe.hop, recipe.frames
@@ -82,7 +99,7 @@ def _frames(to: _Writer, recipe: Recipe) -> str:
     return to.node("Concat", *pieces, axis=2) if len(pieces) > 1 else pieces[0]
 
 
-def _spectrum(to: _Writer, recipe: Recipe, x: str) -> str:
+def _spectrum(to: Writer, recipe: Recipe, x: str) -> str:
     weights = front_end_tables.window(recipe)
     if recipe.samples_type == "int16":
         weights = weights / _FULL_SCALE
@@ -94,7 +111,7 @@ def _spectrum(to: _Writer, recipe: Recipe, x: str) -> str:
     return to.node("Sqrt", x) if recipe.power == 1 else x
 
 
-def _logarithm(to: _Writer, recipe: Recipe, x: str) -> str:
+def _logarithm(to: Writer, recipe: Recipe, x: str) -> str:
     if recipe.log == "none":
         return x
     if recipe.log == "pcen":
@@ -112,7 +129,7 @@ def _logarithm(to: _Writer, recipe: Recipe, x: str) -> str:
     return x
 
 
-def _energies(to: _Writer, recipe: Recipe, x: str) -> str:
+def _energies(to: Writer, recipe: Recipe, x: str) -> str:
     """Per-channel energy: each filter divided by what it was of late, and compressed."""
     weights, start = front_end_tables.smoothing(recipe)
     smooth = to.node("Add", to.node("MatMul", to.floats(weights), x), to.floats(start))
@@ -122,44 +139,9 @@ def _energies(to: _Writer, recipe: Recipe, x: str) -> str:
     return to.node("Sub", x, to.floats(recipe.pcen_bias**recipe.pcen_power))
 
 
-def _handed_over(to: _Writer, recipe: Recipe, form: Form, x: str) -> str:
-    if form.scale:
-        zero = np.array(form.zero_point, form.dtype)
-        x = to.node("QuantizeLinear", x, to.floats(form.scale), to.constant(zero))
+def _handed_over(to: Writer, form: Form, x: str) -> None:
     if form.turned:
         x = to.node("Transpose", x, perm=(0, 2, 1))
     if form.shape:
-        x = to.node("Reshape", x, to.ints(*form.shape))
+        to.node("Reshape", x, to.ints(*form.shape))
     to.rename(FEATURES)
-    return FEATURES
-
-
-class _Writer:
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        name = f"{op.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
-        return name
-
-    def rename(self, name: str) -> None:
-        """The newest result."""
-        self.nodes[-1].output[0] = name
-
-    def constant(self, contents: np.ndarray) -> str:
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(contents, name))
-        return name
-
-    def floats(self, contents: Any) -> str:
-        return self.constant(np.asarray(contents, np.float32))
-
-    def ints(self, *contents: int) -> str:
-        return self.constant(np.array(contents, np.int64))
-
-    def cut(self, x: str, start: int, end: int, axis: int) -> str:
-        return self.node("Slice", x, *(self.ints(each) for each in (start, end, axis)))
-
-

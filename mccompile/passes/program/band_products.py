@@ -32,7 +32,7 @@ def band_products(program: Program, context: Context) -> None:
     for buffer in program.buffers():
         names.take(buffer.name)
     for call in program.calls():
-        if isinstance(call.kind, Gemm) and call.kind.accumulator.is_float and call.kind.fixed == 2:
+        if isinstance(call.kind, Gemm) and call.kind.fixed == 2:
             _shorten(call, names, program, context)
 
 
@@ -46,7 +46,9 @@ def _shorten(call: Call, names: Names, program: Program, context: Context) -> No
         return
     rows, columns = (static(dim) for dim in view.shape[-2:])
     name, near = view.buffer.name, view.buffer.provenance
-    if not view.buffer.dtype.is_float or rows < LEAST * ROUND or not columns or 0 in view.shape:
+    total, dtype = kind.accumulator, view.buffer.dtype
+    alike = dtype.is_float if total.is_float else dtype is total  # bytes have kernels of their own
+    if not alike or rows < LEAST * ROUND or not columns or 0 in view.shape:
         return
     matrix = viewed(view, constant).reshape(-1, rows, columns)[0]
     first, run = _runs(matrix != 0)

@@ -88,8 +88,9 @@ class Analysis:
         if all(_is_known(value) for value in node.present_outputs):
             self.known.update(node.present_outputs)
             return
-        if node.regions:
-            why = f"{changing[0].name!r} moves, and the body of {node.op.name} reads it"
+        inside = [value for value in changing if value not in node.inputs]
+        if inside:
+            why = f"{inside[0].name!r} moves, and the body of {node.op.name} reads it"
             fix = "move it out of the body, or leave out --stream"
             raise UnsupportedModel(Problem("it cannot run frame by frame", _name(node), why, fix))
         moving = tuple(self.motions.get(value) if value else None for value in node.inputs)

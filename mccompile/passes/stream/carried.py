@@ -6,6 +6,8 @@ is what the run before left.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...base.constant import Constant
@@ -17,6 +19,7 @@ from ...ops.gather import Gather
 from ...ops.identity import Identity
 from ...ops.recurrent import Layer
 from ...ops.reshape import SameElements
+from ...ops.scan import Scan
 from ...ops.transpose import Transpose
 from .motion import Around, Step, moves
 
@@ -32,6 +35,28 @@ def layer(at: Around) -> Step | None:
     carries = {_H: 1, _C: 2} if op.cell == "lstm" else {_H: 1}
     results = (motion, *(None for _ in at.node.outputs[1:]))
     return Step(results, {0: at.new(motion)}, saves=True, carries=carries)
+
+
+@moves(Scan)
+def scan(at: Around) -> Step | None:
+    """Slice by slice along time, where values go on from zeros and nobody reads what they end with."""
+    op, node = at.node.op, at.node
+    assert isinstance(op, Scan)
+    cut = op.cut(at.site)
+    states = len(node.inputs) - len(cut)
+    moving = [at.motions[place] for place, _ in cut]
+    first = moving[0]
+    if not at.warm or first is None or any(at.motions[:states]):
+        return None
+    alike = all(motion == replace(first, axis=axis) for motion, (_, axis) in zip(moving, cut, strict=True))
+    starts = all(value is not None and _is_zero(value) for value in node.inputs[:states])
+    read = any(value is not None and value.uses for value in node.outputs[:states])
+    if not alike or not starts or read or any((*op.scan_input_directions, *op.scan_output_directions)):
+        return None
+    axes = op.collected_axes(at.site)
+    results = (*(None for _ in range(states)), *(replace(first, axis=axis) for axis in axes))
+    reads = {place: at.new(first) for place, _ in cut}
+    return Step(results, reads, saves=True, carries={place: place for place in range(states)})
 
 
 def read_last(graph: Graph) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mccompile.base.errors import WrongUse
-from mccompile.doors.audio.recipe import STYLES, recipe
+from mccompile.doors.audio.recipe import MFCC, STYLES, recipe
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,8 @@ def test_refused(asked: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_styles_are_right_with_and_without_coefficients(style: str) -> None:
-    assert recipe(style).features < 200 and recipe(style, mfcc=True).features < recipe(style).features
+    assert recipe(style).features < 200
+    assert style not in MFCC or recipe(style, mfcc=True).features < recipe(style).features
 
 
 def test_frames_and_samples_follow_from_each_other() -> None:

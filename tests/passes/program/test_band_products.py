@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
@@ -72,3 +72,16 @@ def test_how_long_runs_are_is_a_fact() -> None:
     assert runs(compile_graph(graph, Options(), "bands")) == []
     package = compiled(network(matrix(7)))
     assert any("have at most 8 elements in a row" in fact for fact in package.plan.facts_used)
+
+
+def test_integers_wrap() -> None:
+    weights = (matrix(7) * 100).astype(np.int64)
+    weights[0, 0] = 1 << 62
+    made = model("bands", [node("MatMul", "x m", "y")], [("x", [3, ROWS])], [("y", [3, COLUMNS])], {"m": weights})
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.INT64
+    package = compiled(made, prefer="time")
+    assert runs(package) == [8]
+    x = np.random.default_rng(1).integers(-(1 << 40), 1 << 40, (3, ROWS))
+    got = build(package, Options().resolved_target()).run({"x": x})["y"]
+    np.testing.assert_array_equal(got, x @ weights)

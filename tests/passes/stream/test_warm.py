@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from tests.passes.stream.pushed import Steps, floats, model, part, session, stepped
+from tests.passes.stream.pushed import Steps, agree, floats, model, part, session, stepped
 
 FRAMES = 60
 SAME = "{ a = Conv<pads=[1, 1]>(x, w) b = Relu(a) c = Conv<pads=[2, 2], dilations=[2]>(b, w) y = Add(c, x) }"
@@ -90,3 +90,45 @@ def test_recurrent_layers_go_on(name: str) -> None:
         got = steps.push({"x": part(frames, 2, end - 2, end)})
         np.testing.assert_allclose(got["y"], wanted[-2:], rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(got["h"], last, rtol=1e-5, atol=1e-5)
+
+
+def scanned(length: int, ends: str = "", direction: int = 0) -> ModelProto:
+    """A layer of one's own, as a body that runs frame after frame."""
+    return model(
+        f"(float[1,4,{length}] x) => (float[1,3,{length}] y{', float[1,3] e' if ends else ''})"
+        "{ p = Pad(x, left) a = Conv(p, v) t = Transpose<perm=[2, 0, 1]>(a)"
+        f" e, s = Scan<num_scan_inputs=1, scan_output_axes=[2], scan_input_directions=[{direction}],"
+        " body = b (float[1,3] h, float[1,4] f) => (float[1,3] n, float[1,3] o)"
+        " { m = MatMul(f, w) q = MatMul(h, r) z = Add(m, q) n = Tanh(z) o = Neg(n) }>(zeros, t) y = Relu(s) }",
+        v=floats(4, 4, 3), left=np.array([0, 0, 2, 0, 0, 0]), w=floats(4, 3), r=floats(3, 3),
+        zeros=np.zeros((1, 3), np.float32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ends", ["", "e"])
+def test_scans_go_on(ends: str) -> None:
+    graph, found = stepped(scanned(8, ends), "x=2,hop=2,edge=warm")
+    assert found.carried == ("Scan",) and not found.whole
+    frames = np.random.default_rng(3).standard_normal((1, 4, 20)).astype(np.float32)
+    steps = Steps(graph)
+    steps.state = {before: np.zeros_like(array) for before, array in steps.state.items()}
+    for end in range(2, 21, 2):
+        wanted = session(scanned(end, ends)).run(None, {"x": part(frames, 2, 0, end)})
+        got = steps.push({"x": part(frames, 2, end - 2, end)})
+        np.testing.assert_allclose(got["y"], wanted[0][..., -2:], rtol=1e-5, atol=1e-5)
+        if ends:
+            np.testing.assert_allclose(got["e"], wanted[1], rtol=1e-5, atol=1e-5)
+
+
+def test_scans_that_read_the_window() -> None:
+    """Backwards, or from the window's start."""
+    assert stepped(scanned(8, direction=1), "x=2,edge=warm")[1].whole == ("Scan",)
+    made = scanned(8)
+    for node in made.graph.node:
+        if node.op_type == "Pad":
+            node.op_type, node.input[1] = "Relu", ""
+            del node.input[1:]
+    for value in made.graph.output:
+        value.type.tensor_type.shape.dim[2].dim_value = 6
+    assert stepped(made, "x=2")[1].whole == ("Scan",)
+    assert agree(made, "x=2") == 7
