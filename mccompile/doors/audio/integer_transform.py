@@ -19,7 +19,8 @@ def powers(to: Writer, x: str, frames: int, length: int) -> str:
     """Of the frequencies between 0 and the half, as [frames, length / 2 - 1]: x is [frames, length] of int16."""
     points = length // 2
     pairs = to.shaped(x, frames, points, 2)
-    real, imaginary = _transform(to, *(_part(to, pairs, part, frames, points) for part in (0, 1)), frames, points)
+    parts = [to.shaped(to.cut(pairs, part, part + 1, 2), frames, points) for part in (0, 1)]
+    real, imaginary = _transform(to, parts, frames, points)
     half = points // 2
     here = [_divided(to, to.cut(each, 1, half + 1, 1), 2) for each in (real, imaginary)]
     back = [to.cut(each, points - 1, half - 1, 1, -1) for each in (real, imaginary)]
@@ -30,22 +31,15 @@ def powers(to: Writer, x: str, frames: int, length: int) -> str:
     odd = _turned(to, less, -np.pi * (np.arange(1, half + 1) / points + 0.5))
     first = [_half(to, to.node("Add", one, other)) for one, other in zip(even, odd, strict=True)]
     second = [_half(to, to.node("Sub", even[0], odd[0])), _half(to, to.node("Sub", odd[1], even[1]))]
-    near, far = (to.node("Add", *(to.node("Mul", each, each) for each in parts)) for parts in (first, second))
+    near, far = (to.node("Add", *(to.node("Mul", each, each) for each in both)) for both in (first, second))
     return to.node("Concat", to.cut(near, 0, half - 1, 1), to.cut(far, half - 1, -half - 1, 1, -1), axis=1)
 
 
-def _part(to: Writer, pairs: str, part: int, frames: int, points: int) -> str:
-    return to.shaped(to.cut(pairs, part, part + 1, 2), frames, points)
-
-
-def _transform(to: Writer, real: str, imaginary: str, frames: int, points: int) -> list[str]:
+def _transform(to: Writer, parts: list[str], frames: int, points: int) -> list[str]:
     radices = _radices(points)
     count = len(radices)
-    parts = []
-    for each in (real, imaginary):  # in the order in which the last stage leaves them
-        each = to.shaped(each, frames, *reversed(radices))
-        each = to.node("Transpose", each, perm=(0, *range(count, 0, -1)))
-        parts.append(each)
+    turned = (0, *range(count, 0, -1))  # the order in which the first stage reads them
+    parts = [to.node("Transpose", to.shaped(each, frames, *reversed(radices)), perm=turned) for each in parts]
     for stage in reversed(range(count)):
         radix, blocks = radices[stage], prod(radices[:stage])
         groups = points // (blocks * radix)

@@ -96,17 +96,17 @@ def _root(to: Writer, recipe: Recipe, x: str) -> str:
 def _gain(to: Writer, recipe: Recipe, noise: str, bits: int) -> str:
     """1 over a power of the noise: pieces of parabolas between powers of two."""
 
-    def at(x: float) -> int:
+    def at(x: int) -> int:
         base = _ONE(x) / _ONE(1 << bits) + _ONE(recipe.pcan_offset)
-        power = _ONE(np.float64(base) ** np.float64(_ONE(-recipe.pcan_strength)))
-        return int(min(_ONE(1 << _GAIN_BITS) * power + _ONE(0.5), 32767))
+        made = _ONE(np.float64(base) ** np.float64(_ONE(-recipe.pcan_strength)))
+        return min(int(_ONE(1 << _GAIN_BITS) * made + _ONE(0.5)), 32767)
 
     rows = [(at(0), 0, 0), (at(1), 0, 0)]
-    for place in range(2, 33):
-        low = 1 << (place - 1)
-        first, middle, last = at(low), at(low + low // 2), at(2 * low - (place == 32))
-        slope = 4 * (middle - first) - (last - first)
-        rows.append((first, slope, last - first - slope))
+    for power in range(1, 32):
+        low = 1 << power
+        first, middle, last = at(low), at(low + low // 2), at(2 * low - (power == 31))
+        straight = 4 * (middle - first) - (last - first)
+        rows.append((first, straight, last - first - straight))
     place = _bits(to, noise, I64, 32)
     start, slope, bend = (to.node("Gather", to.of(I64, column), place) for column in np.array(rows).T)
     fraction = to.node("Sub", _down_by(to, _up(to, noise, 11), place), to.of(I64, 1 << 10))

@@ -200,8 +200,7 @@ def _not_in_integers(made: Recipe) -> list[Problem]:
     plain = Recipe()
     if made.arithmetic != "integer":
         fix = "--style microfrontend, or --log pcen"
-        wrong = [Problem("pcan is computed in integers", "--log pcan", "", fix)] if made.log == "pcan" else []
-        return wrong
+        return [Problem("pcan is computed in integers", "--log pcan", "", fix)] if made.log == "pcan" else []
     found = []
     for name in ("coefficients", "delta", "padding", "samples_type", "power", "floor", "offset", "top_db", "mel_scale",
                  "mel_norm", "window_kind"):  # fmt: skip
