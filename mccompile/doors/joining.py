@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, compose, helper, numpy_helper, version_converter
@@ -18,6 +17,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, compose, helper, numpy
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.near import meant
 from . import states
+from .renaming import name_apart
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,17 @@ def joined(front: ModelProto, network: ModelProto, asked: Prepended) -> ModelPro
     taken = {entry.name: entry for entry in _inputs(network)}
     pairs = _pairs(given, taken, asked)
     prefix = _prefix(network)
-    front = compose.add_prefix(front, prefix, rename_inputs=False, rename_outputs=False)
     ends = {*(entry.name for entry in _inputs(front)), *(entry.name for entry in given)}
     _refuse_same(ends - set(pairs), network, asked)
+    front = _functions_apart(front, prefix)
+    handed = {output: f"{prefix}given_{place}" for place, output in enumerate(pairs)}
+    name_apart(front.graph, prefix, {**{name: name for name in ends}, **handed})
     made = ModelProto()
     made.CopyFrom(network)
     del made.graph.node[:], made.graph.input[:], made.graph.output[:]
     made.graph.node.extend(front.graph.node)
-    for place, (output, input) in enumerate(pairs.items()):
-        name = f"{prefix}given_{place}"
-        for node in made.graph.node:
-            _rename(node.input, output, name)
-            _rename(node.output, output, name)
+    for output, input in pairs.items():
+        name = handed[output]
         wanted = _shape(taken[input])
         if 0 in wanted:  # it is as it comes
             made.graph.node.append(helper.make_node("Identity", [name], [input], name=f"{name}/same"))
@@ -75,6 +74,12 @@ def _prefix(network: ModelProto) -> str:
     """Of names that the network has not: it may be joined already."""
     taken = {name.partition("/")[0] for node in network.graph.node for name in (*node.input, *node.output)}
     return next(f"frontend{n or ''}/" for n in count() if f"frontend{n or ''}" not in taken)
+
+
+def _functions_apart(model: ModelProto, prefix: str) -> ModelProto:
+    """Functions, and nodes that call them."""
+    kept = ("nodes", "edges", "inputs", "outputs", "initializers", "value_infos")
+    return compose.add_prefix(model, prefix, **{f"rename_{what}": False for what in kept})
 
 
 def _pairs(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto], asked: Prepended) -> dict[str, str]:
@@ -150,12 +155,6 @@ def _all(entries: Iterable[ValueInfoProto]) -> str:
 def _inputs(model: ModelProto) -> list[ValueInfoProto]:
     constants = {tensor.name for tensor in model.graph.initializer}
     return [entry for entry in model.graph.input if entry.name not in constants]
-
-
-def _rename(names: Any, old: str, new: str) -> None:
-    for place, name in enumerate(names):
-        if name == old:
-            names[place] = new
 
 
 def _refuse_same(names: set[str], network: ModelProto, asked: Prepended) -> None:

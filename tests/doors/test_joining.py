@@ -52,6 +52,25 @@ def test_computes_one_after_the_other(front: str) -> None:
     assert inputs(made) == ["s", "bias"]
 
 
+def test_bodies_read_what_is_around_them() -> None:
+    """A constant, a tensor and what is handed over, all under names that the network has too."""
+    first = model(
+        "(float[6,1] s) => (float[6,1] x) { y = Relu(s) a = Abs(y) x = Add(a, bias)"
+        " e, z = Scan<num_scan_inputs=1, body = b (float[1] h, float[1] f) => (float[1] n, float[1] o)"
+        " { y2 = Add(f, bias) n = Mul(x, y2) o = Add(a, n) }>(bias, s) }"
+    )
+    body = next(each.g for each in first.graph.node[-1].attribute if each.name == "body")
+    body.node[1].CopyFrom(onnx.helper.make_node("ReduceMax", ["x"], ["n"], axes=[0], keepdims=0))
+    body.node[2].CopyFrom(onnx.helper.make_node("Add", ["y2", "n"], ["o"]))
+    first.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("z", 1, [6, 1]))
+    first.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(1, np.float32), "bias"))
+    made = joined(first, model(NETWORK), Prepended(Path("front.onnx"), {"z": "x"}))
+    onnx.checker.check_model(made, full_check=True)
+    s = np.linspace(-3, 3, 6, dtype=np.float32).reshape(6, 1)
+    (got,) = ReferenceEvaluator(made).run(None, {"s": s, "bias": np.zeros(1, np.float32)})
+    np.testing.assert_array_equal(got[0], -(s + 1 + 4))
+
+
 def test_sizes_that_the_network_leaves_open_are_those_in_front() -> None:
     network = "(float[n,6] x) => (float[n,6] y) { y = Neg(x) }"
     made = pairs("(float[1,6] s) => (float[1,6] f) { f = Abs(s) }", network)
