@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from .writer import I16, I32, U32, Writer
+from .graph_writer import I16, I32, U32, Writer
 
 _ONE, _BITS = 32767, 15  # what stands for 1, and its bits
 

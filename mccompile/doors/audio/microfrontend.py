@@ -10,8 +10,8 @@ import numpy as np
 from onnx import TensorProto
 
 from . import integer_transform
+from .graph_writer import I16, I32, I64, U32, U64, Writer
 from .recipe import Recipe
-from .writer import I16, I32, I64, U32, U64, Writer
 
 _FILTER_BITS, _WINDOW_BITS, _NOISE_BITS, _MORE_BITS = 12, 12, 14, 10
 _GAIN_BITS, _RATIO_BITS, _SHRUNK_BITS = 21, 12, 6

@@ -12,9 +12,9 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from ... import __version__
-from . import microfrontend, front_end_tables
+from . import front_end_tables, microfrontend
+from .graph_writer import Writer
 from .recipe import Recipe
-from .writer import Writer
 
 _OPSET, _IR = 17, 8  # the first that have transforms
 SAMPLES, FEATURES = "samples", "features"
@@ -71,7 +71,8 @@ def _in_floats(to: Writer, recipe: Recipe, form: Form, x: str) -> None:
     if recipe.coefficients:
         x = to.node("MatMul", x, to.floats(front_end_tables.cosines(recipe)))
     if recipe.delta:
-        changes = [to.node("MatMul", to.floats(front_end_tables.changes(recipe, n + 1)), x) for n in range(recipe.delta)]
+        slopes = [to.floats(front_end_tables.changes(recipe, n + 1)) for n in range(recipe.delta)]
+        changes = [to.node("MatMul", slope, x) for slope in slopes]
         x = to.node("Concat", x, *changes, axis=2)
     if form.scale:
         zero = np.array(form.zero_point, form.dtype)
