@@ -18,6 +18,7 @@ from typing import Any
 import cffi
 
 from mccompile.base.errors import Problem, WrongUse
+from mccompile.base.near import meant
 
 DEFAULT_FLAGS = ("-std=c99", "-O2")
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
@@ -150,6 +151,14 @@ def _not_a_compiler(asked: str, source: str, why: str) -> WrongUse:
             f"cannot use {asked!r} as C compiler",
             where=source,
             why=why,
-            fix="give the command of an installed compiler",
+            fix=_instead(asked, source),
         )
     )
+
+
+def _instead(asked: str, source: str) -> str:
+    """A compiler that is there."""
+    there = [name for name in _WELL_KNOWN if shutil.which(name)]
+    if source == "--cc":
+        return meant(asked, there, source) or "leave out --cc: the target names one"
+    return f"give the command of an installed compiler, such as {' or '.join(there)}"

@@ -120,7 +120,7 @@ class Emulated:
         report = read_report(folder)
         command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
-        require([compiler[0], *command[:1]], target.name)
+        require([compiler[0], *command[:1]], target.name, "" if compiler[0] == target.compiler else target.compiler)
         made = tempfile.TemporaryDirectory(prefix="mccompile-")
         scratch = Path(made.name).resolve()
         (scratch / "mcc_host_model.h").write_text(_model_header(report, dump), encoding="utf-8")

@@ -44,10 +44,12 @@ def install(commands: Iterable[str]) -> str:
     return f"apt-get install --no-install-recommends {' '.join(wanted)}" if wanted else ""
 
 
-def require(commands: Sequence[str], what: str) -> None:
-    """Refuses, with the packages to install, where a command is missing."""
+def require(commands: Sequence[str], what: str, usual: str = "") -> None:
+    """Refuses, with the packages to install, where a command is missing. `usual`: what would be in the place of the
+    first one, had not another one been asked for."""
     absent = missing(commands)
     how = install(absent)
     if absent:
-        fix = f"Debian: {how}" if how else "install it"
+        asked = f"leave out --cc: {what} is built with {usual}" if usual and absent[0] == commands[0] else "install it"
+        fix = f"Debian: {how}" if how else asked
         raise WrongUse(Problem(f"{', '.join(absent)} not found", what, "it is not on the PATH", fix))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
+import shutil
 import subprocess
 import zipfile
 from dataclasses import dataclass
@@ -89,6 +90,9 @@ MISTAKES = (
     # budgets, checking and quantizing
     wrong("conv.onnx -o out --budget falsh=64K", "'falsh=64K' is none of", "did you mean flash?"),
     wrong("conv.onnx -o out --budget weights=10", "over the budget", "--budget weights=", code=1),
+    wrong("check conv.onnx --runs 1 --cc gccc", "not an executable", "did you mean --cc gcc?"),
+    wrong("check conv.onnx --runs 1 --cc icx-none", "not an executable", "leave out --cc"),
+    wrong("check conv.onnx --runs 1 --target riscv64 --cc riscv-gc", "riscv-gc not found", "leave out --cc"),
     wrong("check conv.onnx --runs 1 --quantize s.npz", "integers are not", "leave out --quantize"),
     wrong("quantize conv.onnx -o q.onnx", "nothing to find ranges with", "add --weights-only 8"),
     wrong("quantize conv.onnx -o q.onnx --weights-only 5", "cannot have 5 bits", "did you mean --weights-only 8?"),
@@ -159,6 +163,30 @@ def test_the_fix_of_a_mistake_works(
         assert made is not None
         command = f"{made[1]} -o out"
     assert cli.run(shlex.split(command)) == 0, (command, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("tool", ["arm-none-eabi-gcc", "qemu-system-arm"])
+def test_the_packages_of_a_missing_tool_bring_it(
+    tool: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fix is pasted to a shell whose apt-get links the tool that is there."""
+    found = {name: shutil.which(name) for name in ("arm-none-eabi-gcc", "qemu-system-arm")}
+    if not all(found.values()):
+        pytest.skip("needs a cross-compiler and its emulator")
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gcc", "cc", "as", "ld"):
+        if name != tool and (there := shutil.which(name)):
+            (tmp_path / name).symlink_to(there)
+    package = {"arm-none-eabi-gcc": "gcc-arm-none-eabi"}.get(tool, tool)
+    apt = tmp_path / "apt-get"
+    apt.write_text(f'#!/bin/bash\n[[ " $* " == *" {package} "* ]] && /bin/ln -s {found[tool]} {tmp_path / tool}\n')
+    apt.chmod(0o755)
+    monkeypatch.chdir(files)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert cli.run(["check", "conv.onnx", "--target", "cortex-m4", "--runs", "1"]) == 2
+    said = capsys.readouterr().err
+    assert f"{tool} not found" in said
+    subprocess.run(["/bin/bash", "-c", said.partition("Debian: ")[2]], check=True)
+    assert cli.run(["check", "conv.onnx", "--target", "cortex-m4", "--runs", "1"]) == 0
 
 
 def test_there_are_forty() -> None:
