@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from embedded.quantized_models import autoencoder_int8, separable_int8
+from embedded.quantized_models import autoencoder_int8, residual_int8, separable_int8
 from tests import small_models
 from tests.small_models import floats, model, node, save
 
@@ -118,6 +118,7 @@ _MORE: tuple[Callable[[], ModelProto], ...] = (
     quantized,
     integers,
     autoencoder_int8,
+    residual_int8,
     separable_int8,
 )
 NAMES = ("digits", *small_models.ALL, *(made.__name__ for made in _MORE))

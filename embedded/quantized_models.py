@@ -47,6 +47,14 @@ class _Net:
             result = self.node("Relu", [result])
         self.last = self.node("QuantizeLinear", [result, "step", "zero"])
 
+    def classify(self, channels: int) -> None:
+        """Ten numbers of the mean of every channel."""
+        x = self.node("DequantizeLinear", [self.last, "step", "zero"])
+        mean = self.node("GlobalAveragePool", [x])
+        self.last = self.node("QuantizeLinear", [mean, "step", "zero"])
+        self.last = self.node("Reshape", [self.last, self.constant("flat", np.array([1, channels], np.int64))])
+        self.layer("Gemm", (10, channels), channels, False, transB=1)
+
     def model(self, name: str, out: tuple[int, ...]) -> ModelProto:
         graph = helper.make_graph(
             self.nodes,
@@ -77,9 +85,22 @@ def separable_int8() -> ModelProto:
         net.layer("Conv", (channels, 1, 3, 3), 9, group=channels, **taps)
         net.layer("Conv", (outs, channels, 1, 1), channels, kernel_shape=[1, 1])
         height, width, channels = -(-height // stride), -(-width // stride), outs
-    x = net.node("DequantizeLinear", [net.last, "step", "zero"])
-    mean = net.node("GlobalAveragePool", [x])
-    net.last = net.node("QuantizeLinear", [mean, "step", "zero"])
-    net.last = net.node("Reshape", [net.last, net.constant("flat", np.array([1, channels], np.int64))])
-    net.layer("Gemm", (10, channels), channels, False, transB=1)
+    net.classify(channels)
     return net.model("separable_int8", (1, 10))
+
+
+def residual_int8() -> ModelProto:
+    """3x3 convolutions over all channels: odd sizes, one with stride 2, and one whose input is added to its result."""
+    net = _Net((1, 3, 15, 13), 3)
+    taps = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    net.layer("Conv", (16, 3, 3, 3), 27, **taps)
+    skipped = net.last
+    net.layer("Conv", (16, 16, 3, 3), 144, **taps)
+    net.layer("Conv", (16, 16, 3, 3), 144, False, **taps)
+    sides = [net.node("DequantizeLinear", [name, "step", "zero"]) for name in (skipped, net.last)]
+    total = net.node("Relu", [net.node("Add", sides)])
+    net.last = net.node("QuantizeLinear", [total, "step", "zero"])
+    net.layer("Conv", (32, 16, 3, 3), 144, strides=[2, 2], **taps)
+    net.layer("Conv", (32, 32, 3, 3), 288, **taps)
+    net.classify(32)
+    return net.model("residual_int8", (1, 10))

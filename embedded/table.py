@@ -3,6 +3,7 @@
 python -m embedded.table             measure; fail where a figure has grown by more than 2 %
 python -m embedded.table --update    measure, and write both files anew
 ... --zoo FOLDER                     measure the models of that folder too (else their rows stay as they are)
+... --only "cortex-m4 time"          measure only rows with this in their names
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-
 GROWTH = 1.02
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
-INTEGERS = ("autoencoder_int8", "separable_int8")
+INTEGERS = ("autoencoder_int8", "residual_int8", "separable_int8")
 COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
 BALANCED = ("cortex-m4", "cortex-m55")
 SMALLEST = (("cortex-m0", "ram"), ("cortex-m0", "flash"), ("rv32imc", "ram"))  # for networks of integers
@@ -77,11 +78,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     recorded: dict[str, dict[str, Any]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     grown = []
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         for row in rows(Path(scratch), arguments.zoo):
+            if arguments.only not in row.key:
+                continue
             try:
                 found = measured(row)
             except MccError as error:

@@ -209,7 +209,7 @@ def test_weights_come_in_every_way(target: str, carrier: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("prefer", ["flash", "time"])
-@pytest.mark.parametrize("model", ["autoencoder_int8", "separable_int8"])
+@pytest.mark.parametrize("model", ["autoencoder_int8", "residual_int8", "separable_int8"])
 def test_integers_are_right_whatever_is_preferred(model: str, prefer: str, target: str, tmp_path: Path) -> None:
     assert check(path_of(model, tmp_path), Options(target=target, prefer=prefer), runs=1).ok
 

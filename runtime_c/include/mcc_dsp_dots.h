@@ -167,29 +167,47 @@ typedef struct mcc_dsp_result {
                          "pop {r4-r9, pc}\n");                                                                         \
     }
 
-/* r4-r7 sums of four channels; r0 weights, r1 patch, lr its end, r2 r3 pairs of elements, r8-r10 r12 weights, r11 a
- * pair of them. On the stack: y, its end, patch, where to enter, table. */
-#define MCC_DSP_ROW(R, W)                                                                                              \
-    "sxtb16 r11, " #W "\n"                                                                                             \
-    "sxtb16 " #W ", " #W ", ror #8\n"                                                                                  \
-    "smlad " #R ", r2, r11, " #R "\n"                                                                                  \
-    "smlad " #R ", r3, " #W ", " #R "\n"
+/* A word of weights holds two channels, the first one plus 128. As it is, it makes sums that are 256 times the second
+ * channel's plus the first one's, which r5 and r7 sum up alone; 128 times the sum of the patch is taken away from both
+ * beforehand. After at most 256 elements, whose sums are below 2^23, the difference goes to the second channel's sum.
+ *
+ * r4 and r5, r6 and r7 such sums of two channels each; r0 weights, r1 patch, r2 r3 pairs of elements, r8-r10 and r12
+ * words of weights, lr end of these elements. On the stack: y, end of y, patch, where to enter, table, where the first
+ * elements end, end of the patch, 128 times its sum, sums of the second and of the fourth channel. */
+#define MCC_DSP_TWO(X, W, A, B)                                                                                        \
+    "uxtb16 r11, " #W "\n"                                                                                             \
+    "smlad " #A ", " #X ", " #W ", " #A "\n"                                                                           \
+    "smlad " #B ", " #X ", r11, " #B "\n"
 #define MCC_DSP_DOT1X4(T, C, N, S, RAISE, SATURATE)                                                                    \
     static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##N(                                     \
         const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
         const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "sub sp, #20\n"                                                                               \
+                         "sub sp, #40\n"                                                                               \
                          "ldrd r4, r5, [r3]\n"                                                                         \
                          "ldr r6, [r3, #8]\n"                                                                          \
                          "add r5, r5, r2\n"                                                                            \
                          "strd r2, r5, [sp]\n"                                                                         \
-                         "add lr, r1, r6, lsl #2\n"                                                                    \
-                         "rsb r6, r6, #0\n"                                                                            \
+                         "add r10, r1, r6, lsl #2\n"                                                                   \
+                         "mov r11, #0x00800080\n"                                                                      \
+                         "mov r7, #0\n"                                                                                \
+                         "mov r12, r1\n"                                                                               \
+                         "3: ldrd r8, r9, [r12], #8\n"                                                                 \
+                         "smlad r7, r8, r11, r7\n"                                                                     \
+                         "smlad r7, r9, r11, r7\n"                                                                     \
+                         "cmp r12, r10\n"                                                                              \
+                         "bne 3b\n"                                                                                    \
+                         "strd r10, r7, [sp, #24]\n"                                                                   \
                          "lsr r6, r6, #1\n"                                                                            \
+                         "sub r7, r6, #1\n"                                                                            \
+                         "and r7, r7, #63\n"                                                                           \
+                         "add r8, r1, r7, lsl #3\n"                                                                    \
+                         "add r8, r8, #8\n"                                                                            \
+                         "str r8, [sp, #20]\n"                                                                         \
+                         "rsb r6, r6, #0\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_1X4_UNROLL " - 1\n"                                                   \
-                         "mov r9, #72\n"                                                                               \
+                         "mov r9, #56\n"                                                                               \
                          "mul r6, r6, r9\n"                                                                            \
                          "adr r12, 1f\n"                                                                               \
                          "add r12, r12, r6\n"                                                                          \
@@ -199,16 +217,39 @@ typedef struct mcc_dsp_result {
                          "2: ldr r12, [sp, #16]\n"                                                                     \
                          "ldmia r12!, {r4-r7}\n"                                                                       \
                          "str r12, [sp, #16]\n"                                                                        \
+                         "strd r5, r7, [sp, #32]\n"                                                                    \
+                         "ldr r2, [sp, #28]\n"                                                                         \
+                         "sub r4, r4, r2\n"                                                                            \
+                         "mov r5, r4\n"                                                                                \
+                         "sub r6, r6, r2\n"                                                                            \
+                         "mov r7, r6\n"                                                                                \
+                         "ldr lr, [sp, #20]\n"                                                                         \
                          "ldrd r1, r2, [sp, #8]\n"                                                                     \
                          "bx r2\n"                                                                                     \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_1X4_UNROLL "\n"                                                           \
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
                          "ldmia.w r0!, {r8-r10, r12}\n"                                                                \
-                         MCC_DSP_ROW(r4, r8) MCC_DSP_ROW(r5, r9) MCC_DSP_ROW(r6, r10) MCC_DSP_ROW(r7, r12)             \
+                         MCC_DSP_TWO(r2, r8, r4, r5) MCC_DSP_TWO(r3, r9, r4, r5)                                       \
+                         MCC_DSP_TWO(r2, r10, r6, r7) MCC_DSP_TWO(r3, r12, r6, r7)                                     \
                          ".endr\n"                                                                                     \
                          "cmp r1, lr\n"                                                                                \
                          "bne.w 1b\n"                                                                                  \
+                         "ldrd r2, r3, [sp, #32]\n"                                                                    \
+                         "sub r4, r4, r5\n"                                                                            \
+                         "sub r6, r6, r7\n"                                                                            \
+                         "add r2, r2, r4, asr #8\n"                                                                    \
+                         "add r3, r3, r6, asr #8\n"                                                                    \
+                         "mov r4, r5\n"                                                                                \
+                         "mov r6, r7\n"                                                                                \
+                         "ldr r8, [sp, #24]\n"                                                                         \
+                         "cmp r1, r8\n"                                                                                \
+                         "beq 4f\n"                                                                                    \
+                         "strd r2, r3, [sp, #32]\n"                                                                    \
+                         "add lr, lr, #512\n"                                                                          \
+                         "b.w 1b\n"                                                                                    \
+                         "4: mov r5, r2\n"                                                                             \
+                         "mov r7, r3\n"                                                                                \
                          "ldrd r8, r9, [sp]\n"                                                                         \
                          "ldr r12, [sp, #16]\n"                                                                        \
                          RAISE(MCC_DSP_RAISE_1X4) "ldrd r2, r3, [r12], #8\n"                                           \
@@ -228,7 +269,7 @@ typedef struct mcc_dsp_result {
                          "str r8, [sp]\n"                                                                              \
                          "cmp r8, r9\n"                                                                                \
                          "bne.w 2b\n"                                                                                  \
-                         "add sp, #20\n"                                                                               \
+                         "add sp, #40\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 /* Factors between biases and multipliers, where these are not enough. */
@@ -293,10 +334,12 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
             const int32_t *const table = t->table + o / 4 * 4 * ROWS;                                                  \
+            const int8_t *two = w + o / 4 * 8 * t->steps + o % 4 / 2 * 8 + o % 2;                                      \
             int32_t sum = table[o % 4];                                                                                \
-            for (mcc_index i = 0; i < t->steps; ++i) {                                                                 \
-                const int8_t *const two = w + o / 4 * 8 * t->steps + i / 2 * 16 + o % 4 * 4 + i % 2;                   \
-                sum += mcc_dsp_low(patch[i]) * two[0] + mcc_dsp_high(patch[i]) * two[2];                               \
+            for (mcc_index i = 0; i < t->steps; ++i, two += i % 2 ? 4 : 12) {                                          \
+                const int32_t first = o % 2 ? two[0] : (uint8_t)two[0] - 128;                                          \
+                const int32_t second = o % 2 ? two[2] : (uint8_t)two[2] - 128;                                         \
+                sum += mcc_dsp_low(patch[i]) * first + mcc_dsp_high(patch[i]) * second;                                \
             }                                                                                                          \
             y[o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 4, 4, ROWS, S));                                 \
         }                                                                                                              \

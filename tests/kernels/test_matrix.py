@@ -17,7 +17,7 @@ import pytest
 
 from mccompile.base.discovery import import_file
 from mccompile.base.dtypes import DType
-from mccompile.kernels.api import Case, Kernel
+from mccompile.kernels.api import Case, Kernel, Needs
 from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from mccompile.targets.api import Target
@@ -82,7 +82,8 @@ def _of_small_code() -> list[str]:
 
     def differs(kernel: Kernel) -> bool:
         calls = (call_of(kernel, case)[0] for case in kernel.cases())
-        return any(kernel.match(call, plain) != kernel.match(call, small) for call in calls)
+        answers = [(kernel.match(call, plain), kernel.match(call, small)) for call in calls]
+        return any(isinstance(other, Needs) and one != other for one, other in answers)
 
     return [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE and differs(kernel)]
 

@@ -196,6 +196,15 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 2, 4, 3, 1))
 
 
+def pack_two_pairs(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] for mcc_dsp_dot1x4: [channels / 4][sum / 4][two channels][elements 0, 2 or 1, 3][element]
+    [channel], the first of the two plus 128."""
+    rows = padded(rows, 4, 4)
+    blocks = rows.reshape(rows.shape[0] // 4, 2, 2, rows.shape[1] // 4, 2, 2).copy()
+    blocks[:, :, 0] ^= -128  # plus 128, in the numbers that have the same bits
+    return np.ascontiguousarray(blocks.transpose(0, 3, 1, 5, 4, 2))
+
+
 def pack_nibbles(rows: np.ndarray) -> np.ndarray:
     """Weights [channels, sum] of 4 bits for mcc_dsp_nibbles4x2: [channels / 2][sum][channel], the first one plus 8."""
     rows = padded(rows.astype(np.int8), 2, 4)

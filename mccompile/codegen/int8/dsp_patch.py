@@ -18,7 +18,7 @@ from ...base.dims import static
 from ...base.dtypes import i4, i8
 from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from ..tiles import epilogue_alias
-from .dot import numbers, pack_fours, pack_nibbles, pack_pairs, rescaling_of, table_of_fours, table_of_pairs
+from .dot import numbers, pack_nibbles, pack_pairs, pack_two_pairs, rescaling_of, table_of_fours, table_of_pairs
 from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
@@ -129,7 +129,7 @@ def packed_weights(call: Call, rows: np.ndarray) -> np.ndarray:
     """Weights [channels, sum] as the functions for so many positions and bits read them."""
     if call.ins[1].buffer.dtype is i4:
         return pack_nibbles(rows)
-    return pack_pairs(rows) if call.blocks[0] == 4 else pack_fours(rows)
+    return pack_pairs(rows) if call.blocks[0] == 4 else pack_two_pairs(rows)
 
 
 def form_of(call: Call) -> str:
