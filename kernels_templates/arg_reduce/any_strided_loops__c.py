@@ -33,8 +33,7 @@ class StridedLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call)
-        assert isinstance(call.kind, ArgReduce)
-        if not reason and call.ins[0].shape[call.kind.axis] == 0:
+        if not reason and call.ins[0].shape[call.of(ArgReduce).axis] == 0:
             reason = "the axis is empty"
         return No(reason) if reason else Needs()
 
@@ -42,8 +41,7 @@ class StridedLoops(Kernel):
         return Cost(upper(call.ins[0].type.count) * 2e-9, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, ArgReduce)
-        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        kind, x, out = call.of(ArgReduce), call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
         outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
@@ -63,5 +61,4 @@ class StridedLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, ArgReduce)
-        return "arg_max" if call.kind.largest else "arg_min"
+        return "arg_max" if call.of(ArgReduce).largest else "arg_min"

@@ -46,7 +46,7 @@ class Windows(Kernel):
         return ["y", "place"], ["x"]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x = _kind(call), call.ins[0]
+        kind, x = call.of(ArgmaxPool), call.ins[0]
         y, place = call.outs
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
         found = any_axes(y, x, (), [place], *window, join=False)
@@ -87,11 +87,6 @@ class Windows(Kernel):
             "store": store_c(dtype, "y", index_c(y.strides, positions), "best"),
             "place_at": index_c(place.strides, positions),
         }
-
-
-def _kind(call: Call) -> ArgmaxPool:
-    assert isinstance(call.kind, ArgmaxPool)
-    return call.kind
 
 
 def _case(

@@ -46,7 +46,7 @@ class Runs(Kernel):
         if reason:
             return No(reason)
         rows = frozenset({len(call.outs[0].shape) - 2} if call.outs[0].shape[-2] != 0 else ())
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows)
+        return Needs(alias=epilogue_alias(call, call.of(BandGemm).fixed), rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         sums = static(call.outs[0].type.count)
@@ -56,7 +56,7 @@ class Runs(Kernel):
         return ["y"], ["a", "first", "b", *(f"e{i}" for i in range(len(call.ins) - 3))]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind = _kind(call)
+        kind = call.of(BandGemm)
         by_rows = row_by_row(call, *self.parameter_names(call), whole=(1, 2))
         (y,), (a, first, b, *extras) = by_rows.outs, by_rows.ins
         names, total = by_rows.in_names, kind.accumulator
@@ -98,11 +98,6 @@ class Runs(Kernel):
     def label(self, call: Call) -> str:
         a, b = call.ins[0], call.ins[2]
         return f"band_gemm_{a.shape[-2]}x{a.shape[-1]}x{b.shape[0]}_{b.shape[1]}"
-
-
-def _kind(call: Call) -> BandGemm:
-    assert isinstance(call.kind, BandGemm)
-    return call.kind
 
 
 def _case(

@@ -48,9 +48,8 @@ class StridedSums(Kernel):
         return Cost(upper(call.ins[0].type.count) * 6e-9, code=400)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, ByteNorm)
         views = (call.outs[0], call.ins[3], call.ins[4], call.ins[0])
-        _, outer, inner = grouped(call.kind.axes, views, views[-1])
+        _, outer, inner = grouped(call.of(ByteNorm).axes, views, views[-1])
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         y, gain, bias, x = (index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(4))
         count, kept = group_size(call), views[0].buffer.dtype
@@ -59,7 +58,7 @@ class StridedSums(Kernel):
         return {
             "outer": outer.loops,
             "inner": inner.loops,
-            "centred": call.kind.measure == "standardize",
+            "centred": call.of(ByteNorm).measure == "standardize",
             "count": count,
             "squares": "uint32_t" if 16 + precision.bits <= 32 else "uint64_t",
             "fraction": precision.fraction,
@@ -73,14 +72,12 @@ class StridedSums(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, ByteNorm)
-        return f"{call.kind.measure}_{size_name(group_size(call))}"
+        return f"{call.of(ByteNorm).measure}_{size_name(group_size(call))}"
 
 
 def group_size(call: Call) -> Dim:
     """How many elements are measured together."""
-    assert isinstance(call.kind, ByteNorm)
-    return product(call.ins[0].shape[axis] for axis in call.kind.axes)
+    return product(call.ins[0].shape[axis] for axis in call.of(ByteNorm).axes)
 
 
 def _case(

@@ -43,9 +43,8 @@ class StridedTable(Kernel):
         return Cost(upper(call.ins[0].type.count) * 5e-9, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, ByteSoftmax)
         x, y = call.ins[0], call.outs[0]
-        _, outer, inner = grouped(call.kind.axes, (y, x), x)
+        _, outer, inner = grouped(call.of(ByteSoftmax).axes, (y, x), x)
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         at = [index_c([*outer.strides[i], *inner.strides[i]], counters) for i in range(2)]
         kept = y.buffer.dtype
@@ -58,8 +57,7 @@ class StridedTable(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, ByteSoftmax)
-        return f"softmax_{size_name(product(call.ins[0].shape[axis] for axis in call.kind.axes))}"
+        return f"softmax_{size_name(product(call.ins[0].shape[axis] for axis in call.of(ByteSoftmax).axes))}"
 
 
 def _case(

@@ -42,26 +42,24 @@ class ConcatStrided(Kernel):
         reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
-        assert isinstance(call.kind, Concat)
         packed = call.outs[0].buffer.dtype.is_packed
-        return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.kind.axis})
+        return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.of(Concat).axis})
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Concat)
         by_rows = row_by_row(call, *self.parameter_names(call))
-        y, axis = by_rows.outs[0], call.kind.axis
+        y, axis = by_rows.outs[0], call.of(Concat).axis
         outs, ins = by_rows.out_names, by_rows.in_names
         copies = []
         first: Dim = 0
-        step = len(ins) if call.kind.in_turns else 1
+        step = len(ins) if call.of(Concat).in_turns else 1
         for name, x in zip(ins, by_rows.ins, strict=True):
             part = y.sliced(axis, 0, x.shape[axis], step)
             start = first * y.strides[axis]
             copies.append(copy(part, x, outs[0], name, start))
-            first = first + (1 if call.kind.in_turns else x.shape[axis])
+            first = first + (1 if call.of(Concat).in_turns else x.shape[axis])
         return {"copies": copies, "pointers": by_rows.pointers}
 
     def label(self, call: Call) -> str:

@@ -118,8 +118,8 @@ class Direct(Kernel):
         reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
-        rows = frozenset({2}) if len(_kind(call).strides) > 1 else frozenset()
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows, symbols=True)
+        rows = frozenset({2}) if len(call.of(Conv).strides) > 1 else frozenset()
+        return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 4e-10, code=600)
@@ -138,14 +138,14 @@ class Direct(Kernel):
         return _Printer(call, self.parameter_names(call)[1])
 
     def label(self, call: Call) -> str:
-        kind, (x, w) = _kind(call), call.ins[:2]
+        kind, (x, w) = call.of(Conv), call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         space = "x".join(map(size_name, x.shape[2:]))
         name = "depthwise" if kind.group > 1 and kind.group == x.shape[1] else "conv"
         return f"{name}_{kernel}_{space}x{x.shape[1]}_{w.shape[0]}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Conv)
         ins = ["x", "w", *["x_zero"] * kind.x_zero, *["w_zero"] * kind.w_zero]
         return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
@@ -158,7 +158,7 @@ class _Printer:
     p0.. positions, k0.. taps, c input channel; at0.. are the places of the first taps."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.call, self.names = _kind(call), call, names
+        self.kind, self.call, self.names = call.of(Conv), call, names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
         self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
@@ -349,11 +349,6 @@ class _Printer:
         expr = self.kind.epilogue or operand(0, self.kind.accumulator)
         lines, value = to_statements(expr, [total, *loads], local="v")
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
-
-
-def _kind(call: Call) -> Conv:
-    assert isinstance(call.kind, Conv)
-    return call.kind
 
 
 def _moved(name: str, step: Dim) -> str:

@@ -130,7 +130,7 @@ class Depthwise(Kernel):
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
+        kind, x, w, y = call.of(Conv), *call.ins[:2], call.outs[0]
         reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
         reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
@@ -174,7 +174,7 @@ class Depthwise(Kernel):
         return {1: f"depthwise channels in {call.blocks[0]}"}
 
     def label(self, call: Call) -> str:
-        kind, (x, w) = _kind(call), call.ins[:2]
+        kind, (x, w) = call.of(Conv), call.ins[:2]
         window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
@@ -222,7 +222,7 @@ class _Layout:
     """Loops and C of indices for one call. Counters: n batch, p0 rows, p1 columns, c channels, k0 taps of a column."""
 
     def __init__(self, call: Call) -> None:
-        self.kind, self.call, self.dtype = _kind(call), call, computed_in(call)
+        self.kind, self.call, self.dtype = call.of(Conv), call, computed_in(call)
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
@@ -427,11 +427,6 @@ def _loop(counter: str, run: Run) -> tuple[str, str]:
     if run.tiles == 1:
         return str(run.first), "{"
     return counter, Range(counter, run.first + run.count * run.tiles, str(run.first), step=run.count).header
-
-
-def _kind(call: Call) -> Conv:
-    assert isinstance(call.kind, Conv)
-    return call.kind
 
 
 def _case(name: str, kind: Conv, x: tuple[int, ...], kernel: tuple[int, ...]) -> Case:

@@ -114,7 +114,7 @@ class Winograd(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, w, y = _kind(call), *call.ins[:2], call.outs[0]
+        kind, x, w, y = call.of(Conv), *call.ins[:2], call.outs[0]
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
@@ -190,7 +190,7 @@ class _Layout:
     and o output channels, element of a transformed patch, q patches in a tile of the matrix product."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names, self.plan = _kind(call), names, Plan(*call.blocks)
+        self.kind, self.names, self.plan = call.of(Conv), names, Plan(*call.blocks)
         self.x, self.w, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
         self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
         self.batch = static(self.x.shape[0])
@@ -396,11 +396,6 @@ def _cycles(call: Call, plan: Plan, target: Target) -> float:
         also = plan.per_block * plan.alpha**2 * inputs * 4 / JUST_WRITTEN
     unfair = slowest(_units(call, plan), call.workers, _barrier(call, plan)) if plan.cut else 1.0
     return passes * (max(product, weights / FROM_MEMORY) + into + back + also) * unfair
-
-
-def _kind(call: Call) -> Conv:
-    assert isinstance(call.kind, Conv)
-    return call.kind
 
 
 def _case(name: str, kind: Conv, x: tuple[int, ...], channels: int) -> Case:

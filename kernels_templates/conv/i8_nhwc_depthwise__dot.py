@@ -19,16 +19,7 @@ from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
-from mccompile.codegen.int8.dot_tiles import (
-    DEPTH,
-    DotEpilogue,
-    Place,
-    dot_lanes,
-    dot_refusal,
-    halves,
-    shifted,
-    zipped,
-)
+from mccompile.codegen.int8.dot_tiles import DEPTH, DotEpilogue, Place, dot_lanes, dot_refusal, halves, shifted, zipped
 from mccompile.codegen.int8.padded_rows import PaddedRows, steps
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, is_constant
@@ -100,7 +91,7 @@ class DepthwiseDots(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, (x, w), y = _kind(call), call.ins[:2], call.outs[0]
+        kind, (x, w), y = call.of(Conv), call.ins[:2], call.outs[0]
         reason = dot_refusal(target) or static_views(call)
         if reason:
             return No(reason)
@@ -134,7 +125,7 @@ class DepthwiseDots(Kernel):
         return Cost(cycles / 3e9, code=layout.products * 40)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        layout, kind = _layout(call), _kind(call)
+        layout, kind = _layout(call), call.of(Conv)
         shift = call.blocks[2]
         w = viewed(call.ins[1], constants[1])
         w = w.reshape(w.shape[0], *layout.rows.kernel)
@@ -171,7 +162,7 @@ class DepthwiseDots(Kernel):
         return {1: weights, **dict.fromkeys(layout.epilogue.tables, f"table_zipped_{layout.lanes}")}
 
     def label(self, call: Call) -> str:
-        kind, (x, w) = _kind(call), call.ins[:2]
+        kind, (x, w) = call.of(Conv), call.ins[:2]
         window = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
@@ -179,7 +170,7 @@ class DepthwiseDots(Kernel):
         return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _Layout(call, *call.blocks[:2]).units())
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Conv)
         return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
     def units(self, call: Call) -> Sequence[int]:
@@ -193,7 +184,7 @@ class _Layout:
     """Counters: n batch, p0 row of results, o first channel of a unit, p1 first position of a tile in its row."""
 
     def __init__(self, call: Call, lanes: int, registers: int) -> None:
-        self.call, self.kind, self.lanes, self.registers = call, _kind(call), lanes, registers
+        self.call, self.kind, self.lanes, self.registers = call, call.of(Conv), lanes, registers
         self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
         single = PaddedRows(call, self.kind, 1, 0)
         two = single.strides[0] == 1 and single.dilations[0] == 1 and single.kernel[0] < DEPTH and single.y_space[0] > 1
@@ -300,11 +291,6 @@ class _Layout:
 
 def _layout(call: Call) -> _Layout:
     return _Layout(call, *call.blocks[:2])
-
-
-def _kind(call: Call) -> Conv:
-    assert isinstance(call.kind, Conv)
-    return call.kind
 
 
 def _case(

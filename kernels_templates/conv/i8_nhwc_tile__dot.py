@@ -22,14 +22,7 @@ from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_conv import DotConv, conv_of, has_sums, is_late, zeros_of_weights
-from mccompile.codegen.int8.dot_tiles import (
-    DEPTH,
-    SHIFT,
-    dot_headers,
-    dot_refusal,
-    row_cycles,
-    shifted,
-)
+from mccompile.codegen.int8.dot_tiles import DEPTH, SHIFT, dot_headers, dot_refusal, row_cycles, shifted
 from mccompile.codegen.tiles import epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
 from mccompile.expr.ir import Expr, apply, cast, literal, operand

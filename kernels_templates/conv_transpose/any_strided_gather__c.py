@@ -142,7 +142,7 @@ class Gather(Kernel):
         reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), symbols=True)
+        return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 4e-10, code=800)
@@ -158,7 +158,7 @@ class Gather(Kernel):
         return {1: f"inputs_taps_{self.printer(call).row}_channels"} if is_constant(call.ins[1]) else {}
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        ins = ["x", "w", *["x_zero"] * _kind(call).x_zero]
+        ins = ["x", "w", *["x_zero"] * call.of(ConvTranspose).x_zero]
         return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def printer(self, call: Call) -> _Printer:
@@ -166,7 +166,8 @@ class Gather(Kernel):
 
     def label(self, call: Call) -> str:
         x, w = call.ins[:2]
-        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(_kind(call).strides)))
+        strides = dict.fromkeys(call.of(ConvTranspose).strides)
+        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, strides))
         space = "x".join(map(size_name, x.shape[2:]))
         return f"conv_transpose_{kernel}_{space}x{x.shape[1]}_{call.outs[0].shape[1]}"
 
@@ -180,7 +181,7 @@ class _Printer:
     first taps, at0.. the inputs they meet."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names = _kind(call), names
+        self.kind, self.names = call.of(ConvTranspose), names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
         self.group_in, self.group_out = static(self.w.shape[0]) // self.kind.group, static(self.w.shape[1])
@@ -317,11 +318,6 @@ class _Printer:
         expr = self.kind.epilogue or operand(0, self.kind.accumulator)
         lines, value = to_statements(expr, ["total", *loads], local="v")
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
-
-
-def _kind(call: Call) -> ConvTranspose:
-    assert isinstance(call.kind, ConvTranspose)
-    return call.kind
 
 
 def _moved(name: str, step: Dim) -> str:

@@ -31,18 +31,16 @@ class CoupleRounds(Kernel):
         return [case(2), case(3, 9), case(5, permute={0: (1, 0)}), case(12, 2, permute_outs={0: (1, 0)})]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        assert isinstance(call.kind, Couple)
         if {view.buffer.dtype for view in (*call.ins, *call.outs)} != {f32}:
             return No("only f32 is coupled")
-        return Needs(scratch=f32.nbytes(call.kind.classes * (call.kind.classes + 2)))
+        classes = call.of(Couple).classes
+        return Needs(scratch=f32.nbytes(classes * (classes + 2)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        assert isinstance(call.kind, Couple)
-        return Cost(upper(call.outs[0].shape[0]) * call.kind.classes**2 * 1e-7, code=500)
+        return Cost(upper(call.outs[0].shape[0]) * call.of(Couple).classes**2 * 1e-7, code=500)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Couple)
-        x, y, classes = call.ins[0], call.outs[0], call.kind.classes
+        x, y, classes = call.ins[0], call.outs[0], call.of(Couple).classes
         return {
             "rows": y.shape[0],
             "classes": classes,

@@ -41,11 +41,10 @@ class DecodeImageWalk(Kernel):
         return frozenset({"mcc_image.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, DecodeImage)
         height, width, _ = call.outs[0].shape
         return {
             "size": dim_c(call.ins[0].shape[0]),
             "height": dim_c(height),
             "width": dim_c(width),
-            "pixels": PIXELS.index(call.kind.pixels),
+            "pixels": PIXELS.index(call.of(DecodeImage).pixels),
         }

@@ -70,7 +70,7 @@ class DeformConvPlaces(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        kind, x = _kind(call), call.ins[0]
+        kind, x = call.of(DeformConv), call.ins[0]
         return Needs(scratch=kind.accumulator.nbytes(static(x.shape[1]) * prod(kind.kernel)))
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -79,7 +79,7 @@ class DeformConvPlaces(Kernel):
         return Cost(static(macs) * 1e-9 + samples * 4e-9, code=900)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, ins, y = _kind(call), call.ins, call.outs[0]
+        kind, ins, y = call.of(DeformConv), call.ins, call.outs[0]
         names = self.parameter_names(call)[1]
         x, w, offset = ins[:3]
         rank, work = len(kind.kernel), kind.accumulator
@@ -148,14 +148,9 @@ class DeformConvPlaces(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        kernel = "x".join(map(str, _kind(call).kernel))
+        kernel = "x".join(map(str, call.of(DeformConv).kernel))
         return f"deform_conv_{kernel}_{static(call.ins[0].shape[1])}_{static(call.outs[0].shape[1])}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        fixed = list(call.kind.roles[: _kind(call).fixed])
+        fixed = list(call.kind.roles[: call.of(DeformConv).fixed])
         return ["y"], fixed + [f"e{i}" for i in range(len(call.ins) - len(fixed))]
-
-
-def _kind(call: Call) -> DeformConv:
-    assert isinstance(call.kind, DeformConv)
-    return call.kind

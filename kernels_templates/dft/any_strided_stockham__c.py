@@ -76,14 +76,12 @@ class DftStockham(Kernel):
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
-        assert isinstance(call.kind, Dft)
         scratch = 4 * _room(call) * work_type(call.ins[0].buffer.dtype).bits // 8
         return Needs(scratch=scratch, rows=frozenset(range(len(call.outs[0].shape) - 2)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        assert isinstance(call.kind, Dft)
         points = _points(call)
-        around = static(call.outs[0].type.count) / (2 * call.kind.bins)
+        around = static(call.outs[0].type.count) / (2 * call.of(Dft).bins)
         work = sum(step.radix if step.radix > 5 else 2 for step in _passes(points)) + 4
         return Cost(around * points * work * 2e-9, code=800)
 
@@ -91,10 +89,9 @@ class DftStockham(Kernel):
         return frozenset({"string.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Dft)
         outs, ins = self.parameter_names(call)
         by_rows = row_by_row(call, outs, ins, whole=range(1, len(ins)))
-        kind, (x, table, *window), y = call.kind, by_rows.ins, by_rows.outs[0]
+        kind, (x, table, *window), y = call.of(Dft), by_rows.ins, by_rows.outs[0]
         x_name, y_name = by_rows.in_names[0], by_rows.out_names[0]
         dtype, points = x.buffer.dtype, _points(call)
         work, result = work_type(dtype), result_type(dtype)
@@ -143,8 +140,8 @@ class DftStockham(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Dft)
-        return f"{'i' * call.kind.inverse}{'r' * call.kind.onesided}dft_{call.kind.length}"
+        kind = call.of(Dft)
+        return f"{'i' * kind.inverse}{'r' * kind.onesided}dft_{kind.length}"
 
 
 def roots(length: int) -> np.ndarray:
@@ -163,9 +160,8 @@ def _points(call: Call) -> int:
 
 def _room(call: Call) -> int:
     """How many numbers each of the four parts of the workspace holds."""
-    assert isinstance(call.kind, Dft)
     points = _points(call)
-    return points + (points != call.kind.length)
+    return points + (points != call.of(Dft).length)
 
 
 def _passes(points: int) -> list[Pass]:

@@ -49,8 +49,7 @@ class GatherRows(Kernel):
         return Cost(upper(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Gather)
-        x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.kind.axes
+        x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.of(Gather).axes
         (y_name,), (x_name, *index_names) = self.parameter_names(call)
         order = [axis for axis in memory_order(y) if axis != call.rows]
         whole = (y, along(x, axes, y.shape), *indices)
@@ -72,7 +71,7 @@ class GatherRows(Kernel):
             if number < 0:
                 view, operand = indices[-1 - number], 1 - number
                 load = load_c(view.buffer.dtype, index_names[-1 - number], at(operand, len(counters)))
-                lines += position_c(f"p{axis}", load, x.shape[axis], call.kind.in_range)
+                lines += position_c(f"p{axis}", load, x.shape[axis], call.of(Gather).in_range)
                 ring = x.lines if call.rows is not None and indices[-1 - number].strides[call.rows] != 0 else 0
                 steps.append((f"(p{axis} % {ring})" if ring else f"p{axis}", x.strides[axis]))
                 lines += [f"(void)p{axis};"] if steps[-1][1] == 0 else []
@@ -99,5 +98,4 @@ class GatherRows(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Gather)
-        return "gather_" + "".join("i" if axis < 0 else str(axis) for axis in call.kind.axes)
+        return "gather_" + "".join("i" if axis < 0 else str(axis) for axis in call.of(Gather).axes)

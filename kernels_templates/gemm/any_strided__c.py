@@ -36,18 +36,7 @@ from mccompile.codegen.tiles import (
 )
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    View,
-    supports_types,
-    viewed,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types, viewed
 from mccompile.kinds.gemm import Gemm
 
 
@@ -112,9 +101,9 @@ class Strided(Kernel):
         reason = supports_types(call)
         if reason:
             return No(reason)
-        by_rows = _kind(call).fixed == 2 and call.outs[0].shape[-2] != 0
+        by_rows = call.of(Gemm).fixed == 2 and call.outs[0].shape[-2] != 0
         rows = frozenset({len(call.outs[0].shape) - 2} if by_rows else ())
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), symbols=True, rows=rows)
+        return Needs(alias=epilogue_alias(call, call.of(Gemm).fixed), symbols=True, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 4e-10, code=500)
@@ -137,7 +126,7 @@ class Strided(Kernel):
         return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Gemm)
         ins = ["a", "b", *["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
         return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
@@ -154,7 +143,7 @@ class _Printer:
         self.pointers, self.result, self.names = by_rows.pointers, by_rows.out_names[0], by_rows.in_names
         self.by_rows = call.rows is not None
         self.call = call = replace(call, ins=by_rows.ins, outs=by_rows.outs)
-        self.kind = _kind(call)
+        self.kind = call.of(Gemm)
         self.a, self.b, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.rows, self.columns = self.y.shape[-2:]
         zeros = call.ins[2 : self.kind.fixed]
@@ -251,11 +240,6 @@ class _Printer:
         expr = self.kind.epilogue or operand(0, self.kind.accumulator)
         lines, value = to_statements(expr, ["total", *loads], local="v")
         return lines, store_c(self.y.buffer.dtype, self.result, at(0), value)
-
-
-def _kind(call: Call) -> Gemm:
-    assert isinstance(call.kind, Gemm)
-    return call.kind
 
 
 def _is_packed(call: Call) -> bool:

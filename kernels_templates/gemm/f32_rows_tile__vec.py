@@ -119,7 +119,7 @@ class RowsTile(Kernel):
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, y = _kind(call), call.outs[0]
+        kind, y = call.of(Gemm), call.outs[0]
         reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target, masks=True)
         reason = reason or refusals(kind.expressions(), computed_in(call), (bool_,))
         if reason:
@@ -197,7 +197,7 @@ class _Layout:
     """Loops and C of indices for one call. Counters: n0.. batches, i row, j first column of a tile, k along the sum."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names, self.dtype = _kind(call), names, computed_in(call)
+        self.kind, self.names, self.dtype = call.of(Gemm), names, computed_in(call)
         self.a, self.b, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
         *size, self.how, self.cut = call.blocks
         self.size = TileSize(*size)
@@ -345,11 +345,6 @@ def _row_runs(rows: Dim, size: TileSize) -> list[tuple[Dim, Dim, int]]:
         (whole, rows, left if isinstance(left, int) else 1),
     )
     return [run for run in runs if run[0] != run[1]]
-
-
-def _kind(call: Call) -> Gemm:
-    assert isinstance(call.kind, Gemm)
-    return call.kind
 
 
 def _case(

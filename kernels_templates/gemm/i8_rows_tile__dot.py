@@ -30,7 +30,7 @@ from mccompile.codegen.int8.dot_tiles import (
     row_cycles,
     shifted,
 )
-from mccompile.codegen.int8.zero_points import taken_off, weights_c, zero_c
+from mccompile.codegen.int8.zero_points import weights_c, without_zero_points, zero_c
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
@@ -66,7 +66,7 @@ class RowDots(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, (a, b), y = _kind(call), call.ins[:2], call.outs[0]
+        kind, (a, b), y = call.of(Gemm), call.ins[:2], call.outs[0]
         reason = dot_refusal(target) or static_views(call)
         if reason:
             return No(reason)
@@ -111,12 +111,12 @@ class RowDots(Kernel):
             rows[:, : b.shape[-2]] -= SHIFT
         sums = rows.sum(1)
         late = _is_late(call)
-        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if _kind(call).a_zero and not late else 0
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if call.of(Gemm).a_zero and not late else 0
         begins = epilogue.begins(constants) - (zero + shift) * sums
         weights = epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)
         found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
-        if _kind(call).b_zero and _b_zero(call).strides[-1]:
-            index = _kind(call).fixed - 1
+        if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
+            index = call.of(Gemm).fixed - 1
             row = viewed(call.ins[index], constants[index]).reshape(-1, b.shape[-1])[0]
             found[index] = epilogue.ordered(row, size)
         return {**found, **epilogue.pack(constants, size)}
@@ -126,8 +126,8 @@ class RowDots(Kernel):
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         more = "_bias" * (epilogue.bias is not None) + "_sums" * _is_late(call)
         found = {1: f"dots_{epilogue.order(size)}_{shift}{more}"}
-        if _kind(call).b_zero and _b_zero(call).strides[-1]:
-            found[_kind(call).fixed - 1] = f"table_of_{epilogue.order(size)}"
+        if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
+            found[call.of(Gemm).fixed - 1] = f"table_of_{epilogue.order(size)}"
         return {**found, **epilogue.packing(size)}
 
     def label(self, call: Call) -> str:
@@ -138,7 +138,7 @@ class RowDots(Kernel):
         return dot_headers(call)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Gemm)
         zeros = [*["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
         return ["y"], ["a", "b", *zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
@@ -176,7 +176,7 @@ class RowDots(Kernel):
 
 
 def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, int], names: Sequence[str]) -> DotTile:
-    kind, a = _kind(call), call.ins[0]
+    kind, a = call.of(Gemm), call.ins[0]
     _, _, vectors, last = part
 
     def place(view: View, name: str) -> Place:
@@ -213,12 +213,12 @@ def _header(run: tuple[int, int, int]) -> str:
 
 def _zeros(call: Call, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
     """What zero points that are not in the sums yet take off them."""
-    zero = _b_zero(call) if _kind(call).b_zero else None
+    zero = _b_zero(call) if call.of(Gemm).b_zero else None
 
     def row(point: int) -> str:
         return f"i + {point}" if point else "i"
 
-    return taken_off(
+    return without_zero_points(
         lanes,
         points,
         vectors,
@@ -230,7 +230,7 @@ def _zeros(call: Call, lanes: int, points: int, vectors: int) -> tuple[str, ...]
 
 def _late_zero(call: Call, row: str) -> str:
     """C of the zero point of a row of a."""
-    if not _kind(call).a_zero:
+    if not call.of(Gemm).a_zero:
         return "0"
     view = call.ins[2]
     return f"{named('a_zero')}[{index_c([static(view.strides[-1])], [Code(row, not row.isidentifier())])}]"
@@ -238,16 +238,16 @@ def _late_zero(call: Call, row: str) -> str:
 
 def _is_late(call: Call) -> bool:
     """Is there a zero point of a that is not known when weights are packed?"""
-    return _kind(call).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
+    return call.of(Gemm).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
 
 
 def _has_sums(call: Call) -> bool:
     """Are the rows of a summed up, for zero points of the weights?"""
-    return _kind(call).b_zero or call.ins[1].buffer.dtype is u8
+    return call.of(Gemm).b_zero or call.ins[1].buffer.dtype is u8
 
 
 def _b_zero(call: Call) -> View:
-    return call.ins[_kind(call).fixed - 1]
+    return call.ins[call.of(Gemm).fixed - 1]
 
 
 def _is_one_number(view: View) -> bool:
@@ -255,13 +255,8 @@ def _is_one_number(view: View) -> bool:
 
 
 def _epilogue(call: Call) -> DotEpilogue:
-    kind = _kind(call)
+    kind = call.of(Gemm)
     return DotEpilogue(call, kind.fixed, len(call.outs[0].shape) - 1, kind.epilogue)
-
-
-def _kind(call: Call) -> Gemm:
-    assert isinstance(call.kind, Gemm)
-    return call.kind
 
 
 def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:

@@ -102,8 +102,7 @@ class GridSampleTaps(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, GridSample)
-        return f"grid_sample_{call.kind.mode}"
+        return f"grid_sample_{call.of(GridSample).mode}"
 
 
 def _of(view: View, shape: Sequence[Dim], strides: Sequence[Any]) -> View:

@@ -36,8 +36,7 @@ class StridedLoops(Kernel):
         return Cost(upper(call.macs) * 2e-9, code=250)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Lrn)
-        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        kind, x, out = call.of(Lrn), call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         space = list(range(2, len(out.shape)))
         around = nest([out.shape[a] for a in space], [out.permuted(space), x.permuted(space)])

@@ -12,18 +12,7 @@ from mccompile.codegen.loops import index_c, memory_order, nest
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    View,
-    elementwise_alias,
-    supports_types,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
 from mccompile.kinds.map import Map
 
 

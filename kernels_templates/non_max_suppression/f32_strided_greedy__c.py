@@ -36,7 +36,6 @@ class GreedyBoxes(Kernel):
         return Cost(batches * classes * boxes * boxes * 2e-9, code=700)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, NonMaxSuppression)
         boxes, scores = call.ins[:2]
         batches, classes, count = scores.shape
 
@@ -51,8 +50,8 @@ class GreedyBoxes(Kernel):
             "count": count,
             "score": lambda box: f"scores[{index_c(scores.strides, ['n', 'c', box])}]",
             "corner": corner,
-            "centered": call.kind.centered,
-            "thresholded": call.kind.thresholded,
+            "centered": call.of(NonMaxSuppression).centered,
+            "thresholded": call.of(NonMaxSuppression).thresholded,
         }
 
     def label(self, call: Call) -> str:

@@ -12,31 +12,19 @@ from mccompile.codegen.loops import Loop, Nest, index_c, size_name
 from mccompile.codegen.sums import grouped, levels
 from mccompile.expr.ir import Index, apply, cast, literal, operand, size, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    elementwise_alias,
-    supports_types,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, supports_types
 from mccompile.kinds.normalize import Normalize
 
 
 def group_size(call: Call) -> Dim:
     """How many elements are measured together."""
-    assert isinstance(call.kind, Normalize)
-    return product(call.ins[0].shape[axis] for axis in call.kind.axes)
+    return product(call.ins[0].shape[axis] for axis in call.of(Normalize).axes)
 
 
 def _loops(call: Call) -> tuple[tuple[int, ...], Nest, Nest]:
     """The axes in the order of the loops; the loops over groups, and those inside of one."""
-    assert isinstance(call.kind, Normalize)
-    indexed = any(isinstance(node, Index) for expr in call.kind.expressions() for node in walk(expr))
-    return grouped(call.kind.axes, (call.outs[0], *call.ins), call.ins[0], indexed)
+    indexed = any(isinstance(node, Index) for expr in call.of(Normalize).expressions() for node in walk(expr))
+    return grouped(call.of(Normalize).axes, (call.outs[0], *call.ins), call.ins[0], indexed)
 
 
 class StridedLoops(Kernel):
@@ -101,8 +89,7 @@ class StridedLoops(Kernel):
         return frozenset({"mcc_math.h", "math.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Normalize)
-        kind, out = call.kind, call.outs[0]
+        kind, out = call.of(Normalize), call.outs[0]
         outs, ins = self.parameter_names(call)
         views = (out, *call.ins)
         order, outer, inner = _loops(call)
@@ -143,5 +130,4 @@ class StridedLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Normalize)
-        return f"{call.kind.measure}_{size_name(group_size(call))}"
+        return f"{call.of(Normalize).measure}_{size_name(group_size(call))}"

@@ -72,7 +72,7 @@ class RowLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Normalize)
         reason = vector_refusal(target) or static_views(call)
         reason = reason or refusals(kind.expressions(), narrow=NARROW)
         if reason:
@@ -105,7 +105,7 @@ class RowLoops(Kernel):
         return (1,) * outer.loops[0].extent if outer.loops else ()
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, lanes = _kind(call), call.blocks[0]
+        kind, lanes = call.of(Normalize), call.blocks[0]
         outer, inner = _nests(call)
         *rows, row = inner.loops
         (y,), names = self.parameter_names(call)
@@ -152,23 +152,18 @@ class RowLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        return f"{_kind(call).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
+        return f"{call.of(Normalize).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
 
 
 def _nests(call: Call) -> tuple[Nest, Nest]:
     """Loops over groups and inside one, over the result and all operands."""
-    kind, x, out = _kind(call), call.ins[0], call.outs[0]
+    kind, x, out = call.of(Normalize), call.ins[0], call.outs[0]
     views = (out, *call.ins)
     inside = sorted(kind.axes, key=lambda axis: (-abs(static(x.strides[axis])), axis))
     kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
     outer = nest([static(out.shape[a]) for a in kept], [view.permuted(kept) for view in views])
     inner = nest([static(out.shape[a]) for a in inside], [view.permuted(inside) for view in views], prefix="r")
     return outer, inner
-
-
-def _kind(call: Call) -> Normalize:
-    assert isinstance(call.kind, Normalize)
-    return call.kind
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:

@@ -58,7 +58,7 @@ class GroupLanes(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Normalize)
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
@@ -94,7 +94,7 @@ class GroupLanes(Kernel):
         return (1,) * (around[0].extent if around else -(-outer.loops[chosen].extent // lanes))
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, (lanes, chosen) = _kind(call), call.blocks
+        kind, (lanes, chosen) = call.of(Normalize), call.blocks
         outer, inner = _nests(call)
         row = outer.loops[chosen]
         (y,), names = self.parameter_names(call)
@@ -139,12 +139,12 @@ class GroupLanes(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        return f"{_kind(call).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
+        return f"{call.of(Normalize).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
 
 
 def _nests(call: Call) -> tuple[Nest, Nest]:
     """Loops over groups and inside one, over the result and all operands."""
-    _, outer, inner = grouped(_kind(call).axes, (call.outs[0], *call.ins), call.ins[0])
+    _, outer, inner = grouped(call.of(Normalize).axes, (call.outs[0], *call.ins), call.ins[0])
     return outer, inner
 
 
@@ -153,11 +153,6 @@ def _lane_loop(call: Call) -> int | None:
     outer, _ = _nests(call)
     found = [number for number, step in enumerate(outer.strides[1]) if step == 1]
     return next((number for number in found if outer.loops[number].extent >= SHORTEST), None)
-
-
-def _kind(call: Call) -> Normalize:
-    assert isinstance(call.kind, Normalize)
-    return call.kind
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:

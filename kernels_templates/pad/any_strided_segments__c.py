@@ -63,11 +63,11 @@ class PadSegments(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        assert isinstance(call.kind, Pad)
         reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
-        pads = zip(call.kind.before, call.kind.after, strict=True)
+        kind = call.of(Pad)
+        pads = zip(kind.before, kind.after, strict=True)
         free = frozenset(axis for axis, pad in enumerate(pads) if pad == (0, 0))
         return Needs(rows=frozenset() if call.outs[0].buffer.dtype.is_packed else free)
 
@@ -75,10 +75,9 @@ class PadSegments(Kernel):
         return Cost(upper(call.outs[0].type.count) * 1e-9, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Pad)
         outs, ins = self.parameter_names(call)
         by_rows = row_by_row(call, outs, ins)
-        x, y, kind = by_rows.ins[0], by_rows.outs[0], call.kind
+        x, y, kind = by_rows.ins[0], by_rows.outs[0], call.of(Pad)
         dtype = y.buffer.dtype
         names = list(by_rows.out_names), list(by_rows.in_names)
         axes = _merged(
@@ -122,8 +121,7 @@ class PadSegments(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Pad)
-        return f"pad_{call.kind.mode}"
+        return f"pad_{call.of(Pad).mode}"
 
 
 def _merged(axes: Sequence[Axis], mode: str) -> list[Axis]:

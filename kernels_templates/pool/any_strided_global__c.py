@@ -51,7 +51,7 @@ class Global(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Pool)
         reason = supports_types(call)
         if reason:
             return No(reason)
@@ -74,10 +74,10 @@ class Global(Kernel):
 
     def label(self, call: Call) -> str:
         space = "x".join(map(size_name, call.ins[0].shape[2:]))
-        return f"{_kind(call).algorithm}_pool_global_{space}x{call.ins[0].shape[1]}"
+        return f"{call.of(Pool).algorithm}_pool_global_{space}x{call.ins[0].shape[1]}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, y, extras = _kind(call), call.ins[0], call.outs[0], call.ins[1:]
+        kind, x, y, extras = call.of(Pool), call.ins[0], call.outs[0], call.ins[1:]
         names = self.parameter_names(call)[1]
         sum_type = kind.accumulator
         channels = static(x.shape[1])
@@ -132,12 +132,7 @@ class Global(Kernel):
 
 def _held(call: Call) -> DType:
     """The type of sums in the workspace."""
-    x, kind = call.ins[0], _kind(call)
+    x, kind = call.ins[0], call.of(Pool)
     largest = max(-x.buffer.dtype.low, x.buffer.dtype.high) * upper(product(x.shape[2:]))
     fits = kind.accumulator is i32 and x.buffer.dtype.is_integer and largest <= i16.high
     return i16 if fits else kind.accumulator
-
-
-def _kind(call: Call) -> Pool:
-    assert isinstance(call.kind, Pool)
-    return call.kind

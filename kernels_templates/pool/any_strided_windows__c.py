@@ -80,17 +80,17 @@ class Windows(Kernel):
         reason = supports_types(call)
         if reason:
             return No(reason)
-        rows = frozenset({2}) if len(_kind(call).kernel) > 1 and call.outs[0].shape[2] != 1 else frozenset()
-        return Needs(alias=epilogue_alias(call, _kind(call).fixed), rows=rows, symbols=True)
+        rows = frozenset({2}) if len(call.of(Pool).kernel) > 1 and call.outs[0].shape[2] != 1 else frozenset()
+        return Needs(alias=epilogue_alias(call, call.of(Pool).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         terms = upper(call.outs[0].type.count)
-        for size in _kind(call).kernel:
+        for size in call.of(Pool).kernel:
             terms *= size
         return Cost(terms * 5e-10, code=400)
 
     def label(self, call: Call) -> str:
-        kind = _kind(call)
+        kind = call.of(Pool)
         kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         space = "x".join(map(size_name, call.ins[0].shape[2:]))
         return f"{kind.algorithm}_pool_{kernel}_{space}x{size_name(call.ins[0].shape[1])}"
@@ -104,7 +104,7 @@ class _Printer:
     elements of the window; at0.. are the places of the first elements."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names = _kind(call), names
+        self.kind, self.names = call.of(Pool), names
         self.x, self.y = call.ins[0], call.outs[0]
         self.extras = call.ins[1:]
         self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
@@ -244,11 +244,6 @@ class _Printer:
         padded = replace(axis, size=axis.size + self.pads_after[number])
         last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
         return str(axis.kernel) if bounds(padded.size - last)[0] > 0 else f"({padded.end_tap(f'at{number}')})"
-
-
-def _kind(call: Call) -> Pool:
-    assert isinstance(call.kind, Pool)
-    return call.kind
 
 
 def _case(

@@ -76,7 +76,7 @@ class ChannelsLast(Kernel):
         return [*cases, replace(case, ins=ins, permute=permute)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, y = _kind(call), call.ins[0], call.outs[0]
+        kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
         reason = vector_refusal(target) or static_views(call)
         reason = reason or refusals(kind.expressions(), narrow=NARROW)
         if reason:
@@ -98,11 +98,11 @@ class ChannelsLast(Kernel):
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        terms = static(call.outs[0].type.count) * prod(_kind(call).kernel)
+        terms = static(call.outs[0].type.count) * prod(call.of(Pool).kernel)
         return Cost(terms * 1e-10, code=600)
 
     def label(self, call: Call) -> str:
-        kind = _kind(call)
+        kind = call.of(Pool)
         kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         space = "x".join(map(str, call.ins[0].shape[2:]))
         return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
@@ -122,7 +122,7 @@ class _Layout:
     at0.. are the places of the first elements."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
-        self.kind, self.names = _kind(call), names
+        self.kind, self.names = call.of(Pool), names
         self.x, self.y, self.extras = call.ins[0], call.outs[0], call.ins[1:]
         kind = self.kind
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
@@ -225,11 +225,6 @@ class _Layout:
         padded = replace(axis, size=axis.size + self.pads_after[number])
         last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
         return str(axis.kernel) if last < padded.size else f"({padded.end_tap(f'at{number}')})"
-
-
-def _kind(call: Call) -> Pool:
-    assert isinstance(call.kind, Pool)
-    return call.kind
 
 
 def _case(name: str, kind: Pool, x: tuple[int, ...], space: tuple[int, ...]) -> Case:

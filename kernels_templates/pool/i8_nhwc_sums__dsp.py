@@ -32,7 +32,7 @@ class Sums(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, y = _kind(call), call.ins[0], call.outs[0]
+        kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
         reason = static_views(call) or supports_types(call)
         if reason:
             return No(reason)
@@ -51,13 +51,13 @@ class Sums(Kernel):
         return Cost(static(call.outs[0].type.count) * _count(call) * 1e-10, code=250)
 
     def label(self, call: Call) -> str:
-        return f"sum_pool_{'x'.join(map(str, _kind(call).kernel))}_{'x'.join(map(str, call.ins[0].shape[1:]))}"
+        return f"sum_pool_{'x'.join(map(str, call.of(Pool).kernel))}_{'x'.join(map(str, call.ins[0].shape[1:]))}"
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_dsp.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, y = _kind(call), call.ins[0], call.outs[0]
+        kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
         picture = "n" if x.shape[0] != 1 else "0"
         position = ["0" if size == 1 else name for size, name in zip(y.shape[2:], ("p0", "p1"), strict=True)]
 
@@ -87,13 +87,8 @@ class Sums(Kernel):
 
 
 def _count(call: Call) -> int:
-    kernel = _kind(call).kernel
+    kernel = call.of(Pool).kernel
     return kernel[0] * kernel[1]
-
-
-def _kind(call: Call) -> Pool:
-    assert isinstance(call.kind, Pool)
-    return call.kind
 
 
 def _case(name: str, x: tuple[int, ...], kernel: tuple[int, int], strides: tuple[int, int], dtype: DType = i8) -> Case:

@@ -62,5 +62,4 @@ class RandomTwister(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Random)
-        return f"random_{'normal' if call.kind.normal else 'uniform'}"
+        return f"random_{'normal' if call.of(Random).normal else 'uniform'}"

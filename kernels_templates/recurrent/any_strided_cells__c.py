@@ -92,7 +92,7 @@ class StridedCells(Kernel):
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Recurrent)
         reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
@@ -112,10 +112,10 @@ class StridedCells(Kernel):
 
     def label(self, call: Call) -> str:
         time, batch, directions, _ = call.ins[0].shape
-        return f"{_kind(call).cell}_{'x'.join(map(size_name, (time, batch, directions, call.ins[1].shape[2])))}"
+        return f"{call.of(Recurrent).cell}_{'x'.join(map(size_name, (time, batch, directions, call.ins[1].shape[2])))}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Recurrent)
         return [f"{name}_out" for name in kind.gives], [f"{name}_in" for name in kind.names]
 
     def context(self, call: Call) -> Mapping[str, Any]:
@@ -128,7 +128,7 @@ def _resets_before(kind: Recurrent) -> bool:
 
 def _in_workspace(call: Call) -> list[str]:
     """The arrays of one number per cell that have no place in a result."""
-    kind = _kind(call)
+    kind = call.of(Recurrent)
     placed = {name for name, view in zip(kind.gives, call.outs, strict=True) if view.buffer.dtype is kind.accumulator}
     if _resets_before(kind):
         wanted = {"h": "h", "update": "", "kept": ""}
@@ -141,7 +141,7 @@ class _Printer:
     """Works out the C for one call. Counters: d direction, b batch, s step, t time, j cell, k cell that is read."""
 
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
-        self.kind = _kind(call)
+        self.kind = call.of(Recurrent)
         self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
         self.time, self.batch = call.ins[0].shape[:2]
         self.directions = static(call.ins[0].shape[2])
@@ -279,11 +279,6 @@ class _Printer:
         else:
             place, value = self.index(f"{name}_out", [self.d, self.b, "j"]), self.array(name, "j")
         return store_c(view.buffer.dtype, f"{name}_out", place, value)
-
-
-def _kind(call: Call) -> Recurrent:
-    assert isinstance(call.kind, Recurrent)
-    return call.kind
 
 
 def _sigmoid(dtype: DType) -> Expr:

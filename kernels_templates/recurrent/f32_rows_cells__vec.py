@@ -56,7 +56,7 @@ class VectorCells(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Recurrent)
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
@@ -87,7 +87,7 @@ class VectorCells(Kernel):
         return Cost(static(call.macs) * 5e-11, code=1500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        kind, r, lanes = _kind(call), viewed(call.ins[1], constants[1]), call.blocks[0]
+        kind, r, lanes = call.of(Recurrent), viewed(call.ins[1], constants[1]), call.blocks[0]
         order = _ORDER[kind.cell]
         directions, _, hidden = r.shape
         padded = np.zeros((directions, len(order), -(-hidden // lanes) * lanes, hidden), np.float32)
@@ -97,14 +97,14 @@ class VectorCells(Kernel):
         return {1: np.concatenate([vectors[:, :, :, gates].reshape(-1) for gates in together])}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: f"{' '.join(_passes(_kind(call)))} of cells in {call.blocks[0]}"}
+        return {1: f"{' '.join(_passes(call.of(Recurrent)))} of cells in {call.blocks[0]}"}
 
     def label(self, call: Call) -> str:
         time, batch, directions, _ = call.ins[0].shape
-        return f"{_kind(call).cell}_{time}x{batch}x{directions}x{call.ins[1].shape[2]}"
+        return f"{call.of(Recurrent).cell}_{time}x{batch}x{directions}x{call.ins[1].shape[2]}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = _kind(call)
+        kind = call.of(Recurrent)
         return [f"{name}_out" for name in kind.gives], [f"{name}_in" for name in kind.names]
 
     def headers(self, call: Call) -> frozenset[str]:
@@ -118,7 +118,7 @@ class _Layout:
     """Works out the C for one call. Counters: d direction, b batch, s step, t time, j cell, k cell that is read."""
 
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
-        self.kind, self.lanes = _kind(call), call.blocks[0]
+        self.kind, self.lanes = call.of(Recurrent), call.blocks[0]
         self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
         self.time, self.batch, self.directions, _ = (static(dim) for dim in call.ins[0].shape)
         self.hidden = static(call.ins[1].shape[2])
@@ -271,11 +271,6 @@ def _passes(kind: Recurrent) -> tuple[str, ...]:
 
 def _states(kind: Recurrent) -> tuple[str, ...]:
     return ("update", "kept") if kind.cell == GRU and not kind.reset_after else _STATES[kind.cell]
-
-
-def _kind(call: Call) -> Recurrent:
-    assert isinstance(call.kind, Recurrent)
-    return call.kind
 
 
 def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int) -> Case:

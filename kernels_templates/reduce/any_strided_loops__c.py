@@ -13,24 +13,8 @@ from mccompile.codegen.rows import row_by_row
 from mccompile.codegen.sums import levels
 from mccompile.expr.ir import Expr, Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    View,
-    elementwise_alias,
-    supports_types,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
 from mccompile.kinds.reduce import Reduce
-
-
-def _kind(call: Call) -> Reduce:
-    assert isinstance(call.kind, Reduce)
-    return call.kind
 
 
 def _has_index(expr: Expr | None) -> bool:
@@ -38,7 +22,8 @@ def _has_index(expr: Expr | None) -> bool:
 
 
 def _is_indexed(call: Call) -> bool:
-    return _has_index(_kind(call).element) or _has_index(_kind(call).epilogue)
+    kind = call.of(Reduce)
+    return _has_index(kind.element) or _has_index(kind.epilogue)
 
 
 class StridedLoops(Kernel):
@@ -79,8 +64,8 @@ class StridedLoops(Kernel):
         reason = supports_types(call, strings=True)
         if reason:
             return No(reason)
-        extras = range(_kind(call).operands, len(call.ins))
-        rows = frozenset(range(len(call.outs[0].shape))) - set(_kind(call).axes)
+        extras = range(call.of(Reduce).operands, len(call.ins))
+        rows = frozenset(range(len(call.outs[0].shape))) - set(call.of(Reduce).axes)
         return Needs(
             alias={(0, i): 0 for i in extras if elementwise_alias(call, i)},
             symbols=True,
@@ -91,7 +76,7 @@ class StridedLoops(Kernel):
         return Cost(upper(call.ins[0].type.count) * (1 + len(call.ins)) * 1e-9, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind = _kind(call)
+        kind = call.of(Reduce)
         by_rows = row_by_row(call, *self.parameter_names(call))
         out, outs, ins = by_rows.outs[0], by_rows.out_names, by_rows.in_names
         full, extras = by_rows.ins[: kind.operands], by_rows.ins[kind.operands :]
@@ -137,6 +122,6 @@ class StridedLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        kind = _kind(call)
+        kind = call.of(Reduce)
         count = size_name(product(call.ins[0].shape[axis] for axis in kind.axes))
         return f"reduce_{kind.combine}_{count}"

@@ -75,7 +75,7 @@ class StridedLanes(Kernel):
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind = _kind(call)
+        kind = call.of(Reduce)
         reason = vector_refusal(target) or static_views(call) or refusal(kind.element)
         if reason:
             return No(reason)
@@ -106,11 +106,11 @@ class StridedLanes(Kernel):
         results, elements = static(call.outs[0].type.count), static(call.ins[0].type.count)
         each = 1.5e-9 / min(lanes_of(target), 8)
         if chosen == ALONG:
-            return Cost(results * 8e-9 + elements * _kind(call).operands * each, code=400)
-        return Cost(results * 1e-9 + elements * _kind(call).operands * each, code=500)
+            return Cost(results * 8e-9 + elements * call.of(Reduce).operands * each, code=400)
+        return Cost(results * 1e-9 + elements * call.of(Reduce).operands * each, code=500)
 
     def headers(self, call: Call) -> frozenset[str]:
-        math = any(map(uses_math, _kind(call).expressions()))
+        math = any(map(uses_math, call.of(Reduce).expressions()))
         return frozenset({"math.h", "mcc_vec.h", *["mcc_vecmath.h"] * math})
 
     def units(self, call: Call) -> Sequence[int]:
@@ -120,7 +120,7 @@ class StridedLanes(Kernel):
         return _Printer(call, self.parameter_names(call)).context()
 
     def label(self, call: Call) -> str:
-        kind = _kind(call)
+        kind = call.of(Reduce)
         return f"reduce_{kind.combine}_{prod(static(call.ins[0].shape[axis]) for axis in kind.axes)}"
 
 
@@ -129,7 +129,7 @@ class _Printer:
     a<depth>_<vector>, and c<chain>_<vector> in the innermost loop."""
 
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
-        self.call, self.kind = call, _kind(call)
+        self.call, self.kind = call, call.of(Reduce)
         self.lanes, self.chosen = call.blocks
         (self.y,), self.names = names
         self.outer, self.inner = _nests(call)
@@ -318,7 +318,7 @@ class _Printer:
 
 def _nests(call: Call) -> tuple[Nest, Nest]:
     """Loops over results, of result and all operands, and over the elements of one, in the order in which they lie."""
-    kind, x, y = _kind(call), call.ins[0], call.outs[0]
+    kind, x, y = call.of(Reduce), call.ins[0], call.outs[0]
     inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
     kept = [axis for axis in range(len(y.shape)) if axis not in kind.axes]
     outer = nest([y.shape[axis] for axis in kept], [view.permuted(kept) for view in (y, *call.ins)])
@@ -330,18 +330,13 @@ def _lane_loop(call: Call) -> int | None:
     """Which loop over results lanes lie along, or ALONG; None where elements lie side by side along none that is long
     enough."""
     outer, inner = _nests(call)
-    full = range(1, 1 + _kind(call).operands)
+    full = range(1, 1 + call.of(Reduce).operands)
     for number in reversed(range(len(outer.loops))):
         if outer.loops[number].extent >= SHORTEST and all(outer.strides[view][number] in (0, 1) for view in full):
             return number
     if inner.loops and inner.loops[-1].extent >= SHORTEST and all(inner.strides[v - 1][-1] in (0, 1) for v in full):
         return ALONG
     return None
-
-
-def _kind(call: Call) -> Reduce:
-    assert isinstance(call.kind, Reduce)
-    return call.kind
 
 
 def _case(name: str, shape: tuple[int, ...], axes: tuple[int, ...], combine: str = "add", **options: Any) -> Case:

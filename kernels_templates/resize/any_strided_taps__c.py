@@ -121,11 +121,9 @@ class ResizeTaps(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Resize)
-        return "resize_" + "x".join(map(str, call.kind.taps))
+        return "resize_" + "x".join(map(str, call.of(Resize).taps))
 
 
 def _tables(call: Call) -> list[tuple[int, Any, Any]]:
     """Per resized axis: its number, the view of positions and that of weights."""
-    assert isinstance(call.kind, Resize)
-    return [(axis, call.ins[1 + 2 * n], call.ins[2 + 2 * n]) for n, axis in enumerate(call.kind.axes)]
+    return [(axis, call.ins[1 + 2 * n], call.ins[2 + 2 * n]) for n, axis in enumerate(call.of(Resize).axes)]

@@ -78,7 +78,8 @@ class Separable(Kernel):
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, tables = _kind(call), range(1, _kind(call).fixed)
+        kind = call.of(Resize)
+        tables = range(1, kind.fixed)
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
@@ -109,7 +110,7 @@ class Separable(Kernel):
         return Cost(rows * (down + across + 20) / 3e9, code=600 + 30 * (layout.products + layout.taps))
 
     def label(self, call: Call) -> str:
-        return "resize_" + "x".join(map(str, _kind(call).taps)) + "_rows"
+        return "resize_" + "x".join(map(str, call.of(Resize).taps)) + "_rows"
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
@@ -130,7 +131,7 @@ class _Layout:
     vectors along what is added up and inside of a position."""
 
     def __init__(self, call: Call, names: Sequence[str]) -> None:
-        self.call, self.kind, self.names = call, _kind(call), names
+        self.call, self.kind, self.names = call, call.of(Resize), names
         self.x, self.y, self.extras = call.ins[0], call.outs[0], call.ins[self.kind.fixed :]
         shape, strides = self.y.type.static_shape, self.y.strides
         order = sorted(range(len(shape)), key=lambda axis: (shape[axis] != 1, -abs(static(strides[axis]))))
@@ -386,11 +387,6 @@ class _Layout:
     def stored(self, chunk: Chunk, lanes: int, loads: list[str], y: str, index: str) -> Part:
         lines, value = to_vector_statements(self.kind.epilogue or operand(0, f32), loads, lanes)
         return Part(chunk.header, (*lines, chunk.store(lanes, y, index, value)))
-
-
-def _kind(call: Call) -> Resize:
-    assert isinstance(call.kind, Resize)
-    return call.kind
 
 
 def _case(name: str, kind: Resize, x: tuple[int, ...], sizes: tuple[int, ...], last: bool = True) -> Case:

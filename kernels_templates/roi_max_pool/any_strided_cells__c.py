@@ -43,7 +43,6 @@ class Cells(Kernel):
         return frozenset({"math.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, RoiMaxPool)
         x, regions = call.ins
         y = call.outs[0]
         dtype = x.buffer.dtype
@@ -55,11 +54,11 @@ class Cells(Kernel):
             "channels": static(x.shape[1]),
             "height": static(x.shape[2]),
             "width": static(x.shape[3]),
-            "rows": call.kind.cells[0],
-            "columns": call.kind.cells[1],
+            "rows": call.of(RoiMaxPool).cells[0],
+            "columns": call.of(RoiMaxPool).cells[1],
             "image": load_c(dtype, "regions", index_c([row], ["r"])),
             "corners": [load_c(dtype, "regions", index_c([row], ["r"], column * number)) for number in range(1, 5)],
-            "scale": literal_c(call.kind.scale, dtype),
+            "scale": literal_c(call.of(RoiMaxPool).scale, dtype),
             "lowest": literal_c(dtype.low, dtype),
             "type": real,
             "suffix": "f" if real == "float" else "",

@@ -11,17 +11,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    elementwise_alias,
-    supports_types,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, supports_types
 from mccompile.kinds.scan_axis import ScanAxis
 
 
@@ -49,8 +39,7 @@ class StridedLoops(Kernel):
         return Cost(upper(call.ins[0].type.count) * 2e-9, code=120)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, ScanAxis)
-        kind, x, out = call.kind, call.ins[0], call.outs[0]
+        kind, x, out = call.of(ScanAxis), call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
         kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
         outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
@@ -70,5 +59,4 @@ class StridedLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, ScanAxis)
-        return f"scan_{call.kind.combine}"
+        return f"scan_{call.of(ScanAxis).combine}"

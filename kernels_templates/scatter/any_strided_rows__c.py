@@ -12,17 +12,7 @@ from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.moves import along, copy, move_c, position_c
 from mccompile.expr.ir import Expr, apply, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
-from mccompile.kernels.api import (
-    Call,
-    Case,
-    Cost,
-    Kernel,
-    Needs,
-    No,
-    Target,
-    elementwise_alias,
-    supports_types,
-)
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, supports_types
 from mccompile.kinds.scatter import Scatter
 
 
@@ -59,8 +49,8 @@ class ScatterRows(Kernel):
         return Cost(elements * 1e-9, code=100 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Scatter)
-        (x, updates, *indices), y, axes = call.ins, call.outs[0], call.kind.axes
+        (x, updates, *indices), y, kind = call.ins, call.outs[0], call.of(Scatter)
+        axes, reduction = kind.axes, kind.reduction
         (y_name,), (x_name, updates_name, *index_names) = self.parameter_names(call)
         loops = nest(updates.shape, [updates, along(y, axes, updates.shape), *indices])
         counters = [loop.counter for loop in loops.loops]
@@ -77,11 +67,11 @@ class ScatterRows(Kernel):
                 to_steps.append(y.strides[axis])
                 lines += [f"(void)p{axis};"] if to_steps[-1] == 0 else []
         dtype, place = y.buffer.dtype, index_c(to_steps, to_index)
-        if call.kind.reduction is None:
+        if reduction is None:
             work = [move_c(dtype, y_name, place, updates_name, loops.index(0))]
         else:
             loads = [load_c(dtype, y_name, place), load_c(dtype, updates_name, loops.index(0))]
-            work, value = to_statements(call.kind.reduction, loads)
+            work, value = to_statements(reduction, loads)
             work.append(store_c(dtype, y_name, place, value))
         return {
             "copy": copy(y, x, y_name, x_name),
@@ -95,5 +85,4 @@ class ScatterRows(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, Scatter)
-        return "scatter_" + "".join("i" if axis < 0 else str(axis) for axis in call.kind.axes)
+        return "scatter_" + "".join("i" if axis < 0 else str(axis) for axis in call.of(Scatter).axes)

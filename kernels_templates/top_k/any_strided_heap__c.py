@@ -46,8 +46,7 @@ class TopKHeap(Kernel):
         return Cost(upper(call.ins[0].type.count) * 5e-9, code=400)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, TopK)
-        kind, x, dtype = call.kind, call.ins[0], call.ins[0].buffer.dtype
+        kind, x, dtype = call.of(TopK), call.ins[0], call.ins[0].buffer.dtype
         axis = kind.axis
         steps = [view.strides[axis] for view in (*call.outs, x)]
         lines = [_without(view, axis) for view in (*call.outs, x)]
@@ -83,8 +82,7 @@ class TopKHeap(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        assert isinstance(call.kind, TopK)
-        return f"top_{size_name(call.kind.k)}"
+        return f"top_{size_name(call.of(TopK).k)}"
 
 
 def _without(view: View, axis: int) -> View:

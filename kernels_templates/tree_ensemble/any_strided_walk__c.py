@@ -78,8 +78,7 @@ class StridedWalk(Kernel):
         }
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        assert isinstance(call.kind, TreeEnsemble)
-        return ["y"], list(call.kind.names)
+        return ["y"], list(call.of(TreeEnsemble).names)
 
 
 def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:

@@ -44,7 +44,6 @@ class UniqueInsertion(Kernel):
         return Cost(rows * rows * upper(call.ins[0].shape[1]) * 1e-9, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Unique)
         x = call.ins[0]
         dtype = x.buffer.dtype
         rows, columns = x.shape
@@ -60,5 +59,5 @@ class UniqueInsertion(Kernel):
             "b": element("(mcc_index)y0[j]"),
             "is_string": dtype is string,
             "is_float": dtype.is_float,
-            "ascending": call.kind.ascending,
+            "ascending": call.of(Unique).ascending,
         }

@@ -45,9 +45,8 @@ class Scatter(Kernel):
         return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        assert isinstance(call.kind, Unpool)
         x, places = call.ins
-        y, inner = call.outs[0], call.kind.inner
+        y, inner = call.outs[0], call.of(Unpool).inner
         clear = nest(y.type.static_shape, [y])
         walk = nest(x.type.static_shape, [x, places], prefix="j")
         total = 1

@@ -103,6 +103,14 @@ class Reader:
         self._start = self._end = 0  # of the current token
         self.advance()
 
+    def bounded_symbol(self) -> None:
+        """Reads `name in low, high`."""
+        symbol = self.word()
+        self.expect("in")
+        low = self.integer()
+        self.expect(",")
+        self.symbols[symbol] = dims.symbol(symbol, low, self.integer())
+
     def advance(self) -> str:
         """Steps to the next token and returns the one that was current."""
         before = self.token

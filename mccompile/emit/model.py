@@ -12,16 +12,7 @@ from ..base.dtypes import DType, f32, string
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
-from ..plan.ir import (
-    Arena,
-    Place,
-    Plan,
-    Quantized,
-    State,
-    Tensor,
-    max_bytes,
-    swaps,
-)
+from ..plan.ir import Arena, Place, Plan, Quantized, State, Tensor, max_bytes, swaps
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import EXTERNAL, data_bytes

@@ -32,14 +32,7 @@ from .node_checks import check_branches, check_operands, is_graph, no_class
 from .ordering import names_read, node_name
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
-from .signature import (
-    CONSUMED,
-    STANDARD_DOMAINS,
-    Signature,
-    check_form,
-    signature,
-    without_consumed,
-)
+from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
 from .tensors import attribute_value
 
 

@@ -12,16 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onnx import (
-    AttributeProto,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    ValueInfoProto,
-    defs,
-    helper,
-    numpy_helper,
-)
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, defs, helper, numpy_helper
 
 from ..base.constant import Constant
 from ..base.errors import InternalError, Problem, UnsupportedModel

@@ -97,11 +97,7 @@ class _GraphReader:
         values = dict(outer)
         while not reader.take("}"):
             if reader.take("dim"):
-                symbol = reader.word()
-                reader.expect("in")
-                low = reader.integer()
-                reader.expect(",")
-                reader.symbols[symbol] = dims.symbol(symbol, low, reader.integer())
+                reader.bounded_symbol()
             elif reader.take("fact"):
                 graph.facts_used[reader.string()] = None
             elif reader.take("state"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import Field, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ..base.dims import Dim
 from ..base.discovery import import_package_modules
@@ -36,6 +36,9 @@ class Check:
 def within(operand: int, low: int, high: int) -> Check:
     """Every element lies from `low` to `high`."""
     return Check("within", (operand,), (low, high))
+
+
+AnyKind = TypeVar("AnyKind", bound="Kind")
 
 
 class Kind:

@@ -25,14 +25,42 @@ from .rules.elementwise import Elementwise
 from .rules.window import Window
 
 
+class _FixedPoint(Elementwise):
+    """Sums of terms times multipliers, rounded. Operands may be absent: `scaled` has a place for each of `count`."""
+
+    domain = "mccompile"
+
+    @property
+    def count(self) -> int:
+        raise NotImplementedError
+
+    def dtype(self, site: Site) -> DType:
+        """The type of the result."""
+        raise NotImplementedError
+
+    def scaled(self, args: Sequence[Expr | None]) -> Expr:
+        raise NotImplementedError
+
+    def infer(self, site: Site) -> list[Fact]:
+        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
+        self.check(types)
+        return [Fact(TensorType(self.dtype(site), self.result_shape([t.shape for t in types])))]
+
+    def lower(self, to: Lowering) -> None:
+        views, args = present_operands(to, self.count)
+        to.set(0, to.map(self.scaled(args), views, to.type().shape))
+
+    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+        return evaluated(self.scaled, arrays, self.count)
+
+
 @dataclass(frozen=True)
-class Rescale(Elementwise):
+class Rescale(_FixedPoint):
     """round(t0 * f0 + t1 * f1 + ... + constant) + zero, saturated; at least `low` and at most `high` where these are
     given. Operands: `terms` tensors of 8 or 16-bit integers or of i32, as many multipliers, addend, shift, zero, low,
     high; the last three have the type of the result."""
 
     name = "Rescale"
-    domain = "mccompile"
     terms: int = 1
 
     def check(self, types: Sequence[TensorType]) -> None:
@@ -45,20 +73,12 @@ class Rescale(Elementwise):
         if found[-1] not in SHORT or any(dtype is not found[-1] for dtype in found[2 * n + 2 :]):
             raise Invalid(f"zero point and bounds are {', '.join(map(str, found[2 * n + 2 :]))}")
 
-    def element(self, args: Sequence[Expr]) -> Expr:
-        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+    def dtype(self, site: Site) -> DType:
+        return site.type(2 * self.terms + 2).dtype
 
-    def infer(self, site: Site) -> list[Fact]:
-        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
-        self.check(types)
-        return [Fact(TensorType(site.type(2 * self.terms + 2).dtype, self.result_shape([t.shape for t in types])))]
-
-    def lower(self, to: Lowering) -> None:
-        views, args = present_operands(to, 2 * self.terms + 5)
-        to.set(0, to.map(self.scaled(args), views, to.type().shape))
-
-    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        return evaluated(self.scaled, arrays, 2 * self.terms + 5)
+    @property
+    def count(self) -> int:
+        return 2 * self.terms + 5
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         n = self.terms
@@ -73,13 +93,12 @@ class Rescale(Elementwise):
 
 
 @dataclass(frozen=True)
-class ByteRescale(Elementwise):
+class ByteRescale(_FixedPoint):
     """Rescale of 8-bit terms with 32-bit numbers: upper halves of products of terms that are shifted up with
     multipliers. Operands: `terms` tensors, as many multipliers, an addend (with the zero point in it), low, high; `to`
     is the type of the result."""
 
     name = "ByteRescale"
-    domain = "mccompile"
     terms: int = 1
     left: int = 0
     shift: int = 0
@@ -97,20 +116,12 @@ class ByteRescale(Elementwise):
         if found[n : 2 * n + 1] != [i32] * (n + 1) or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
             raise Invalid(f"multipliers, addend and bounds are {', '.join(map(str, found[n:]))}")
 
-    def element(self, args: Sequence[Expr]) -> Expr:
-        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+    def dtype(self, site: Site) -> DType:
+        return self.target
 
-    def infer(self, site: Site) -> list[Fact]:
-        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
-        self.check(types)
-        return [Fact(TensorType(self.target, self.result_shape([t.shape for t in types])))]
-
-    def lower(self, to: Lowering) -> None:
-        views, args = present_operands(to, 2 * self.terms + 3)
-        to.set(0, to.map(self.scaled(args), views, to.type().shape))
-
-    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        return evaluated(self.scaled, arrays, 2 * self.terms + 3)
+    @property
+    def count(self) -> int:
+        return 2 * self.terms + 3
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         n = self.terms
@@ -124,13 +135,12 @@ class ByteRescale(Elementwise):
 
 
 @dataclass(frozen=True)
-class ShortRescale(Elementwise):
+class ShortRescale(_FixedPoint):
     """Rescale of one i32 with 32-bit numbers (see mcc_quant.h), at least `low` and at most `high` where these
     are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
     type of the result."""
 
     name = "ShortRescale"
-    domain = "mccompile"
     shift: int = 0
     to: int = 0
 
@@ -143,20 +153,12 @@ class ShortRescale(Elementwise):
         if len(found) < 4 or found[:4] != [i32] * 4 or any(dtype not in (self.target, i32) for dtype in found[4:]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not i32 and bounds of the result")
 
-    def element(self, args: Sequence[Expr]) -> Expr:
-        raise NotImplementedError  # which operand is which depends on those that are absent: see `scaled`
+    def dtype(self, site: Site) -> DType:
+        return self.target
 
-    def infer(self, site: Site) -> list[Fact]:
-        types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
-        self.check(types)
-        return [Fact(TensorType(self.target, self.result_shape([t.shape for t in types])))]
-
-    def lower(self, to: Lowering) -> None:
-        views, args = present_operands(to, 7)
-        to.set(0, to.map(self.scaled(args), views, to.type().shape))
-
-    def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        return evaluated(self.scaled, arrays, 7)
+    @property
+    def count(self) -> int:
+        return 7
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)

@@ -15,17 +15,7 @@ from ..kinds.pad import MODES
 from ..kinds.pad import Pad as PadKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .rules.at_run_time import (
-    Formula,
-    both,
-    clamped,
-    equals,
-    from_front,
-    gathered,
-    must_equal,
-    number,
-    static_count,
-)
+from .rules.at_run_time import Formula, both, clamped, equals, from_front, gathered, must_equal, number, static_count
 from .rules.known_shapes import FIX_DIMENSIONS, sizes
 
 

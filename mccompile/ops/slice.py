@@ -12,16 +12,7 @@ from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, index
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .rules.at_run_time import (
-    Formula,
-    both,
-    clamped,
-    equals,
-    from_front,
-    gathered,
-    number,
-    static_count,
-)
+from .rules.at_run_time import Formula, both, clamped, equals, from_front, gathered, number, static_count
 from .rules.known_shapes import FIX_DIMENSIONS, moved
 
 Cut = tuple[int, Dim, Dim, int]  # axis, first element, how many, step

@@ -21,7 +21,7 @@ from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, product, static
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
-from ..kinds.api import Kind
+from ..kinds.api import AnyKind, Kind
 from .pull import Pull
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
@@ -235,6 +235,11 @@ class Call:
     blocks: tuple[int, ...] = ()  # sizes that the kernel chose for the target; only the kernel knows what they mean
     rows: int | None = None  # the axis of the result along which it runs piece by piece
     workers: int = 1  # that share it; each computes some of its units, or of its rows
+
+    def of(self, kind: type[AnyKind]) -> AnyKind:
+        """Its kind, for those who know which one that is."""
+        assert isinstance(self.kind, kind), self.kind
+        return self.kind
 
     @property
     def macs(self) -> Dim:

@@ -199,11 +199,7 @@ class _ProgramReader:
         reader.expect("{")
         while not reader.take("}"):
             if reader.take("dim"):
-                symbol = reader.word()
-                reader.expect("in")
-                low = reader.integer()
-                reader.expect(",")
-                reader.symbols[symbol] = dims.symbol(symbol, low, reader.integer())
+                reader.bounded_symbol()
             elif reader.take("fact"):
                 program.facts_used[reader.string()] = None
             elif reader.take("not_negative"):

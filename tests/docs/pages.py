@@ -23,8 +23,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
@@ -140,3 +141,13 @@ class Reader:
             command, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         return done.returncode, done.stdout
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module; `sys.path` stays what it is."""
+    spec = spec_from_file_location(name, TOP / "docs" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module, path = module_from_spec(spec), list(sys.path)
+    spec.loader.exec_module(module)
+    sys.path[:] = path
+    return module

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from types import ModuleType
 
 import pytest
 
 from mccompile.cli.commands import commands
 from mccompile.targets import api
-from tests.docs.pages import TOP
+from tests.docs.pages import TOP, script
 
 
 @pytest.fixture(scope="module")
 def generate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", TOP / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    path = list(sys.path)
-    spec.loader.exec_module(module)
-    sys.path[:] = path
-    return module
+    return script("generate")
 
 
 def test_the_command_line_has_every_command_and_option_once(generate: ModuleType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from types import ModuleType
@@ -11,20 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from mccompile import compile
-from tests.docs.pages import TOP
+from tests.docs.pages import TOP, script
 
 IMAGES = TOP / "docs" / "images"
 
 
 @pytest.fixture(scope="module")
 def pictures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pictures", TOP / "docs" / "pictures.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    path = list(sys.path)
-    spec.loader.exec_module(module)
-    sys.path[:] = path
-    return module
+    return script("pictures")
 
 
 def test_the_memory_map_is_that_of_the_example(pictures: ModuleType) -> None:

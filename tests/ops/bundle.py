@@ -37,6 +37,14 @@ class Outcome:
     got: np.ndarray
     want: np.ndarray
 
+    def hold(self) -> None:
+        """Types and shapes are alike, floats close, everything else equal."""
+        assert (self.got.dtype, self.got.shape) == (self.want.dtype, self.want.shape)
+        if self.want.dtype.kind == "f":
+            np.testing.assert_allclose(self.got, self.want, rtol=1e-5, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(self.got, self.want)
+
 
 def outcomes(opset: int, ones: Sequence[One]) -> dict[str, list[Outcome]]:
     """Results of all nodes by label."""

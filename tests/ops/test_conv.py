@@ -86,11 +86,7 @@ def results(opset: int) -> dict[str, list[Outcome]]:
 @pytest.mark.parametrize(("opset", "label"), [(n, one.label) for n in OPSETS for one in wanted(n)], ids=str)
 def test_same_as_onnxruntime(opset: int, label: str) -> None:
     [outcome] = results(opset)[label]
-    assert (outcome.got.dtype, outcome.got.shape) == (outcome.want.dtype, outcome.want.shape)
-    if outcome.want.dtype.kind == "f":
-        np.testing.assert_allclose(outcome.got, outcome.want, rtol=1e-5, atol=1e-5)
-    else:
-        np.testing.assert_array_equal(outcome.got, outcome.want)
+    outcome.hold()
 
 
 def site(*types: TensorType) -> Site:

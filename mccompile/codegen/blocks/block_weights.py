@@ -25,8 +25,7 @@ from ..vector.vector_tiles import vector_refusal
 
 
 def kind_of(call: Call) -> BlockGemm:
-    assert isinstance(call.kind, BlockGemm)
-    return call.kind
+    return call.of(BlockGemm)
 
 
 def weights_refusal(call: Call) -> str:

@@ -18,20 +18,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dtypes import DType, i4, i8, i32, u8
-from ...expr.ir import (
-    Apply,
-    Cast,
-    Expr,
-    Literal,
-    Operand,
-    apply,
-    cast,
-    literal,
-    operand,
-    operands_used,
-    rebuild,
-    walk,
-)
+from ...expr.ir import Apply, Cast, Expr, Literal, Operand, apply, cast, literal, operand, operands_used, rebuild, walk
 from ...kernels.api import Call, View, viewed
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm

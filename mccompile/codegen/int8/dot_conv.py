@@ -19,7 +19,7 @@ from ..tiles import Range, is_constant
 from ..vector.vector_tiles import Groups, TileSize
 from .dot_tiles import DEPTH, DotEpilogue, DotTile, Place, best_dot_tile
 from .padded_rows import PaddedRows, steps
-from .zero_points import taken_off, weights_c, zero_c
+from .zero_points import weights_c, without_zero_points, zero_c
 
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
 
@@ -163,7 +163,7 @@ class DotConv:
     def zeros(self, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
         """What zero points that are not in the sums yet take off them."""
         weights, zero = self.call.ins[1], zeros_of_weights(self.call) if self.kind.w_zero else None
-        return taken_off(
+        return without_zero_points(
             lanes,
             points,
             vectors,

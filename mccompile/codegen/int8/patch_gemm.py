@@ -113,8 +113,7 @@ class PatchGemm(Kernel):
 
 
 def gemm_of(call: Call) -> Gemm:
-    assert isinstance(call.kind, Gemm)
-    return call.kind
+    return call.of(Gemm)
 
 
 def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4) -> Case:

@@ -32,7 +32,7 @@ def zero_c(weights: View, zero: View | None, name: str, first: str, lanes: int, 
     return f"mcc_sub_i32x{lanes}({found}, mcc_set_i32x{lanes}({less}))" if less else found
 
 
-def taken_off(
+def without_zero_points(
     lanes: int,
     points: int,
     vectors: int,

@@ -24,17 +24,7 @@ from ..tiles import Range
 from ..windows import ring_row, ring_rows
 from .vector_epilogue import Reference, epilogue_statements
 from .vector_taps import ConvTaps, conv_of
-from .vector_tiles import (
-    Groups,
-    Tile,
-    TileSize,
-    best_tile,
-    computed_in,
-    fetched_ahead,
-    in_runs,
-    lanes_of,
-    row_cycles,
-)
+from .vector_tiles import Groups, Tile, TileSize, best_tile, computed_in, fetched_ahead, in_runs, lanes_of, row_cycles
 
 NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else

@@ -109,14 +109,13 @@ class Joiner:
             for axis, before in enumerate(call.kind.before):
                 inner = inner.sliced(axis, before, call.ins[0].shape[axis])
             return [(0, inner)]
-        assert isinstance(call.kind, Concat)
         found, position = [], 0
         for index, view in enumerate(call.ins):
-            size = static(view.shape[call.kind.axis])
-            if call.kind.in_turns:
-                found.append((index, out.sliced(call.kind.axis, index, size, len(call.ins))))
+            size = static(view.shape[call.of(Concat).axis])
+            if call.of(Concat).in_turns:
+                found.append((index, out.sliced(call.of(Concat).axis, index, size, len(call.ins))))
             else:
-                found.append((index, out.sliced(call.kind.axis, position, size)))
+                found.append((index, out.sliced(call.of(Concat).axis, position, size)))
             position += size
         return found
 
@@ -281,9 +280,8 @@ class Joiner:
 
     def copies(self, call: Call, joined: Set[int]) -> Iterator[Call]:
         """Neighbouring operands that still have to be copied, as smaller concats into slices of the result."""
-        assert isinstance(call.kind, Concat)
-        axis = call.kind.axis
-        if call.kind.in_turns:
+        axis = call.of(Concat).axis
+        if call.of(Concat).in_turns:
             for index, part in self.parts(call):
                 if index not in joined and part.type.count:
                     yield Call(Map(operand(0, part.buffer.dtype)), (call.ins[index],), (part,), call.provenance)
@@ -300,7 +298,7 @@ class Joiner:
         for run in runs:
             start = ends[run[0]] - static(call.ins[run[0]].shape[axis])
             out = call.outs[0].sliced(axis, start, ends[run[-1]] - start)
-            yield Call(call.kind, tuple(call.ins[index] for index in run), (out,), call.provenance)
+            yield Call(call.of(Concat), tuple(call.ins[index] for index in run), (out,), call.provenance)
 
     def fills(self, call: Call, kind: Pad) -> Iterator[Call]:
         """The frame around the operand of a Pad, one slab after the other."""

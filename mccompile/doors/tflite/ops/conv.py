@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....graph.ir import Invalid
+from ..file import Options
 from ..site import Site, converts
 from ..windows import pads
 
@@ -13,19 +14,7 @@ def _conv(site: Site) -> None:
     x, w = site.shape(0), site.shape(1)
     if len(x) != 4 or len(w) != 4 or w[3] == 0 or x[3] % w[3]:
         raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
-    strides = (options["StrideH"], options["StrideW"])
-    dilations = (options["DilationHFactor"], options["DilationWFactor"])
-    made = site.op(
-        "Conv",
-        site.first(0),
-        site.real(1, (0, 3, 1, 2)),
-        bias(site),
-        strides=strides,
-        dilations=dilations,
-        pads=pads(options["Padding"], x[1:3], w[1:3], strides, dilations),
-        group=x[3] // w[3],
-    )
-    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+    _convolve(site, options, (0, 3, 1, 2), x[3] // w[3])
 
 
 @converts("DEPTHWISE_CONV_2D")
@@ -34,17 +23,22 @@ def _depthwise(site: Site) -> None:
     x, w = site.shape(0), site.shape(1)
     if len(x) != 4 or len(w) != 4 or w[0] != 1 or not x[3] or w[3] % x[3]:
         raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
+    _convolve(site, options, (3, 0, 1, 2), x[3])
+
+
+def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) -> None:
+    """`order` brings the weights into ONNX's."""
     strides = (options["StrideH"], options["StrideW"])
     dilations = (options["DilationHFactor"], options["DilationWFactor"])
     made = site.op(
         "Conv",
         site.first(0),
-        site.real(1, (3, 0, 1, 2)),
+        site.real(1, order),
         bias(site),
         strides=strides,
         dilations=dilations,
-        pads=pads(options["Padding"], x[1:3], w[1:3], strides, dilations),
-        group=x[3],
+        pads=pads(options["Padding"], site.shape(0)[1:3], site.shape(1)[1:3], strides, dilations),
+        group=group,
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
 

@@ -14,18 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....graph.ir import Graph, Node, Op, Value
-from ....graph.pattern import (
-    Anything,
-    ConstantOperand,
-    Either,
-    Made,
-    Maker,
-    Match,
-    Number,
-    Pattern,
-    Rule,
-    rewrite,
-)
+from ....graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Number, Pattern, Rule, rewrite
 from ....ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swish
 from ....ops.normalization import GroupNormalization, LayerNormalization, RMSNormalization
 from ....ops.reduce import ReduceL2, ReduceSumSquare
