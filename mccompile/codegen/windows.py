@@ -81,6 +81,8 @@ class Sliding(Generic[Extent]):
 
     def first_tap(self, origin: str) -> str:
         """C for the first tap inside, given the name of the origin."""
+        if self.pad <= 0:
+            return "0"
         if self.dilation == 1:
             return f"{origin} < 0 ? -{origin} : 0"
         return f"{origin} < 0 ? (-{origin} + {sized(self.dilation - 1)}) / {sized(self.dilation)} : 0"
@@ -88,12 +90,13 @@ class Sliding(Generic[Extent]):
     def end_tap(self, origin: str) -> str:
         """C for the end of the taps inside; where none is, it is not above the first."""
         last = (self.kernel - 1) * self.dilation
+        if bounds(self.size - 1 - last - (self.out - 1) * self.stride + self.pad)[0] >= 0:
+            return sized(self.kernel)
         size = size_c(self.size)
         count = f"{size} - {origin}"
         if self.dilation > 1:
             count = f"({count} + {sized(self.dilation - 1)}) / {sized(self.dilation)}"
         return f"{origin} + {sized(last)} < {size} ? {sized(self.kernel)} : {count}"
-
 
     def ring(self, number: int, lines: int) -> list[str]:
         """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside. A single one is no

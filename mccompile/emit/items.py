@@ -210,7 +210,8 @@ def _comment(step: Step) -> str:
 
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:
-    arguments = [_argument(a) for a in step.arguments]
+    unpassed = step.function.kernel.unpassed(step.function.call)
+    arguments = [_argument(a) for a in step.arguments if a.role not in unpassed]
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
     table = [step.table.name] if step.table else []

@@ -19,9 +19,11 @@ from .unread import without_unread
 def signature(function: Function) -> str:
     """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
     outs, ins = function.kernel.parameter_names(function.call)
-    parameters = []
+    unpassed, parameters = function.kernel.unpassed(function.call), []
     for names, views, const in ((outs, function.call.outs, ""), (ins, function.call.ins, "const ")):
         for name, view in zip(names, views, strict=True):
+            if name in unpassed:
+                continue
             parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
     if function.call.scratch is not None:
         parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
@@ -73,7 +75,8 @@ def _unread(function: Function, names: Set[str]) -> list[str]:
     """Parameters that the function does not read, or may not: operands without elements, and sizes."""
     outs, ins = function.kernel.parameter_names(function.call)
     views = zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True)
-    empty = [name for name, view in views if view.type.count == 0]
+    unpassed = function.kernel.unpassed(function.call)
+    empty = [name for name, view in views if view.type.count == 0 and name not in unpassed]
     return [*dict.fromkeys(empty), *(name for name in function.sizes if name not in names)]
 
 

@@ -168,6 +168,10 @@ class Kernel:
         roles = list(call.kind.roles[: len(call.ins)])
         return outs, roles + [f"e{i}" for i in range(len(call.ins) - len(roles))]
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """Of these the operands that the function is not given, as what it reads of them is packed into others."""
+        return frozenset()
+
 
 def viewed(view: View, constant: Constant) -> np.ndarray:
     """What a view shows of its constant buffer; repetitions along an axis count once if their number is not known."""

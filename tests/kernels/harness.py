@@ -309,10 +309,12 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
 
 
 def _arguments(trial: Trial) -> str:
-    call = trial.function.call
-    found = []
-    for places, views, const in ((trial.outs, call.outs, ""), (trial.ins, call.ins, "const ")):
-        for place, view in zip(places, views, strict=True):
+    call, kernel = trial.function.call, trial.function.kernel
+    found, (outs, ins), unpassed = [], kernel.parameter_names(call), kernel.unpassed(call)
+    for names, places, views, const in ((outs, trial.outs, call.outs, ""), (ins, trial.ins, call.ins, "const ")):
+        for name, place, view in zip(names, places, views, strict=True):
+            if name in unpassed:
+                continue
             at = place.offset + _first_byte(view)
             found.append(f"({const}{view.buffer.dtype.storage_c} *)(void *)(b[{place.block}] + {at})")
     if trial.scratch is not None:

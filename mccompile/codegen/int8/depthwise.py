@@ -15,7 +15,7 @@ from ...base.dtypes import DType, i8, i32, u8
 from ...kernels.api import Call, Case, Kernel, static_views
 from ...kinds.conv import Conv
 from ..tiles import is_constant
-from .dot import SHORT_SHIFTS, rescaling, rescaling_of
+from .dot import IN_TABLE, SHORT_SHIFTS, TABLE, rescaling, rescaling_of
 from .patch_conv import conv_of, rescaled_case
 
 
@@ -72,7 +72,10 @@ class Depthwise3x3(Kernel):
         return f"depthwise_3x3s{stride}_{height}x{width}x{call.ins[0].shape[1]}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return ["y"], ["x", "w", *["x_zero"] * conv_of(call).x_zero, "table", "same0", "same1"]
+        return ["y"], ["x", "w", *["x_zero"] * conv_of(call).x_zero, TABLE, *IN_TABLE[:2]]
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(IN_TABLE)
 
     def family(self, call: Call) -> str:
         return f"depthwise_3x3s{conv_of(call).strides[0]}" if self.strides else "depthwise_3x3"

@@ -21,7 +21,7 @@ from ...kernels.api import Call, Case, Kernel, View, static_views, supports_type
 from ...kinds.conv import Conv
 from ..loops import index_c
 from ..tiles import is_constant
-from .dot import channel_numbers, epilogue_of, left_over, rescaling_in
+from .dot import IN_TABLE, TABLE, channel_numbers, epilogue_of, left_over, rescaling_in
 from .partial_epilogue import Placed, scalar_rest
 
 
@@ -110,9 +110,12 @@ class PatchConv(Kernel):
         names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
         found = rescaling_in(call, self.raises)
         if found is not None:
-            for index, name in zip(found.tables, ("table", "same0", "same1", "same2"), strict=False):
+            for index, name in zip(found.tables, (TABLE, *IN_TABLE), strict=False):
                 names[index] = name
         return ["y"], names
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(IN_TABLE).intersection(self.parameter_names(call)[1])
 
     def placed(self, call: Call) -> tuple[list[Placed], tuple[View, str]]:
         """Operands of the epilogue and the result, with the index of channel o of position `at`."""

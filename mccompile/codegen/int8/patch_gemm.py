@@ -19,7 +19,7 @@ from ...kernels.api import Call, Case, Kernel, View, static_views, supports_type
 from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
-from .dot import channel_numbers, epilogue_of, left_over, rescaling_in
+from .dot import IN_TABLE, TABLE, channel_numbers, epilogue_of, left_over, rescaling_in
 
 
 class PatchGemm(Kernel):
@@ -83,9 +83,12 @@ class PatchGemm(Kernel):
         names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
         found = rescaling_in(call, self.raises)
         if found is not None:
-            for index, name in zip(found.tables, ("table", "same0", "same1", "same2"), strict=False):
+            for index, name in zip(found.tables, (TABLE, *IN_TABLE), strict=False):
                 names[index] = name
         return ["y"], names
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(IN_TABLE).intersection(self.parameter_names(call)[1])
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         a, y = call.ins[0], call.outs[0]
