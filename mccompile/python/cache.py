@@ -11,9 +11,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 from .. import __version__
+from ..base.discovery import data_folder
 from ..driver import Options
 from ..targets.api import Target
 
@@ -27,16 +29,31 @@ def cache_folder() -> Path:
 
 
 def key(content: bytes, others: Iterable[Path], options: Options, target: Target, compiler: str) -> str:
-    """What names an entry: the model and the files it refers to, the options, the target and the C compiler."""
+    """What names an entry: model and files it refers to, options, target, the C compiler, and our own sources."""
     hash = hashlib.sha256(content)
     parts = [__version__, repr(target), compiler, *(f"{f.name}={_plain(getattr(options, f.name))}" for f in _FIELDS)]
     found = shutil.which(compiler.split()[0])
-    kernels = sorted(path for folder in options.kernels for path in folder.rglob("*") if path.is_file())
-    for path in [*([Path(found)] if found else []), *others, *kernels]:
-        about = path.stat()
-        parts.append(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}")
+    for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels)]:
+        parts.append(_stamp(path))
+    parts.append(own_stamp(Path(__file__).parents[1], data_folder("kernels_templates"), data_folder("runtime_c")))
     hash.update("\0".join(parts).encode(errors="surrogateescape"))
     return hash.hexdigest()[:32]
+
+
+@cache
+def own_stamp(*folders: Path) -> str:
+    """Of the sources that make code: in a checkout they change without a new version."""
+    stamps = "\0".join(_stamp(path) for path in _files(*folders) if path.suffix != ".pyc")
+    return hashlib.sha256(stamps.encode(errors="surrogateescape")).hexdigest()
+
+
+def _files(*folders: Path) -> list[Path]:
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+
+
+def _stamp(path: Path) -> str:
+    about = path.stat()
+    return f"{path.resolve()} {about.st_size} {about.st_mtime_ns}"
 
 
 _FIELDS = fields(Options)

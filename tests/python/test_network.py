@@ -161,3 +161,15 @@ def test_a_stream_is_warm_once_a_window_has_come() -> None:
     first = pushes()
     net.reset()
     assert len(first) > 1 and pushes() == first
+
+
+def test_other_sources_of_the_compiler_are_another_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("1")
+    before = cache.own_stamp.__wrapped__(tmp_path)
+    (tmp_path / "a.py").write_text("12")
+    assert cache.own_stamp.__wrapped__(tmp_path) != before
+    path = save(small_models.conv(), tmp_path)
+    mccompile.load(path)
+    monkeypatch.setattr(cache, "own_stamp", lambda *folders: "other")
+    mccompile.load(path)
+    assert len(list((tmp_path / "cache").iterdir())) == 2
