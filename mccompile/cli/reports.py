@@ -119,7 +119,8 @@ def _frontier(model: Path, options: Options, as_json: bool) -> None:
 def diff(before: Path, after: Path, markdown: bool, as_json: bool) -> None:
     """Compare two compiled models: RAM, flash, work, and the steps that changed.
 
-    BEFORE and AFTER are output folders, report.json files, or what bench --json or analyze --json has printed.
+    BEFORE and AFTER are output folders, report.json files, or what bench --json, analyze --json or quantize --json has
+    printed.
     """
     from ..measure.difference import difference
 

@@ -1,7 +1,7 @@
 """What changed between two compiled models: figures, and steps by the nodes that they do the work of.
 
-Both sides are report.json files (or the folders that hold them), or what `mccompile bench --json` and `mccompile
-analyze --json` print. Only figures that both sides have are compared.
+Both sides are report.json files (or the folders that hold them), or what `mccompile bench --json`, `mccompile
+analyze --json` and `mccompile quantize --json` print. Only figures that both sides have are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ..base.errors import BadFile, Problem
 from ..emit.summary import table
 
-FIGURES = {  # key -> what it is; less is better in all of them
+FIGURES = {  # key -> what it is; less is better in all but the last
     "arena_bytes": "RAM: arena, bytes",
     "struct_bytes": "RAM: struct, bytes",
     "run_stack_bytes": "RAM: stack, bytes",
@@ -26,6 +26,7 @@ FIGURES = {  # key -> what it is; less is better in all of them
     "run_instructions": "instructions per run",
     "init_instructions": "instructions of init",
     "median_us": "time, µs",
+    "accuracy_percent": "accuracy, %",
 }
 
 
@@ -103,7 +104,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     except ValueError as error:
         raise BadFile(Problem(f"{file} is not JSON", "", str(error), "name a report.json of mccompile")) from None
     if not isinstance(content, dict) or not {"model", "target"} <= content.keys():
-        fix = "name an output folder, its report.json, or what bench --json or analyze --json has printed"
+        fix = "name an output folder, its report.json, or what bench, analyze or quantize --json has printed"
         raise BadFile(Problem("this is not a report of mccompile", str(file), "it has no model and target", fix))
     return {**content, **content.get("measured", {}), "steps": content.get("steps", [])}
 
@@ -144,7 +145,7 @@ def _steps(
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _cell(text: str) -> str:

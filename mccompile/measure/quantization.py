@@ -73,7 +73,14 @@ class Report:
     left_in_float: Sequence[Mapping[str, str]]  # what compiling could not make integers, and why
 
     def as_dict(self) -> dict[str, Any]:
+        plan = self.compiled.plan
         return {
+            "model": plan.name,
+            "target": plan.target,
+            "arena_bytes": plan.arena_bytes,
+            "weights_bytes": self.compiled.weights_bytes,
+            "macs": sum(step.macs for step in plan.steps()),
+            **({"accuracy_percent": 100 * self.accuracy.after} if self.accuracy else {}),
             "before": vars(self.before),
             "after": vars(self.after),
             "accuracy": vars(self.accuracy) if self.accuracy else None,

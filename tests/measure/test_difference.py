@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mccompile import cli
 from mccompile.base.errors import BadFile
 from mccompile.driver import Options
 from mccompile.measure.difference import difference
@@ -46,6 +48,24 @@ def test_a_folder_or_its_report_or_a_bench(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(figures))
     (change,) = difference(tmp_path / "one.json", tmp_path / "two.json").figures
     assert (change.what, change.share) == ("instructions per run", "+10.0%")
+
+
+def test_accuracy_of_two_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(5)
+    weights = {"w": rng.standard_normal((8, 3)).astype(np.float32)}
+    nodes = [small_models.node("MatMul", "x w", "y")]
+    made = small_models.model("one", nodes, [("x", (1, 8))], [("y", (1, 3))], weights)
+    model, samples = small_models.save(made, tmp_path), tmp_path / "s.npz"
+    np.savez(samples, x=rng.standard_normal((4, 1, 8)).astype(np.float32), labels=np.arange(4) % 3)
+    for recipe in ("minmax", "entropy"):
+        result = str(tmp_path / "q.onnx")
+        arguments = ["quantize", str(model), "--data", str(samples), "-o", result, "--calibrate", recipe, "--json"]
+        assert cli.run(arguments) == 0
+        (tmp_path / f"{recipe}.json").write_text(capsys.readouterr().out)
+    found = difference(tmp_path / "minmax.json", tmp_path / "entropy.json")
+    accuracy = next(change for change in found.figures if change.what == "accuracy, %")
+    assert accuracy.before == 100 * json.loads((tmp_path / "minmax.json").read_text())["accuracy"]["after"]
+    assert "| accuracy, % |" in found.markdown()
 
 
 def test_names_do_not_break_the_table(tmp_path: Path) -> None:
