@@ -53,6 +53,7 @@ def sliding(graph: Graph, streamed: Streamed, seed: int, pushes: int, length: in
     still = {value.name: random_input(value, chance) for value in graph.inputs if value.name not in streamed.inputs}
     if stored:
         still = {name: stored[0][name] for name in still}
+        stored *= -(-streamed.hop // (len(stored) * streamed.window))  # a push takes them again where it needs more
         whole = {name: np.concatenate([each[name] for each in stored], axis) for name, axis in streamed.inputs.items()}
         pushes = min(pushes, len(stored) * streamed.window // streamed.hop)
     else:
@@ -79,15 +80,15 @@ def _cut(array: np.ndarray, axis: int, low: int, high: int) -> np.ndarray:
 
 
 def pushes(streamed: Streamed, window: Arrays) -> list[dict[str, np.ndarray]]:
-    """All pushes of a window, one after the other; its oldest frames come twice where they do not fill the first."""
+    """All pushes of a window, one after the other; its frames come again where they do not fill the first."""
     found = []
-    count = -(-streamed.window // streamed.hop)
+    count, copies = -(-streamed.window // streamed.hop), max(2, -(-streamed.hop // streamed.window))
     for number in range(count):
         frames = dict(window)
         for name, axis in streamed.inputs.items():
-            twice = np.concatenate([window[name], window[name]], axis)
-            end = twice.shape[axis] - (count - 1 - number) * streamed.hop
-            frames[name] = _cut(twice, axis, end - streamed.hop, end)
+            again = np.concatenate([window[name]] * copies, axis)
+            end = again.shape[axis] - (count - 1 - number) * streamed.hop
+            frames[name] = _cut(again, axis, end - streamed.hop, end)
         found.append(frames)
     return found
 

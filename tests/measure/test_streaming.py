@@ -63,6 +63,16 @@ def test_stored_windows_are_one_stream(tmp_path: Path) -> None:
     assert verdict.ok and verdict.runs[0].name == "1 pushes after 1 to warm up"
 
 
+@pytest.mark.parametrize("data", [False, True])
+def test_a_push_longer_than_a_window(data: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "test_data_set_0"
+    folder.mkdir()
+    (folder / "input_0.pb").write_bytes(onnx.numpy_helper.from_array(floats(1, 2, 10)).SerializeToString())
+    path, options = saved(WINDOW, tmp_path / "a.onnx"), Options(stream=Stream({"x": 2}, hop=24))
+    verdict = check(path, options, tmp_path if data else None)
+    assert verdict.ok and verdict.runs[0].name == f"{1 if data else 6} pushes after 0 to warm up"
+
+
 def test_golden_outputs_are_of_windows(tmp_path: Path) -> None:
     from mccompile.measure.golden import check_golden
 
@@ -83,6 +93,8 @@ def test_a_window_as_pushes() -> None:
     odd = Streamed({"x": 2}, 10, 3, 4, ())
     assert [push["x"].tolist() for push in pushes(odd, window)][1:] == [[[[1, 2, 3]]], [[[4, 5, 6]]], [[[7, 8, 9]]]]
     assert newest(odd, window)["x"].tolist() == [[[7, 8, 9]]]
+    long = Streamed({"x": 2}, 10, 24, 1, ())
+    assert [push["x"].shape[2] for push in pushes(long, window)] == [24]
 
 
 def test_a_window_that_goes_on(tmp_path: Path) -> None:

@@ -37,11 +37,7 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     if graph.states:
         why = f"input {next(iter(graph.states))!r} is what the run before left"
         raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, "leave it out"))
-    built, streamed = rewritten(graph, asked)
-    if asked.hop > streamed.window:
-        why, fix = f"a window has {streamed.window}: some frames would be in none", "write a smaller hop"
-        raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", why, fix))
-    return built, streamed
+    return rewritten(graph, asked)
 
 
 def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:

@@ -59,7 +59,6 @@ def test_refused(network: object, asked: str, where: str, why: str, fix: str) ->
     [
         ("z=2", "no input 'z'"),
         ("x=3", "no axis 3"),
-        ("x=2,hop=21,edge=warm", "cannot bring 21 frames"),
         ("x=2,hop=0", "cannot bring 0 frames"),
         ("x=2,edge=cold", "edge cannot be 'cold'"),
     ],

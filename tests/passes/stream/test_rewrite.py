@@ -79,6 +79,15 @@ def test_networks(network: ModelProto, asked: str) -> None:
     assert agree(network, asked) == 7
 
 
+@pytest.mark.parametrize(
+    ("network", "asked"),
+    [(TCN, "x=2,hop=50"), (STRIDED, "x=2,hop=104"), (GRU, "x=2,hop=31"), (UNET, "x=2,hop=60")],
+    ids=["tcn", "strided", "gru", "unet"],
+)
+def test_frames_between_windows_are_skipped(network: ModelProto, asked: str) -> None:
+    assert agree(network, asked) == 7 and stepped(network, asked)[1].warm_up == 1
+
+
 def test_what_is_kept_is_what_is_needed() -> None:
     """Two elements before the first of a kernel of three, in bytes where they are quantized."""
     graph, found = stepped(QUANTIZED, "x=2")
