@@ -59,7 +59,7 @@ from .program.ir import Program
 from .quantize.quantize import Recipe, quantized
 from .quantize.samples import read_samples
 from .targets import api as target_api
-from .targets.api import BALANCED, PREFERENCES, Pool, Target
+from .targets.api import Pool, Prefer, Target
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Options:
         if self.winograd is not None:
             target = replace(target, options=tuple(sorted({**dict(target.options), "winograd": self.winograd}.items())))
         prefer = self.prefer or target.prefer
-        return replace(target, prefer="ram" if prefer == BALANCED else prefer)
+        return replace(target, prefer=Prefer.RAM if prefer == Prefer.BALANCED else Prefer(prefer))
 
     @property
     def reading(self) -> Reading:
@@ -123,7 +123,7 @@ class Options:
     @property
     def balanced(self) -> bool:
         """Is time weighed against memory, where memory comes first?"""
-        return (self.prefer or target_api.load(self.target).prefer) == BALANCED
+        return (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
 
 
 # What may differ between code and a blob for it.
@@ -286,7 +286,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     check_addressable(plan, target)
     plan = plan.with_schemes(schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed)
-    if context.target.prefer == "flash":
+    if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
     plan = look_inside(plan, options.profile, options.dump_values, tensors)
     moves = moves_left(program, context)
@@ -398,7 +398,7 @@ def _observe(graph: Graph, names: tuple[str, ...]) -> None:
 
 def _planner(options: Options, target: Target) -> Planner:
     """The one asked for; else one that keeps workers out of each other's memory, or that needs the least of it."""
-    apart = options.threads > 1 and target.prefer == "time"
+    apart = options.threads > 1 and target.prefer == Prefer.TIME
     return PLANNERS[options.planner or ("centred" if apart else "push-down")]
 
 
@@ -419,7 +419,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
     for what, value, allowed, flag in (
         ("there is no planner {!r}", options.planner, ("", *PLANNERS), "--planner"),
         ("there is no layout {!r}", options.io_layout, ("onnx", "nhwc"), "--io-layout"),
-        ("cannot prefer {!r}", options.prefer, ("", *PREFERENCES), "--prefer"),
+        ("cannot prefer {!r}", options.prefer, ("", *Prefer), "--prefer"),
         ("the blob cannot be {!r}", options.blob, CARRIERS, "--blob"),
         ("rows cannot be {!r}", options.rows, ("off", "auto"), "--rows"),
         ("weights cannot be stored as {!r}", options.weights_dtype, ("", "f16", "bf16"), "--weights-dtype"),
@@ -432,7 +432,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         fix = "did you mean --threads 1?"
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least", fix))
     target = options.resolved_target()
-    rows = options.rows == "auto" and target.prefer == "ram" and "form_rows" not in options.without
+    rows = options.rows == "auto" and target.prefer == Prefer.RAM and "form_rows" not in options.without
     context = Context(
         target,
         registry.but(options.without),

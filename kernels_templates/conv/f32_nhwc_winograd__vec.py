@@ -41,7 +41,7 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.codegen.vector.winograd import input_transform, output_transform, transformed_weights
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
@@ -312,7 +312,7 @@ class _Layout:
 
 
 def _allowed(target: Target) -> list[int]:
-    most = target.option("winograd", 4) if target.prefer == "time" else 0
+    most = target.option("winograd", 4) if target.prefer == Prefer.TIME else 0
     return [m for m in (2, 4) if m <= most]
 
 

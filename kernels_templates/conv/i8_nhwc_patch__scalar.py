@@ -19,7 +19,7 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_conv import PatchConv, conv_of, is_flat, totals_case
 from mccompile.codegen.tiles import epilogue_alias
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
 
 
@@ -47,7 +47,7 @@ class Patch(PatchConv):
             alias=epilogue_alias(call, conv_of(call).fixed),
             scratch=self.depth(call) * 4 + results,
             scratch_align=4,
-            blocks=(int(target.prefer == "flash"),),
+            blocks=(int(target.prefer == Prefer.FLASH),),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -19,7 +19,7 @@ from mccompile.codegen.int8.dot import numbers, rescaling_of
 from mccompile.codegen.int8.integer_winograd import ELEMENTS, MOST_CHANNELS, transformed_integers
 from mccompile.codegen.int8.patch_conv import PatchConv, between, conv_of, rescaled_case, residual_case
 from mccompile.codegen.tiles import epilogue_alias
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, View, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, View, viewed
 from mccompile.kinds.conv import Conv
 
 PER_INSTRUCTION = 1.1e-10  # seconds
@@ -47,7 +47,7 @@ class Winograd(PatchConv):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        if target.prefer != "time":
+        if target.prefer != Prefer.TIME:
             return No("it is for speed, at the price of a larger blob")
         reason = self.refusal(call, range(1, 9))
         if reason:

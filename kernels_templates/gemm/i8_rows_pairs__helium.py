@@ -13,7 +13,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
 from mccompile.codegen.int8.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from mccompile.codegen.int8.patch_gemm import PatchGemm
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 
 
 class RowPairs(PatchGemm):
@@ -40,7 +40,7 @@ class RowPairs(PatchGemm):
             slack={0: 15},
             scratch=results,
             scratch_align=4,
-            blocks=(2 if static(y.shape[-2]) > 1 else 1, int(target.prefer == "flash")),
+            blocks=(2 if static(y.shape[-2]) > 1 else 1, int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -15,7 +15,7 @@ from mccompile.codegen.int8.dot import numbers, rescaling_of, table_of_fours, ta
 from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
 from mccompile.codegen.int8.patch_conv import in_nibbles
 from mccompile.codegen.int8.patch_gemm import PatchGemm
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 
 
 class Rows(PatchGemm):
@@ -43,7 +43,7 @@ class Rows(PatchGemm):
             slack={0: depth - static(a.shape[-1])},
             scratch=lanes * depth * 2 + results,
             scratch_align=4,
-            blocks=(lanes, int(target.prefer == "flash")),
+            blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:

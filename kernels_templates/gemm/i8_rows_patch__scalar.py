@@ -13,7 +13,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_gemm import PatchGemm, totals_case
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
@@ -33,7 +33,7 @@ class Rows(PatchGemm):
         rows, outs = y.type.static_shape[-2:]
         lanes = min(rows, 2)
         results = lanes * outs * (1 if found else 4) if left_over(call) else 0
-        if found is None and target.prefer == "ram" and results > TOTALS_BYTES:
+        if found is None and target.prefer == Prefer.RAM and results > TOTALS_BYTES:
             return No("all its totals need too much memory at once")
         return Needs(
             constant=frozenset({1, *(found.tables if found else ())}),

@@ -24,7 +24,7 @@ from ..base.tensor import TensorType
 from ..expr.ir import walk
 from ..kinds.api import Kind
 from ..program.ir import Call, View
-from ..targets.api import Target
+from ..targets.api import Prefer, Target
 
 __all__ = [
     "Call",
@@ -33,6 +33,7 @@ __all__ = [
     "Kernel",
     "Needs",
     "No",
+    "Prefer",
     "Target",
     "View",
     "elementwise_alias",

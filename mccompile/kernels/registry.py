@@ -16,7 +16,7 @@ from ..base.discovery import data_folder, import_file
 from ..base.errors import Problem, WrongUse
 from ..kinds.api import Kind
 from ..program.ir import Call
-from ..targets.api import Target
+from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
 
 
@@ -107,9 +107,13 @@ def _answer(kernel: Kernel, call: Call, target: Target) -> No | Candidate:
         return No(str(unknown))
 
 
+# Seconds that a byte of code or weights counts as.
+_WEIGHT = {Prefer.TIME: 1e-12, Prefer.RAM: 1e-10, Prefer.BALANCED: 1e-10, Prefer.FLASH: 1e-7}
+
+
 def effort(cost: Cost, target: Target) -> float:
     """What counts when kernels are compared: time, and bytes as so many seconds each."""
-    weight = {"time": 1e-12, "ram": 1e-10, "balanced": 1e-10, "flash": 1e-7}[target.prefer]
+    weight = _WEIGHT[target.prefer]
     return cost.time + weight * (cost.code + cost.blob)
 
 

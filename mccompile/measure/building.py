@@ -9,7 +9,7 @@ from ..base.stages import stage
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Graph
-from ..targets.api import Target
+from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model
 
@@ -28,5 +28,5 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
         folder = Path(scratch, "out")
         package.write(folder)
         if target.run:
-            return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == "flash" else ())
+            return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == Prefer.FLASH else ())
         return Model.build(folder, cc, target.cflags)  # its headers ask for them, whatever kernels were chosen

@@ -17,6 +17,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,17 @@ _NATIVE = "native"
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
 POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
-BALANCED = "balanced"  # the smallest product of RAM and time
-PREFERENCES = ("ram", "time", "flash", BALANCED)
+
+
+class Prefer(StrEnum):
+    """What to save first."""
+
+    RAM = "ram"
+    TIME = "time"
+    FLASH = "flash"
+    BALANCED = "balanced"  # the smallest product of RAM and time
+
+
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ class Target:
     compiler: str
     cflags: tuple[str, ...]
     run: str  # command that a program's path is appended to; empty: run it as it is
-    prefer: str  # "ram", "time", "flash" or "balanced": what to save first
+    prefer: Prefer
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     needs: str = ""  # condition that holds where flags are as the kernels need them; empty: any compiler will do
     cpu: str = ""  # C (mcc_cpu_x86.h) that is true at run time where the processor runs code for it
@@ -211,8 +221,6 @@ def _contradictions(table: dict[str, Any]) -> list[str]:
         value = table[key]
         if value & (value - 1) or not (value or zero):
             found.append(f"{key} must be a power of two{' or 0' if zero else ''}, not {value}")
-    if table["prefer"] not in PREFERENCES:
-        found.append(f"prefer must be one of {', '.join(PREFERENCES)}, not {table['prefer']!r}")
     return found
 
 
@@ -229,6 +237,12 @@ def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError("a whole number, 0 or more")
     return value
+
+
+def _prefer(value: object) -> Prefer:
+    if not isinstance(value, str) or value not in list(Prefer):
+        raise ValueError(f"one of {', '.join(Prefer)}")
+    return Prefer(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -284,7 +298,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "compiler": _text,
     "cflags": _texts,
     "run": _text,
-    "prefer": _text,
+    "prefer": _prefer,
     "guard": _text,
     "needs": _text,
     "cpu": _text,

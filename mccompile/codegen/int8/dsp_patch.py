@@ -17,6 +17,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import i4, i8
 from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import numbers, pack_nibbles, pack_pairs, pack_two_pairs, rescaling_of, table_of_fours, table_of_pairs
 from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points
@@ -46,7 +47,7 @@ class DspPatch(PatchConv):
         if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
             return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
         results = lanes * static(w.shape[0]) if found.rest else 0
-        again = count % lanes > (0 if target.prefer == "flash" else 1)  # some positions are computed twice
+        again = count % lanes > (0 if target.prefer == Prefer.FLASH else 1)  # some positions are computed twice
         return Needs(
             rows=frozenset({2} if not nibbles or static(call.outs[0].shape[3]) >= 4 else ()),
             constant=frozenset({1, *found.tables}),
@@ -55,7 +56,7 @@ class DspPatch(PatchConv):
             alias={} if again else epilogue_alias(call, kind.fixed),
             scratch=lanes * self.depth(call) * 2 + results,
             scratch_align=4,
-            blocks=(lanes, int(target.prefer == "flash")),
+            blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -19,6 +19,7 @@ from ...base.dtypes import i8, i32
 from ...expr.ir import operands_used
 from ...kernels.api import Call, Case, Cost, Needs, No, Target, View, viewed
 from ...kinds.conv import Conv
+from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from .partial_epilogue import vector_rest
@@ -61,7 +62,7 @@ class HeliumWindows(PatchConv):
             alias={} if again else epilogue_alias(call, conv_of(call).fixed),
             scratch=lanes * self.depth(call) + over + results,
             scratch_align=4,
-            blocks=(lanes, int(target.prefer == "flash")),
+            blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:

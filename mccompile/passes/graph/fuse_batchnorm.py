@@ -17,6 +17,7 @@ import numpy as np
 from ...graph.ir import Graph, Node, Value
 from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
 from ...ops.binary import Add, Mul
+from ...targets.api import Prefer
 from ..api import Context
 
 _ANCHOR = Made(
@@ -31,7 +32,7 @@ Change = tuple[np.ndarray | None, np.ndarray | None]  # factor and offset per ch
 
 
 def fuse_batchnorm(graph: Graph, context: Context) -> None:
-    limit = 0 if context.target.prefer == "flash" else context.fold_limit
+    limit = 0 if context.target.prefer == Prefer.FLASH else context.fold_limit
     rewrite(graph, [*RULES, *(_unless_stored_twice(rule, limit) for rule in CHANGING_WEIGHTS)])
     rewrite(graph, [_APART])
 

@@ -16,13 +16,14 @@ from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Refused, Value
 from ...graph.pattern import graphs
 from ...ops.cast import Cast
+from ...targets.api import Prefer
 from ..api import Context
 
 _NARROW = (f16, bf16)
 
 
 def widen_floats(graph: Graph, context: Context) -> None:
-    if context.target.prefer != "time" or context.target.option("half_lanes", 0):
+    if context.target.prefer != Prefer.TIME or context.target.option("half_lanes", 0):
         return
     names = Names()
     for part in graphs(graph):

@@ -26,7 +26,7 @@ from ...kinds.pad import Pad
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Loop, Overlap, Program, View, reads, walk, writes
 from ...program.ir import bodies as inner_bodies
 from ...program.relocate import Move, covers_in_any_order
-from ...targets.api import Target
+from ...targets.api import Prefer, Target
 
 # How much of a concat is made in place: nothing; operands that lie in one piece of the result; all, between other
 # elements if need be; all, with the result laid out such that each operand lies in one piece.
@@ -228,7 +228,7 @@ class Joiner:
         choice = self.registry.choose(call, self.target)
         for candidate in sorted(choice.candidates, key=lambda c: c.kernel.id != call.kernel):
             needs = candidate.needs
-            if candidate.kernel.id != call.kernel and self.target.prefer != "ram":
+            if candidate.kernel.id != call.kernel and self.target.prefer != Prefer.RAM:
                 return False  # a slower kernel is no price for a copy
             if not _meets(call, needs):
                 continue

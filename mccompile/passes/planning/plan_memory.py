@@ -68,7 +68,7 @@ from ...program.ir import (
     reads,
     walk,
 )
-from ...targets.api import Pool, Target
+from ...targets.api import Pool, Prefer, Target
 from ..memory.lives import Span, blocks_of, lives_of, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
@@ -131,7 +131,7 @@ def plan_memory(
     )
     items = tuple(planner_.item(item) for item in program.body)
     functions = tuple(planner_.functions.values())
-    if target.prefer == "flash":
+    if target.prefer == Prefer.FLASH:
         items, functions = share_functions(items, functions, planner_.names, prefix)
     kept = tuple(
         State(planner_.tensor("state", before, buffers[before].whole(), symbols), planner_.address(views[after]))
@@ -158,7 +158,7 @@ def plan_memory(
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
-        crc_table=target.prefer == "time" and blob.size >= LARGE,
+        crc_table=target.prefer == Prefer.TIME and blob.size >= LARGE,
     )
     verify_plan(plan)
     return plan

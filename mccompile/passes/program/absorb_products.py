@@ -13,13 +13,14 @@ from ...expr.ir import Expr, apply, cast, operand
 from ...kinds.gemm import Gemm
 from ...kinds.recurrent import Recurrent
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk
+from ...targets.api import Prefer
 from ..api import Context
 
 DEARER = 1.25
 
 
 def absorb_products(program: Program, context: Context) -> None:
-    if context.target.prefer != "ram":
+    if context.target.prefer != Prefer.RAM:
         return
     readers: dict[Buffer, int] = {}
     for item in walk(program.body):

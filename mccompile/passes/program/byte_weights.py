@@ -17,13 +17,14 @@ from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.recurrent import Recurrent
 from ...program.ir import CONSTANT, Buffer, Call, Program, View, reads, walk
+from ...targets.api import Prefer
 from ..api import Context
 
 WEIGHTS = 1  # the operand
 
 
 def byte_weights(program: Program, context: Context) -> None:
-    if context.target.prefer == "time":
+    if context.target.prefer == Prefer.TIME:
         return
     names = Names()
     for buffer in program.buffers():

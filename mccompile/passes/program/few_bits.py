@@ -17,6 +17,7 @@ from ...base.names import Names
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Call, Program, reads, walk
+from ...targets.api import Prefer
 from ..api import Context
 
 WEIGHTS = 1  # the operand
@@ -24,7 +25,7 @@ PORTABLE = "c"
 
 
 def few_bits(program: Program, context: Context) -> None:
-    if context.target.prefer != "flash" or context.updatable:
+    if context.target.prefer != Prefer.FLASH or context.updatable:
         return
     names, readers = Names(), dict[Buffer, int]()
     for buffer in program.buffers():

@@ -35,6 +35,7 @@ from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
 from ...program.retarget import Common, repeats, through, to_shape_of
+from ...targets.api import Prefer
 from ..api import Context
 
 PORTABLE = "c"
@@ -61,7 +62,7 @@ class _Fuse:
     def __init__(self, program: Program, context: Context) -> None:
         self.registry, self.target = context.registry, context.target
         self.vectors = any(isa != PORTABLE for isa in self.target.isas)  # can they compute maps, but not all reductions
-        self.frugal = self.target.prefer != "time"  # is memory worth computing what is normalized in every pass?
+        self.frugal = self.target.prefer != Prefer.TIME  # is memory worth computing what is normalized in every pass?
         self.names = Names()
         for buffer in program.buffers():
             self.names.take(buffer.name)

@@ -31,6 +31,7 @@ from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...targets.api import Prefer
 from ..api import Context
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
@@ -96,7 +97,7 @@ def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -
     efforts: dict[bool | None, float] = {None: _effort([call], context) / CALLS}
     for joined in (False, True):
         ways = [split(call, kind, Names(), joined, in_place=True)]
-        if context.target.prefer != "ram":
+        if context.target.prefer != Prefer.RAM:
             ways.append(split(call, kind, Names(), joined))
         efforts[joined] = min(_effort(way, context) for way in ways) * (JOINED if joined else 1)
     best = min(efforts, key=lambda joined: efforts[joined])

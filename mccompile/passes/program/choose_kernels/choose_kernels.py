@@ -18,6 +18,7 @@ from itertools import product
 
 from ....base.budgets import budgets
 from ....program.ir import Program
+from ....targets.api import Prefer
 from ...api import Context
 from .trial_plans import Trial, TrialPlans
 
@@ -26,7 +27,7 @@ Score = tuple[float, float, int]  # bytes over what is enough or their product w
 
 
 def choose_kernels(program: Program, context: Context) -> None:
-    if context.target.prefer != "ram":
+    if context.target.prefer != Prefer.RAM:
         return
     plans = TrialPlans(program, context)
     if plans.among:
