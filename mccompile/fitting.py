@@ -128,10 +128,11 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
 
     alone = [(words, tried(changes)) for words, changes in frugal]
     fit = [f"with {words} it takes {bytes} bytes" for words, bytes in alone if bytes <= limit]
+    allow = f"allow it: --budget ram={point.ram} (or make the model's largest tensors smaller"
     if fit or not frugal:
-        return "; ".join(fit) or "give it more, or make the model's largest tensors smaller"
+        return "; ".join(fit) or f"{allow})"
     least = tried({name: value for _, changes in frugal for name, value in changes.items()})
     words = ", ".join(words for words, _ in frugal)
     if least <= limit:
         return f"with {words} it takes {least} bytes"
-    return f"give it more, or make the model's largest tensors smaller: even with {words} it takes {least} bytes"
+    return f"{allow}: even with {words} it takes {least} bytes)"

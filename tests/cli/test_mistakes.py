@@ -21,6 +21,7 @@ from tests import small_models
 
 FREE = "g (float[batch,4] x) => (float[batch,4] y) { y = Relu(x) }"
 STATE = "g (float[1,4] x, float[1,4] h_in) => (float[1,4] y, float[1,4] h_out) { y = Add(x, h_in) h_out = Relu(y) }"
+OWN = "g (float[1,4] x) => (float[1,4] y) { y = my.Foo(x) }"
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ MISTAKES = (
     wrong("quantize conv.onnx -o q.onnx --weights-only 5", "cannot have 5 bits", "did you mean --weights-only 8?"),
     wrong("quantize conv.onnx -o q.onnx --weights-only 8 --dynamic", "exclude each other", "leave out --dynamic"),
     wrong("quantize conv.onnx --weights-only 8 -o conv.onnx", "would be lost", "did you mean -o conv.new.onnx?"),
+    wrong("conv.onnx -o out --budget ram=100", "over the budget", "--budget ram=", code=1),
+    wrong("own.onnx -o out", "unsupported operator my.Foo", "`mccompile ops`", code=3),
     wrong("analyze conv.onnx --html conv.onnx", "would be lost", "did you mean --html conv.new.onnx?"),
     wrong("check conv.onnx --runs 1 --budget flash=1000", "over the budget", "--budget flash=", code=1),
     wrong("analyze conv.onnx --budget stack=8", "over the budget", "--budget stack=", code=1),
@@ -132,8 +135,8 @@ def pasted(command: str, said: str) -> str:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mistakes")
     conv = small_models.save(small_models.conv(), folder)
-    for name, text in (("free", FREE), ("state", STATE)):
-        made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {text}')
+    for name, text in (("free", FREE), ("state", STATE), ("own", OWN)):
+        made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17, "my" : 1]> {text}')
         (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
     (folder / "models").mkdir()
     (folder / "models" / "net.onnx").write_bytes(conv.read_bytes())
