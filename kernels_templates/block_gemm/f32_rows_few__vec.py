@@ -11,19 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
-from mccompile.codegen.blocks.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
-from mccompile.codegen.blocks.block_words import Words
+from mccompile.codegen.blocks.block_weights import cases, kind_of, vector_refusal_of
+from mccompile.codegen.blocks.block_words import Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, vector_headers, vector_registers
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, vector_registers
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -41,7 +38,7 @@ class Group:
     epilogue: Epilogue
 
 
-class RowsFew(Kernel):
+class RowsFew(WordsKernel):
     kind = BlockGemm
     isa = "vec"
 
@@ -70,21 +67,6 @@ class RowsFew(Kernel):
         size, (depth, columns) = _size(call, target), map(static, call.ins[1].shape)
         vectors = -(-columns // size.lanes)
         return Cost(depth * vectors * (0.9 + 0.55 * size.points) / 3e9, code=300 + 40 * size.vectors * size.points)
-
-    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        return Words(call, TileSize(*call.blocks)).pack(constants)
-
-    def packing(self, call: Call) -> Mapping[int, str]:
-        return Words(call, TileSize(*call.blocks)).packing()
-
-    def label(self, call: Call) -> str:
-        return label(call)
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return parameter_names(call)
-
-    def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call) | {"mcc_vec_bits.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         units, size = Units(), TileSize(*call.blocks)

@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bool_, f32
-from mccompile.codegen.blocks.block_weights import cases, kind_of, label, parameter_names, vector_refusal_of
-from mccompile.codegen.blocks.block_words import Stretch, Words
+from mccompile.codegen.blocks.block_weights import cases, kind_of, vector_refusal_of
+from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
@@ -29,12 +26,11 @@ from mccompile.codegen.vector.vector_tiles import (
     best_tile,
     row_cycles,
     taken_together,
-    vector_headers,
 )
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import Expr, apply, operand, rebuild
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -60,7 +56,7 @@ class Group:
     pieces: tuple[Piece, ...]  # one for all but the last one, where there are several; the last one
 
 
-class RowsTile(Kernel):
+class RowsTile(WordsKernel):
     kind = BlockGemm
     isa = "vec"
 
@@ -93,21 +89,6 @@ class RowsTile(Kernel):
         vectors = -(-columns // size.lanes)
         cycles = row_cycles(size, rows, columns, depth, target) + -(-rows // ROWS) * depth * vectors * 2.2
         return Cost(cycles / 3e9, code=1000 + 80 * size.points * size.vectors)
-
-    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        return Words(call, TileSize(*call.blocks)).pack(constants)
-
-    def packing(self, call: Call) -> Mapping[int, str]:
-        return Words(call, TileSize(*call.blocks)).packing()
-
-    def label(self, call: Call) -> str:
-        return label(call)
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return parameter_names(call)
-
-    def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call) | {"mcc_vec_bits.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         units = Units()

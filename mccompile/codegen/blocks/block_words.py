@@ -18,9 +18,10 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dims import static
 from ...expr.code import Code
+from ...kernels.api import Kernel
 from ...program.ir import Call
-from ..vector.vector_tiles import Groups, TileSize
-from .block_weights import contents, kind_of, raised, stored
+from ..vector.vector_tiles import Groups, TileSize, vector_headers
+from .block_weights import contents, kind_of, label, parameter_names, raised, stored
 
 WORD = 32  # bits
 
@@ -138,3 +139,22 @@ class Words:
     def packing(self) -> dict[int, str]:
         name = f"words of {self.size.vectors}x{self.size.lanes} columns in blocks of {self.kind.block}"
         return dict.fromkeys(range(1, self.kind.fixed), name)
+
+
+class WordsKernel(Kernel):
+    """What kernels that read weights in words share."""
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        return Words(call, TileSize(*call.blocks)).pack(constants)
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return Words(call, TileSize(*call.blocks)).packing()
+
+    def label(self, call: Call) -> str:
+        return label(call)
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        return parameter_names(call)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return vector_headers(call) | {"mcc_vec_bits.h"}
