@@ -23,6 +23,7 @@ class StridedLoops(Kernel):
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)
         relu = apply("max", x, literal(0, f32))
+        below = cast(apply("less", x, literal(0, f32)), i64)
         shape = (2, 3, 5, 7)
         t = TensorType(f32, shape)
         return [
@@ -32,6 +33,7 @@ class StridedLoops(Kernel):
             Case("positions", Map(cast(apply("add", index(1), index(2)), i8)), (), (TensorType(i8, shape),)),
             Case("positions_turned", Map(index(3)), (), (TensorType(i64, shape),), permute_outs={0: (0, 2, 3, 1)}),
             Case("shared", Map(apply("mul", relu, apply("exp", relu))), (t,), (t,)),
+            Case("not_of_comparison", Map(apply("bit_not", below)), (t,), (TensorType(i64, shape),)),
             Case(
                 "f16",
                 Map(apply("mul", operand(0, f16), operand(0, f16))),

@@ -190,7 +190,7 @@ def _table() -> dict[str, Function]:
         ("bit_and", 2, "same", None, "({C})({0} & {1})", np.bitwise_and),
         ("bit_or", 2, "same", None, "({C})({0} | {1})", np.bitwise_or),
         ("bit_xor", 2, "same", None, "({C})({0} ^ {1})", np.bitwise_xor),
-        ("bit_not", 1, "same", None, "({C})~{0}", np.invert),
+        ("bit_not", 1, "same", None, "({C})({0} ^ ({C})-1)", np.invert),  # gcc warns of ~ after a comparison
         ("shift_left", 2, "same", None, Called("mcc_shl_{T}"), _shift(np.left_shift)),
         ("shift_right", 2, "same", None, Called("mcc_shr_{T}"), _shift(np.right_shift)),
         ("and", 2, "logic", None, _between("&&"), np.logical_and),
