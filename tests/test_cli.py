@@ -444,13 +444,3 @@ def test_diff_compares_two_folders(conv: Path, tmp_path: Path, capsys: pytest.Ca
     assert "RAM: arena" in succeeds(capsys, "diff", *folders)
     assert succeeds(capsys, "diff", *folders, "--markdown").count("|---|") >= 1
     assert json.loads(succeeds(capsys, "diff", *folders, "--json"))["figures"]
-
-
-def test_a_page_beside_the_files_is_listed_and_replaced(tmp_path: Path) -> None:
-    path = small_models.save(small_models.conv(), tmp_path)
-    out = tmp_path / "out"
-    for _ in range(2):
-        assert cli.run([str(path), "-o", str(out), "--html"]) == 0
-    assert "report.html" in json.loads((out / "report.json").read_text())["files"]
-    assert "<svg" in (out / "report.html").read_text()
-    assert cli.run([str(path), "-o", str(out)]) == 0 and not (out / "report.html").exists()
