@@ -57,7 +57,7 @@ FEATURES = (
         "Frames",
         "--rate 16000 --window 480 --hop 320",
         ("rate", "window", "hop", "frames", "samples"),
-        ("samples_type", "padding", "window_kind", "fft", "power"),
+        ("samples_type", "padding", "window_kind", "fft", "power", "arithmetic"),
     ),
     Group("Filters", "--mels 40 --high 7600", ("mels", "low", "high"), ("mel_scale", "mel_norm")),
     Group(
@@ -67,6 +67,7 @@ FEATURES = (
         (
             *("floor", "offset", "top_db", "dct", "delta_width", "delta_ends"),
             *("pcen_gain", "pcen_bias", "pcen_power", "pcen_time", "pcen_floor"),
+            *("noise_even", "noise_odd", "noise_left", "pcan_strength", "pcan_offset"),
         ),
     ),
 )
