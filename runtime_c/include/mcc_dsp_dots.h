@@ -5,8 +5,9 @@
  *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
  *
  * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. Weights stay 8
- * bits wide and are packed to fit: see codegen/int8/dot.py. Every activation is widened once and then multiplied with all
- * channels, so nothing but two widenings of four weights and multiplications are left in the inner loop.
+ * bits wide and are packed to fit: see codegen/int8/dot.py. Every activation is widened once and then multiplied with
+ * all channels, so nothing but two widenings of four weights (one in dot1x4) and multiplications are left in the inner
+ * loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

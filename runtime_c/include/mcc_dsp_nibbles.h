@@ -4,9 +4,9 @@
  *     mcc_dsp_nibbles1x2_i8_S(w, patch, y, t)    the first of 4 positions x all channels, likewise
  *
  * What mcc_dsp_dot4x2 and 1x2 do, from half the bytes. A byte holds an element of two channels: that of the second one
- * above, with its sign, that of the first one below, plus 8 (codegen/int8/dot.py). The byte as it is makes sums that are 16
- * times the second channel's and once the first one's; what 8 times the patch sums to is taken away from those. So
- * there is one instruction more for 8 weights and 4 positions.
+ * above, with its sign, that of the first one below, plus 8 (codegen/int8/dot.py). The byte as it is makes sums that
+ * are 16 times the second channel's and once the first one's; what 8 times the patch sums to is taken away from those.
+ * So there is one instruction more for 8 weights and 4 positions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

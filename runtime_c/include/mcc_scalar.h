@@ -8,9 +8,9 @@
  *                                                      pairs)
  *     mcc_scalar_round_i8(y, sums, table, r)           what is stored of some sums
  *
- * Everything in a patch is unsigned: i8 plus 128, so are the weights, and their channels lie in fours (codegen/int8/dot.py).
- * A patch holds two positions in the halves of 32 bits. One multiplication then gives two products; both fit 16 bits.
- * With
+ * Everything in a patch is unsigned: i8 plus 128, so are the weights, and their channels lie in fours
+ * (codegen/int8/dot.py). A patch holds two positions in the halves of 32 bits. One multiplication then gives two
+ * products; both fit 16 bits. With
  *
  *     a = sum(product)    b = sum(product >> 16)
  *

@@ -26,8 +26,9 @@ def test_code_is_all_flash_but_the_weights() -> None:
         "libraries": {"text": 3, "data": 1},
         "weights": {"rodata": 5000},
     }
-    figures = Cost(compiled(small_models.conv()), 1, 2, sections, 12, 30, 40, Bound(36, ("expf",)))
+    figures = Cost(compiled(small_models.conv()), 1, 2, sections, 12, 30, 40, Bound(36, ("expf",)), {"conv": 28})
     assert (figures.code_bytes, figures.own_code_bytes) == (134, 130)
     assert figures.as_dict()["macs"] == figures.macs > 0
+    assert figures.as_dict()["function_stack_bytes"] == {"conv": 28}
     assert "stack 40 bytes" in figures.show()
     assert "stack    at most 36 bytes, besides that of expf" in figures.show()

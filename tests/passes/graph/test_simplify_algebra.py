@@ -8,7 +8,7 @@ import pytest
 from mccompile.graph.verify import verify
 from mccompile.passes.api import Context
 from mccompile.passes.graph.simplify_algebra import simplify_algebra
-from tests.passes.graph.conftest import parse
+from tests.passes.conftest import parse
 
 
 def around(*lines: str, type: str = "f32[2,3]") -> str:

@@ -18,7 +18,7 @@ from mccompile.passes.graph.drop_channels.drop_channels import drop_channels, su
 from mccompile.passes.lower import lower
 from mccompile.pipeline import GRAPH_PASSES
 from mccompile.targets import api as targets
-from tests.passes.graph.conftest import parse
+from tests.passes.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
 from tests.passes.qdq_graphs import BLOCKS, network, some_integers

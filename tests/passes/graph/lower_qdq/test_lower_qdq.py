@@ -24,7 +24,7 @@ from mccompile.passes.lower import lower
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets import api as targets
 from tests.float_sums import float_sums
-from tests.passes.graph.conftest import parse
+from tests.passes.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
 from tests.passes.qdq_graphs import BLOCKS, network, networks, networks_of_16_bits, some_integers
