@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +16,7 @@ from mccompile.passes.api import GRAPH, PROGRAM, Context, PassManager, ProgramPa
 from mccompile.passes.lower import lower
 from mccompile.passes.program.fuse import fuse
 from mccompile.pipeline import GRAPH_PASSES
+from tests.counting import calls
 
 FEW, TIMES = 150, 4
 MORE = 1.5  # than that, per node, is what grows with their square
@@ -51,23 +49,6 @@ def star(nodes: int) -> Graph:
         last = result
     graph.outputs.append(last)
     return graph
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions it calls, those of Python's own types among them."""
-    found = 0
-
-    def count(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal found
-        found += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return found
 
 
 def assert_in_proportion(work: Callable[[Graph], object], made: Callable[[int], Graph]) -> None:
