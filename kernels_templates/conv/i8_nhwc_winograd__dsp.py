@@ -47,7 +47,7 @@ class Winograd(PatchConv):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        if target.prefer != Prefer.TIME:
+        if target.prefer != Prefer.TIME or target.option("winograd", 2) < 2:
             return No("it is for speed, at the price of a larger blob")
         reason = self.refusal(call, range(1, 9))
         if reason:

@@ -93,7 +93,7 @@ class Trial:
         if self.way:
             file = folder.with_suffix(".onnx")
             return ways.written(self.way, self.subject, self.options, self.asked, prefix, file)
-        winograd = any("winograd" in function.kernel.id for function in package.plan.functions)
+        winograd = any("f32_nhwc_winograd" in function.kernel.id for function in package.plan.functions)
         return ways.Written(package, winograd, package.files, self._blob(package, prefix))
 
     def _blob(self, package: Package, prefix: str) -> bytes:

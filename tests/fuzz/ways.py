@@ -111,7 +111,7 @@ def written(name: str, subject: Subject, options: Options, asked: str, prefix: s
         files = arrange(files, WAYS[name].layout, prefix, options)
     elif WAYS[name].several and WAYS[name].command is None:
         files = {**files, MARK: own[0].files[MARK]}  # how the code behind its condition is run
-    winograd = any("winograd" in function.kernel.id for each in packages for function in each.plan.functions)
+    winograd = any("f32_nhwc_winograd" in function.kernel.id for each in packages for function in each.plan.functions)
     return Written(own[0], winograd, files, blob)
 
 
