@@ -24,10 +24,8 @@ from mccompile.base.dtypes import f32
 from mccompile.base.provenance import show
 from mccompile.driver import Options, read
 from mccompile.driver import compile as compile_model
-from mccompile.emit.items import step_call
 from mccompile.emit.package import Package
 from mccompile.emit.summary import table
-from mccompile.toolchain.host_model import with_ticks
 
 ROUNDS = 9
 
@@ -107,13 +105,12 @@ def build(packages: dict[str, Package], threads: int, options: Options, folder: 
     for name, package in packages.items():
         package.write(folder / name)
         (folder / f"{name}.mcb").write_bytes(package.files[f"{name}.mcb"])
-        model, steps = folder / name / f"{name}.c", list(package.plan.steps())
-        model.write_text(with_ticks(model.read_text(encoding="utf-8"), [step_call(step) for step in steps]), "utf-8")
-        sources += [model, folder / name / f"{name}_kernels.c"]
+        package.write_ticking(folder / name)
+        sources += [folder / name / f"{name}.c", folder / name / f"{name}_kernels.c"]
         floats = [tensor for tensor in package.plan.inputs if tensor.type.dtype is f32]
         of = [f"{name}_input_{tensor.symbol}" for tensor in floats]
         words[f"fill_{name}"] = " ".join(f"FILL({a}(&{name}), {a.upper()}_COUNT)" for a in of)
-        words["steps"] = str(len(steps))
+        words["steps"] = str(len(list(package.plan.steps())))
     text = Path(__file__).with_name("threads.c.in").read_text(encoding="utf-8")
     for key, word in words.items():
         text = text.replace(f"@{key}@", word)

@@ -18,7 +18,9 @@ from .addresses import IN_STRUCT, pointer
 _WHOLE = "-1, 0"  # no axis of rows, and none of them
 
 def timed(step: Step, calls: Sequence[str], indent: str) -> list[str]:
-    """The calls of a step, with what counts how long they take."""
+    """The calls of a step, with what counts how long they take or says that they have ended."""
+    if step.ticks:
+        calls = [*calls, f"mcc_host_tick({step.number});"]
     if not step.timed:
         return [f"{indent}{call}" for call in calls]
     inner = indent + "    "

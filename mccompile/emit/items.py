@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ..base.dtypes import i64
-from ..base.marked import called, listed, plain, words
+from ..base.marked import called, listed, words
 from ..base.provenance import show
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
@@ -172,11 +172,6 @@ def _settle(swap: Swap) -> str:
 def _step(step: Step, indent: str, more: tuple[()] | tuple[str, str] = ()) -> list[str]:
     lines = [f"{indent}{_comment(step)}", *timed(step, [f"{call});" for call in _calls(step, more)], indent)]
     return lines + (rows_handed_out(step, indent, *more) if more else [])
-
-
-def step_call(step: Step) -> str:
-    """The last call that a step makes, up to its last parenthesis."""
-    return plain(_calls(step)[-1])
 
 
 def _calls(step: Step, more: tuple[str, ...] = ()) -> list[str]:

@@ -116,6 +116,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "profiled": plan.profiled,
         "step_names": inside.step_names(plan) if plan.profiled else [],
         "dumped": plan.dumped,
+        "ticking": plan.ticking,
         "given_now": inside.given(plan) if plan.dumped else "",
         "crc_table": plan.crc_table,
         "stream": _stream(plan),

@@ -47,6 +47,12 @@ class Package:
     def write(self, folder: Path, force: bool = False) -> None:
         write_folder(folder, self.files, force)
 
+    def write_ticking(self, folder: Path) -> None:
+        """Once the files are there: the steps anew, each of which tells the program when it ends."""
+        name = f"{self.plan.prefix}.c"
+        source = self.own_files(self.plan.prefix, self.identity, self.plan.with_ticks)[name]
+        Path(folder, name).write_text(source.text, encoding="utf-8")
+
 
 def package(
     plan: Plan,

@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from ..base.provenance import show
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read, settled
-from ..emit.items import step_call
 from ..emit.package import Package
 from ..emit.summary import table
 from ..plan.ir import Step
@@ -110,12 +109,15 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     target = options.resolved_target()
     graph = read(path, options)
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
-    package = compile_graph(graph, settled(path, options), options.name or path.stem)
+    apart = replace(settled(path, options), single_file=False)  # the model's own file is written again, with ticks
+    package = compile_graph(graph, apart, options.name or path.stem)
     steps = tuple(package.plan.steps())
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
-        package.write(Path(folder, "out"))
-        whole = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags)
-        timed = Model.build(Path(folder, "out"), cc or target.compiler, target.cflags, [step_call(s) for s in steps])
+        out = Path(folder, "out")
+        package.write(out)
+        whole = Model.build(out, cc or target.compiler, target.cflags)
+        package.write_ticking(out)
+        timed = Model.build(out, cc or target.compiler, target.cflags, len(steps))
     inputs = newest(package.plan.streamed, inputs)
     shapes = {t.name: t.static_shape for t in whole.report.inputs if t.is_static}  # whatever their layout is
     inputs = {name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}

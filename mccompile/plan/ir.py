@@ -129,6 +129,7 @@ class Step:
     table: Table | None = None  # for a function that reads sizes
     number: int = 0  # among all steps, in the order in which they are written down
     timed: bool = False  # how long it takes is counted
+    ticks: bool = False  # a function of the program is told when it ends
     made: tuple[Made, ...] = ()  # what is there as a whole once it, or its region of rows, has run; only to be dumped
 
     @property
@@ -340,6 +341,7 @@ class Plan:
     crc_table: bool = False  # init may take 1 KB more of flash to be quicker
     profiled: bool = False  # a run counts how long each step takes
     dumped: bool = False  # a run hands out what each step makes
+    ticking: bool = False  # a run calls `mcc_host_tick(number)` behind each step, for programs of this machine
     unseen: tuple[tuple[str, str], ...] = ()  # tensors of the file that no step leaves in memory, and why
 
     @property
@@ -383,6 +385,11 @@ class Plan:
             return tuple(replace(tensor, quantized=found.get(tensor.name)) for tensor in tensors)
 
         return replace(self, inputs=told(self.inputs), outputs=told(self.outputs))
+
+    @property
+    def with_ticks(self) -> Plan:
+        """The same, for a program that wants to know when each step ends."""
+        return replace(self, items=with_steps(self.items, lambda step: replace(step, ticks=True)), ticking=True)
 
     @property
     def plain(self) -> Plan:

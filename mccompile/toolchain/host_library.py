@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .build import Compiler, compile_shared
-from .host_model import host_model_header, with_ticks
+from .host_model import host_model_header
 from .model_report import Report, bad_folder
 
 HOST_CDEF = """
@@ -33,22 +33,17 @@ def build_shared(
     out: Path,
     compiler: Compiler,
     flags: Sequence[str],
-    steps: Sequence[str] = (),
+    steps: int = 0,
     dump: bool = False,
 ) -> Path:
-    """Compiles the C files of an output folder of mccompile; gives `out`. `steps` are calls in the text of the model
-    whose times are wanted. `dump`: the model was compiled with --dump-values, and that is wanted."""
+    """Compiles the C files of an output folder of mccompile; gives `out`. `steps`: so many tell when they end, and
+    their times are wanted. `dump`: the model was compiled with --dump-values, and that is wanted."""
     # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
     left_out = {"main.c", f"{report.prefix}_weights.c"}
     sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         header = host_model_header(report)
-        if steps:
-            header += f"#define MCC_HOST_STEPS {len(steps)}\n"
-            model = folder / f"{report.prefix}.c"
-            timed = Path(scratch, model.name)
-            timed.write_text(with_ticks(model.read_text(encoding="utf-8"), steps), encoding="utf-8")
-            sources[sources.index(model)] = timed
+        header += f"#define MCC_HOST_STEPS {steps}\n" if steps else ""
         header += "#define MCC_HOST_DUMP\n" if dump else ""
         Path(scratch, "mcc_host_model.h").write_text(header, encoding="utf-8")
         return compile_shared(

@@ -1,9 +1,6 @@
-"""What C code of the toolchain is told of a model: macros by which `host.c` calls it, and ticks between its steps."""
+"""What C code of the toolchain is told of a model: macros by which `host.c` calls it."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Sequence
 
 from .model_report import Report
 
@@ -45,17 +42,3 @@ def host_model_header(report: Report) -> str:
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")
     )
-
-
-def with_ticks(model: str, steps: Sequence[str]) -> str:
-    """The text of a model that tells the host when each step has ended."""
-    for number, step in enumerate(steps):
-        call, end = re.compile(r"\s+".join(map(re.escape, step.split()))), 0  # long calls stand in several lines
-        while True:
-            found = call.search(model, end)
-            assert found is not None
-            end = model.index(");", found.start())
-            if not model.startswith(");  /* tick */", end):
-                break  # else the same call has been found before
-        model = f"{model[:end]});  /* tick */ mcc_host_tick({number});{model[end + 2 :]}"
-    return f"void mcc_host_tick(int step);\n{model}"

@@ -54,11 +54,11 @@ class Model:
         folder: Path,
         cc: str | None = None,
         flags: Sequence[str] = DEFAULT_FLAGS,
-        steps: Sequence[str] = (),
+        steps: int = 0,
         dump: bool = False,
     ) -> Model:
-        """Compile the C files of an output folder of mccompile, load them, and initialise the model. `steps` are calls
-        in the text of the model whose times are wanted; with `dump` what steps make can be."""
+        """Compile the C files of an output folder of mccompile, load them, and initialise the model. `steps`: so many
+        tell when they end, and their times are wanted; with `dump` what they make can be."""
         report = read_report(folder)
         # Where what is loaded cannot be deleted (Windows), it stays until somebody clears the temporary files.
         with tempfile.TemporaryDirectory(prefix="mccompile-", ignore_cleanup_errors=True) as scratch:
