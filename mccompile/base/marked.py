@@ -110,6 +110,8 @@ def read(text: str) -> Marked:
 
 
 def plain(text: str) -> str:
+    if text.isprintable():  # as most lines: no mark is
+        return text
     return read(text).text.translate(_FOLDS)
 
 

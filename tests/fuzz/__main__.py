@@ -28,7 +28,7 @@ from .report import Figures, Outcome, text
 from .trial import BAD, CRASH, HANG, Trial, Verdict
 
 VARIANTS = 4  # programs per subject
-GROUP = 12  # subjects that a worker takes at a time
+GROUP = 24  # subjects that a worker takes at a time
 STALLED = 900.0  # seconds
 TOLD = 120.0  # seconds between two lines that say how far it is
 RENEWED = 0.06  # of the programs, which are run with weights trained anew

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "board.h"
-#include "programs.h" /* for each model the functions of host.c under names of its own, and `programs`, which has them all */
+#include "programs.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POISON_GUARDS

@@ -25,18 +25,18 @@ class Machine:
     compilers: tuple[str, ...] = ("gcc", "clang")  # one per batch
     levels: tuple[str, ...] = ("-O0",) * 7 + ("-O1",)
     sanitized: bool = True
-    per_batch: int = 8
+    per_batch: int = 12
 
 
 MACHINES = (
-    Machine("generic", 6, ("gcc", "clang", "tcc", "tcc")),
-    Machine("x86-64-v3", 3),
-    Machine("x86-64-v4", 3),
+    Machine("generic", 8, ("gcc", "clang", "tcc", "tcc", "tcc", "tcc")),
+    Machine("x86-64-v3", 2),
+    Machine("x86-64-v4", 2),
     Machine("native", 1),
-    Machine("cortex-m4", 2.4, ("",), ("-O1", "-Os"), False, 12),
-    Machine("cortex-m55", 0.5, ("",), ("-O1",), False, 12),
-    Machine("rv32imc", 0.6, ("",), ("-O1",), False, 12),
-    Machine("aarch64", 0.7, ("",), ("-O1",), False, 12),
+    Machine("cortex-m4", 1.2, ("",), ("-O1", "-Os"), False),
+    Machine("cortex-m55", 0.5, ("",), ("-O1",), False),
+    Machine("rv32imc", 0.5, ("",), ("-O1",), False),
+    Machine("aarch64", 0.5, ("",), ("-O1",), False),
 )
 VECTORS = ("x86-64-v3", "x86-64-v4", "native")
 

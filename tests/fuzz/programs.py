@@ -30,6 +30,7 @@ from .machines import Build
 
 HERE = Path(__file__).parent
 TOOLCHAIN = Path(mccompile.toolchain.__file__).parent
+BOARD, DRIVER = TOOLCHAIN / "board", HERE / "driver.c"
 END, RESET, RESIZE, INPUT, TEXTS, RUN, OUTPUT, SHAPED, OUTPUT_TEXTS, SAVE, LOAD = range(11)
 MAGIC, GUARDS, WEIGHTS = 0x4D434346, 1001, 1002
 STATUS = {GUARDS: "it wrote outside its memory", WEIGHTS: "it changed its weights"}
@@ -137,8 +138,11 @@ class Batch:
     def _execute(self, items: Sequence[Item]) -> None:
         folder = self.folder
         program = folder / "program"
-        (folder / "programs.h").write_text(_table([item.report.prefix for item in items]), encoding="utf-8")
-        objects = [str(self._own(name)) for name in ("bare.c" if self.build.is_bare else "hosted.c", "driver.c")]
+        table, prefixes = folder / "programs.c", [item.report.prefix for item in items]
+        table.write_text(_table(prefixes), encoding="utf-8")
+        self._call(["-O0", "-w", "-c", str(table), "-o", f"{table}.o"], [HERE, data_folder("runtime_c") / "include"])
+        board = BOARD / ("bare.c" if self.build.is_bare else "hosted.c")
+        objects = [str(self._own(board)), str(self._own(DRIVER)), f"{table}.o"]
         objects += [str(item.folder / f"{item.report.prefix}_unit.o") for item in items]
         objects += [f"{self.shared}.o"] if self.shared is not None else []
         objects += [str(item.library) for item in items if item.library is not None]
@@ -153,15 +157,11 @@ class Batch:
                 raise Failure(DIED, "its results are not whole")
             item.outcome = _results(item, reader)
 
-    def _own(self, name: str) -> Path:
-        """The object of a source that is the same in every batch of this build; only the driver reads programs.h."""
+    def _own(self, source: Path) -> Path:
+        """The object of a source that is the same in every batch of this build."""
         room = ROOM_OF_BOARDS if self.build.is_bare else ROOM
-        includes = [data_folder("runtime_c") / "include", TOOLCHAIN / "board"]
-        if name == "driver.c":
-            words, made = [str(HERE / name)], self.folder / f"{name}.o"
-            self._call(["-O0", f"-DFUZZ_ROOM={room}u", "-w", "-c", *words, "-o", str(made)], [self.folder, *includes])
-            return made
-        return self._kept(f"{name}.o", ["-O0", "-w", "-c", str(TOOLCHAIN / "board" / name)], includes)
+        includes = [data_folder("runtime_c") / "include", BOARD]
+        return self._kept(f"{source.name}.o", ["-O0", f"-DFUZZ_ROOM={room}u", "-w", "-c", str(source)], includes)
 
     def _kept(self, name: str, words: Sequence[str], includes: Sequence[Path]) -> Path:
         """What a compiler makes of a file that is the same for every batch of this build."""
@@ -230,36 +230,9 @@ def _run(command: Sequence[str], folder: Path, script: bytes) -> bytes:
 
 
 def _table(prefixes: Sequence[str]) -> str:
-    rows = [", ".join(f"{prefix}_host_{name}" for name in NAMES) for prefix in prefixes]
-    return (
-        '#include "mcc.h"\n'
-        + "".join(map(_declared, prefixes))
-        + _STRUCT
-        + "".join(f"    {{{row}}},\n" for row in rows)
-        + "};\n"
-    )
-
-
-def _declared(prefix: str) -> str:
-    return _DECLARATIONS.replace("PREFIX", prefix)
-
-
-_SIGNATURES = {
-    "model_bytes": ("size_t", "(void)"),
-    "init": ("int", "(void *m, void *const *a, const size_t *n, const void *w, size_t s)"),
-    "run": ("int", "(void *m)"),
-    "spent": ("const double *", "(void)"),
-    "input": ("void *", "(void *m, int i)"),
-    "output": ("const void *", "(const void *m, int i)"),
-    "resize": ("int", "(void *m, const ptrdiff_t *sizes)"),
-    "output_shape": ("void", "(const void *m, int i, size_t *shape)"),
-    "place": ("int", "(void *m, int i, void *memory)"),
-    "state": ("int", "(void *m, void *to, const void *from)"),
-    "status_text": ("const char *", "(int status)"),
-}
-_DECLARATIONS = "".join(f"{_SIGNATURES[n][0]} PREFIX_host_{n}{_SIGNATURES[n][1]};\n" for n in NAMES)
-_MEMBERS = "".join(f"    {_SIGNATURES[name][0]} (*{name}){_SIGNATURES[name][1]};\n" for name in NAMES)
-_STRUCT = f"typedef struct program {{\n{_MEMBERS}}} program;\nstatic const program programs[] = {{\n"
+    declared = "".join(f"FUNCTIONS(DECLARED, {prefix})\n" for prefix in prefixes)
+    rows = "".join(f"    {{FUNCTIONS(POINTER, {prefix})}},\n" for prefix in prefixes)
+    return f'#include "programs.h"\n\n{declared}\nconst program programs[] = {{\n{rows}}};\n'
 
 
 def _words(*values: int) -> bytes:
