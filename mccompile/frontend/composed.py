@@ -15,7 +15,7 @@ import numpy as np
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from ..base.dtypes import f32, i8, u8
-from ..graph.ir import Unsupported, Value
+from ..graph.ir import Invalid, Unsupported, Value
 from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
 from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
@@ -33,14 +33,19 @@ def _qlinear_conv(body: Body) -> None:
     if x.dtype not in (i8, u8) or w.dtype not in (i8, u8):
         raise Unsupported(f"a convolution of {x.dtype} and {w.dtype}")
     window = body.picked("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    turned = bool(body.attribute("channels_last", 0))
+
+    def ordered(name: str, back: bool = False) -> str:
+        return body.channels_last(name, x.rank, back) if turned else name
+
     if body.are_constant(*range(1, 8)) and scale.count == body.type(5).count:
-        ins = [body.dequantized(0, 1, 2), body.dequantized(3, 4, 5, axis=0)]
+        ins = [ordered(body.dequantized(0, 1, 2)), body.dequantized(3, 4, 5, axis=0)]
         if body.has(8):
             ins.append(_dequantized_bias(body, 8, 1, 4))
-        body.quantize(body.op("Conv", *ins, **window), 6, 7)
+        body.quantize(ordered(body.op("Conv", *ins, **window), back=True), 6, 7)
         return
     zero = body.operand(5)
-    total = body.op("ConvInteger", body.operand(0), body.operand(3), body.operand(2), zero, **window)
+    total = body.op("ConvInteger", ordered(body.operand(0)), body.operand(3), body.operand(2), zero, **window)
     along = body.ints(*range(1, w.rank - 1))
     if body.has(8):
         total = body.op("Add", total, body.op("Unsqueeze", body.operand(8), along))
@@ -48,7 +53,8 @@ def _qlinear_conv(body: Body) -> None:
     if scale.count != 1:
         weights = body.op("Unsqueeze", weights, along)
     factor = body.op("Div", body.op("Mul", body.operand(1), weights), body.operand(6))
-    body.rescaled(total, factor, 7)
+    scaled = body.op("Mul", body.op("Cast", total, to=TensorProto.FLOAT), factor)
+    body.give(0, body.op("QuantizeLinear", ordered(scaled, back=True), body.number(1.0), body.operand(7)), False)
 
 
 def _dequantized_bias(body: Body, bias: int, x_scale: int, w_scale: int) -> str:
@@ -215,6 +221,18 @@ def _layer_normalization(body: Body) -> None:
     body.give(0, body.op("LayerNormalization", body.operand(0), body.operand(1), body.operand(2), **attributes))
 
 
+def _group_normalization(body: Body) -> None:
+    """As opset 18 had it: a scale and a bias for each group, where later ones have one for each channel."""
+    groups, channels = int(body.attribute("num_groups", 0)), body.type(0).shape[1]
+    if not isinstance(channels, int):
+        raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
+    if groups < 1 or channels % groups or body.type(1).shape != (groups,):
+        raise Invalid(f"{groups} groups of {channels} channels with a scale {body.type(1)}")
+    which = body.ints(*(channel * groups // channels for channel in range(channels)))
+    factors = (body.op("Gather", body.operand(index), which, axis=0) for index in (1, 2))
+    body.give(0, body.op("GroupNormalization", body.operand(0), *factors, **body.picked("epsilon", "num_groups")))
+
+
 def _rms_normalization(body: Body) -> None:
     body.opset = 23
     attributes = {"axis": -1, **body.picked("axis", "epsilon")}
@@ -313,6 +331,8 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     # onnxruntime has these in ONNX's domain, the first for opsets before it came to ONNX
     ("", "LayerNormalization"): _layer_normalization,
     ("", "SimplifiedLayerNormalization"): _rms_normalization,
+    # ONNX took the first form of it out again
+    ("", "GroupNormalization"): _group_normalization,
     **EARLY,
     **QUANTIZERS,
     **DETECTORS,
@@ -322,6 +342,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
 _BEFORE: dict[str, int | None] = {
     **{name: None for domain, name in (*EARLY, *DETECTORS) if not domain},
     **STANDARD_FROM,
+    "GroupNormalization": 21,
     "LayerNormalization": 17,
     "SimplifiedLayerNormalization": None,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ValueInfoProto, helper, numpy_helper
+from onnx import ValueInfoProto, helper, numpy_helper, parser
 
 import mccompile
 from mccompile import backend
@@ -85,6 +85,23 @@ def test_qlinear_conv_with_a_scale_for_each_channel(bias: bool) -> None:
     w = (i8(4, 1, 3, 3), scale(0.01, 0.02, 0.03, 0.04), np.zeros(4, np.int8))
     more = (i32(100, -200, 300, 0),) if bias else ()
     agrees("QLinearConv", u8(1, 2, 6, 6), *ONE, *w, scale(0.1), zero(9), *more, domain="", group=2, pads=[1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_qlinear_conv_over_channels_last(computed: bool) -> None:
+    scales = scale(0.01, 0.02, 0.03, 0.04) if computed else scale(0.01)  # not as many as zero points: sums are scaled
+    w = (i8(4, 3, 3, 3), scales, zero(0, np.int8))
+    ins = (u8(1, 6, 5, 3), *ONE, *w, scale(0.1), zero(9), i32(100, -200, 300, 0))
+    agrees("QLinearConv", *ins, off=1, channels_last=1, strides=[2, 1], pads=[1, 0, 1, 0])
+
+
+def test_group_normalization_with_a_scale_for_each_group() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2, 6, 3, 4] x) => (float[2, 6, 3, 4] y) <float[3] s = {1, 2, -1}, float[3] b = {0, 0.5, 1}>
+    { y = GroupNormalization <num_groups = 3> (x, s, b) }"""
+    model, x = parser.parse_model(text), f(2, 6, 3, 4)
+    (want,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(backend.run_model(model, {"x": x})[0], want, 1e-4, 1e-5)
 
 
 def test_qlinear_matmul_with_a_scale_for_each_column() -> None:

@@ -26,7 +26,7 @@ def test_an_example_gives_what_onnxruntime_gives(domain: str, name: str, text: s
     wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
     for got, want in zip(backend.run_model(model, inputs), wants, strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape
-        np.testing.assert_allclose(got, want, 1e-4, 3e-5 * float(np.abs(want).max(initial=1)))
+        np.testing.assert_allclose(got, want, 1e-4, 3e-5 * float(np.abs(want[np.isfinite(want)]).max(initial=1)))
 
 
 @pytest.mark.parametrize(("name", "examples"), [("New", ()), ("QuickGelu", ("g () => () {}",))])
