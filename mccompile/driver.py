@@ -32,6 +32,7 @@ from .emit.package import Package, package
 from .emit.prefix import c_prefix
 from .emit.several import several
 from .emit.single_file import single_file
+from .emit.wrappers.registry import check_wrappers
 from .fitting import Attempt, Changes, Point, fitting, frontier, refused
 from .frontend.load import load, name_of
 from .graph import text as graph_text
@@ -95,6 +96,7 @@ class Options:
     profile: bool = False  # runs count how long each step takes
     dump_values: bool = False  # runs hand out what each step makes
     single_file: bool = False  # one C file and one header
+    wrappers: tuple[str, ...] = ()  # other languages that the model is for, each with a file
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
     external: tuple[str, ...] = ()  # inputs and outputs outside the arena, told by pointer; ALL: every one
@@ -242,11 +244,14 @@ def _dispatched(model: Path, options: Options, targets: Sequence[Target]) -> tup
     refuse_unreachable(targets)
     name = options.name or name_of(model)
     check_section(options.weights_section, options.blob)
+    check_wrappers(options.wrappers)
     packages = []
     for target, asked in zip(targets, options.target.split(","), strict=True):
-        own = replace(options, name=variant_name(name, target), blob=EXTERNAL, weights_section="", target=asked)
+        own = replace(options, name=variant_name(name, target), target=asked, blob=EXTERNAL)
+        own = replace(own, weights_section="", wrappers=())
         packages.append(compile(model, own))
-    return packages, dispatched(packages, targets, name, c_prefix(name), options.blob, options.weights_section)
+    carried = (options.blob, options.weights_section)
+    return packages, dispatched(packages, targets, name, c_prefix(name), *carried, options.wrappers)
 
 
 @stage("compile")
@@ -304,6 +309,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
             options.weights_section,
             to_json(options, without=_NOT_RECORDED),
             graph.assumed,
+            options.wrappers,
         )
     made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
     return single_file(made) if options.single_file else made
@@ -428,6 +434,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
             why = f"it can be {', '.join(filter(None, allowed))}"
             raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
     check_section(options.weights_section, options.blob)
+    check_wrappers(options.wrappers)
     if options.threads < 1:
         fix = "did you mean --threads 1?"
         raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least", fix))

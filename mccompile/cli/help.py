@@ -29,7 +29,12 @@ class Group:
 
 
 OPTIONS = (
-    Group("Files", "-o out --package zephyr", ("output", "layout", "name"), ("force", "single_file", "slices")),
+    Group(
+        "Files",
+        "-o out --package zephyr",
+        ("output", "layout", "name"),
+        ("wrappers", "force", "single_file", "slices"),
+    ),
     Group("Target", "--target cortex-m4 --prefer ram", ("target", "prefer"), ("threads", "winograd", "kernels")),
     Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
     Group(

@@ -98,6 +98,13 @@ MODEL_OPTIONS = [
         show_default=True,
         help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
     ),
+    click.option(
+        "--wrapper",
+        "wrappers",
+        multiple=True,
+        metavar="cpp",
+        help="Write what other languages use the model by, too: cpp, a header with spans and RAII.",
+    ),
     click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
     click.option(
         "--threads",
@@ -225,6 +232,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 slices=values.pop("slices"),
                 profile=values.pop("profile"),
                 dump_values=values.pop("dump_values"),
+                wrappers=tuple(dict.fromkeys(values.pop("wrappers"))),
                 single_file=values.pop("single_file"),
                 blob=values.pop("blob"),
                 io_layout=values.pop("io_layout"),

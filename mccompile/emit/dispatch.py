@@ -25,6 +25,7 @@ from .model import model_context
 from .package import Package
 from .render import TEMPLATES, comment, render, render_c
 from .runtime import runtime_headers
+from .wrappers.registry import wrapper_files
 
 _LEFT_OUT = (MARK, "main.c", "Makefile", "CMakeLists.txt")
 
@@ -73,7 +74,13 @@ class _Variant:
 
 
 def dispatched(
-    packages: Sequence[Package], targets: Sequence[Target], name: str, prefix: str, carrier: str, section: str
+    packages: Sequence[Package],
+    targets: Sequence[Target],
+    name: str,
+    prefix: str,
+    carrier: str,
+    section: str,
+    wrappers: Sequence[str] = (),
 ) -> Files:
     """The files of all; `packages` were compiled for `targets` under `variant_name`, without carrying their blobs."""
     align = max(16, *(package.plan.arena_align for package in packages))
@@ -93,6 +100,7 @@ def dispatched(
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "dispatch.c.j2", context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
+        **wrapper_files(wrappers, context),
     }
     texts = {
         **{name: source.text for name, source in sources.items()},

@@ -41,7 +41,7 @@ def guarded(variants: Sequence[Variant], name: str) -> Mapping[str, bytes]:
             len(having) == len(variants) or not path.endswith(".c")
         ):
             files[path] = having[0].files[path]
-        elif path.endswith((".c", ".h")):
+        elif path.endswith((".c", ".h", ".hpp")):
             files[path] = _behind_conditions(path, having, len(having) == len(variants))
         else:
             stem, dot, end = path.rpartition(".")

@@ -19,6 +19,7 @@ from .blob import EXTERNAL, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
 from .items import body, check_c, pieces, slices
 from .render import TEMPLATES, Source, comment, render, render_c
+from .wrappers.registry import wrapper_files
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
 
@@ -36,11 +37,13 @@ def model_files(
     carrier: str,
     about: Sequence[str] = (),
     weights_of: str = "",
+    wrappers: Sequence[str] = (),
 ) -> tuple[dict[str, Source], dict[str, str]]:
     """The files of C, and those of builds.
 
     `weights_of`: prefix of another model, whose blob is this one's as well.
-    `about`: what has to be said of inputs and outputs that are not only tensors."""
+    `about`: what has to be said of inputs and outputs that are not only tensors.
+    `wrappers`: languages that have files of their own."""
     context = model_context(plan, identity, blob_align, weights_bytes, carrier)
     context["weights_of"] = weights_of or plan.prefix
     context["about"] = [comment(line) for line in about]
@@ -49,6 +52,7 @@ def model_files(
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
         f"{prefix}.c": render_c(TEMPLATES / "model.c.j2", context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
+        **wrapper_files(wrappers, context),
     }
     builds = {
         "Makefile": render(TEMPLATES / "Makefile.j2", context | {"tools": make_tools([plan.build])}),
@@ -250,6 +254,8 @@ def _tensor(prefix: str, tensor: Tensor, kept: bool, way: str = "output") -> dic
         "address": "" if tensor.is_outside else pointer(tensor.address, public_c(type.dtype), False, IN_STRUCT),
         "shape": [dim_c_of_struct(dim) for dim in type.shape],
         "rank": type.rank,
+        "is_static": type.is_static,
+        "packed": 8 // type.dtype.bits if type.dtype.is_packed else 1,  # elements in a byte
         "quantized": _quantized(tensor.quantized),
         "format": printed[0],
         "is_string": type.dtype is string,

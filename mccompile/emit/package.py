@@ -65,10 +65,12 @@ def package(
     section: str = "",
     options: Mapping[str, object] | None = None,
     assumed: Sequence[str] = (),
+    wrappers: Sequence[str] = (),
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
-    not only tensors. `options`: what was asked for, for the report. `assumed`: what the model does not say."""
+    not only tensors. `options`: what was asked for, for the report. `assumed`: what the model does not say.
+    `wrappers`: other languages that it is for."""
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
@@ -81,7 +83,7 @@ def package(
     def own_files(prefix: str, identity: bytes, plan: Plan) -> dict[str, Source]:
         return model_files(plan, identity, alignment, weights_bytes, carrier, about, prefix)[0]
 
-    own, texts = model_files(plan, identity, alignment, weights_bytes, carrier, about)
+    own, texts = model_files(plan, identity, alignment, weights_bytes, carrier, about, wrappers=wrappers)
     sources = {**own, **kernels}
     texts |= {name: source.text for name, source in sources.items()}
     workers = WORKERS if plan.parallel else ()

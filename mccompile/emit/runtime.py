@@ -44,7 +44,7 @@ def _text(header: str) -> str:
 
 @cache
 def _there() -> frozenset[str]:
-    return frozenset(path.name for path in _folder().glob("*.h"))
+    return frozenset(path.name for path in _folder().glob("*.h*"))
 
 
 def _folder() -> Path:

@@ -19,7 +19,8 @@ def single_file(package: Package) -> Package:
     prefix = package.plan.prefix
     texts = {name.rpartition("/")[2]: contents for name, contents in package.files.items()}
     sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c", f"{prefix}_weights.c") if name in texts]
-    includes = {name: package.includes.get(name) or includes_of(name) for name in texts if name.endswith((".c", ".h"))}
+    of_c = [name for name in texts if name.endswith((".c", ".h", ".hpp"))]
+    includes = {name: package.includes.get(name) or includes_of(name) for name in of_c}
     done: set[str] = set()
 
     def whole(name: str) -> str:
@@ -33,9 +34,15 @@ def single_file(package: Package) -> Package:
 
     header = whole(f"{prefix}.h")
     bodies = "\n".join(map(whole, sources))
+    wrappers = {name: texts[name].decode() for name in texts if name == f"{prefix}.hpp"}
+    for name, text in wrappers.items():
+        for included in (header for header in includes[name] if header in texts and header != f"{prefix}.h"):
+            text = text.replace(f"{include_line(included)}\n", texts[included].decode())
+        wrappers[name] = text
     files = {
         f"{prefix}.h": header.encode(),
         f"{prefix}.c": f"{include_line(f'{prefix}.h')}\n\n{bodies}".encode(),
+        **{name: text.encode() for name, text in wrappers.items()},
         **{name: package.files[name] for name in (f"{prefix}.mcb", "main.c")},
         **{name: texts[name] for name in WORKERS if name in texts},
     }

@@ -139,6 +139,7 @@ CHOICES: Mapping[str, Draw] = {
     "profile": _sometimes(0.06, True),
     "dump_values": _sometimes(0.06, True),
     "single_file": _sometimes(0.12, True),
+    "wrappers": _sometimes(0.06, ("cpp",)),
     "blob": _sometimes(0.15, "incbin", "external"),
     "io_layout": _sometimes(0.06, "nhwc"),
     "external": _external,

@@ -1,0 +1,1 @@
+"""Models for programs in other languages than C."""
