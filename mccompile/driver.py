@@ -27,7 +27,7 @@ from .emit.alike_functions import share_alike
 from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.dispatch import dispatched, picks_at_run_time, refuse_looks, refuse_unreachable, variant_name
 from .emit.guarded import Variant, guarded, refuse
-from .emit.layouts import arranged, layouts
+from .emit.layouts import arranged, layout_of
 from .emit.package import Package, package
 from .emit.prefix import c_prefix
 from .emit.several import several
@@ -317,16 +317,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
 
 def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options) -> Mapping[str, bytes]:
     """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
-    if layout not in layouts():
-        why = f"it can be {', '.join(layouts())}"
-        fix = meant(layout, layouts(), "--package")
-        raise WrongUse(Problem(f"there is no arrangement of files for {layout!r}", "--package", why, fix))
-    if options.single_file:
-        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))
-    if options.blob == INCBIN:
-        why = "each of these builds has its own way of telling the assembler where files are"
-        raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
-    return arranged(files, layouts()[layout], c_prefix(name), __version__, options.blob == EXTERNAL)
+    found = layout_of(layout, options.blob, options.single_file)
+    return arranged(files, found, c_prefix(name), __version__, options.blob == EXTERNAL)
 
 
 def run_passes(

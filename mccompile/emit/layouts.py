@@ -16,7 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
+from ..base.near import meant
 from ..targets.api import Build
+from .blob import INCBIN
 from .building import build_name, cmake_tools, flags_text, from_report, make_tools
 from .files import Files
 from .folder import MARK, with_report
@@ -53,6 +55,20 @@ def layouts() -> Mapping[str, Layout]:
     """All there are, by name."""
     found = sorted(LAYOUTS.glob("*/layout.toml"))
     return {path.parent.name: Layout(path.parent.name, **tomllib.loads(path.read_text("utf-8"))) for path in found}
+
+
+def layout_of(name: str, carrier: str, single_file: bool) -> Layout:
+    """The arrangement called so, for files that it can hold."""
+    if name not in layouts():
+        why = f"it can be {', '.join(layouts())}"
+        fix = meant(name, layouts(), "--package")
+        raise WrongUse(Problem(f"there is no arrangement of files for {name!r}", "--package", why, fix))
+    if single_file:
+        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))
+    if carrier == INCBIN:
+        why = "each of these builds has its own way of telling the assembler where files are"
+        raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
+    return layouts()[name]
 
 
 def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str, external: bool) -> Files:
