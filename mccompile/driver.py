@@ -16,9 +16,10 @@ from typing import Any
 from . import __version__
 from .base.constant import Constant
 from .base.dataclass_json import to_json
-from .base.errors import BadFile, Problem, WrongUse, raise_all
+from .base.errors import BadFile, Problem, WrongUse
 from .base.names import readable
 from .base.near import meant
+from .base.own_functions import OwnFunction
 from .base.stages import stage
 from .base.streaming import Stream
 from .doors.api import Reading
@@ -43,8 +44,10 @@ from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
 from .passes.constants_file import read_constants
 from .passes.graph.eliminate_dead import eliminate_dead
+from .passes.io.call_functions import call_functions, refuse_functions
 from .passes.io.io_forms import InputForm, OutputForm, give_forms
 from .passes.io.io_schemes import io_schemes
+from .passes.io.observe import observe
 from .passes.io.turn_io import Order, turn_io, turned
 from .passes.lower import lower
 from .passes.memory.state import declare_states
@@ -106,6 +109,7 @@ class Options:
     outputs: Mapping[str, OutputForm] = field(default_factory=dict)
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
+    functions: tuple[OwnFunction, ...] = ()  # C functions of the user's own in the place of operators
     quantize: Path | None = None  # samples to find ranges with: the model is quantized first
     recipe: Recipe = field(default_factory=Recipe)  # how
     print_after: frozenset[str] = frozenset()
@@ -120,7 +124,7 @@ class Options:
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.signature, self.trust, self.prepend)
+        return Reading(self.signature, self.trust, self.prepend, self.functions)
 
     @property
     def balanced(self) -> bool:
@@ -175,6 +179,7 @@ def read(model: Path, options: Options) -> Graph:
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
     if options.quantize is None:
         return graph
+    refuse_functions(options.functions, "--quantize")
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         samples = read_samples(options.quantize, graph)
         made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
@@ -262,7 +267,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     context = manager.context
     interface = graph.interface
     graph.updatable = options.updatable
-    _observe(graph, options.observe)
+    observe(graph, options.observe)
+    call_functions(graph, options.functions)
     declare_states(graph, {**graph.states_of_file, **options.state})
     tensors = name_tensors(graph) if options.dump_values and not options.stream else {}
     manager.finished(GRAPH, graph, "load")
@@ -360,7 +366,8 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
         raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error))) from None
     if not start.startswith((b'graph "', b'program "')):
         graph = read(file, options)
-        _observe(graph, options.observe)
+        observe(graph, options.observe)
+        call_functions(graph, options.functions)
         declare_states(graph, {**graph.states_of_file, **options.state})
         graph = stream(graph, options.stream)[0] if options.stream else graph
         GRAPH.verify(graph, "load")
@@ -380,18 +387,6 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
     graph = graph_text.read(text, resolve, constants, file.name)
     GRAPH.verify(graph, file.name)
     return graph
-
-
-def _observe(graph: Graph, names: tuple[str, ...]) -> None:
-    """Makes inner tensors outputs."""
-    found = {value.name: value for value in graph.values()}
-    unknown = [name for name in names if name not in found]
-    problems = []
-    for name in unknown:
-        fix = meant(name, found, "--observe") or 'name one that `mccompile opt MODEL --passes ""` shows'
-        problems.append(Problem(f"there is no tensor {name!r} to observe", graph.name, "", fix))
-    raise_all(WrongUse, problems)
-    graph.outputs += [found[name] for name in names if not graph.is_output(found[name])]
 
 
 def _planner(options: Options, target: Target) -> Planner:

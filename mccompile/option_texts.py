@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .base.near import meant
+from .base.own_functions import OwnFunction, own_function
 from .base.streaming import Stream
 from .doors.joining import Prepended
 from .passes.api import ALL
@@ -96,6 +97,10 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(f"{part!r} is not external or NAME=external")
         names.append(name or ALL)
     return tuple(names)
+
+
+def functions(texts: Iterable[str]) -> tuple[OwnFunction, ...]:
+    return tuple(own_function(text) for text in texts)
 
 
 BUDGETS = ("ram", "weights", "flash", "stack", "instructions")

@@ -35,7 +35,12 @@ OPTIONS = (
         ("output", "layout", "name"),
         ("wrappers", "force", "single_file", "slices"),
     ),
-    Group("Target", "--target cortex-m4 --prefer ram", ("target", "prefer"), ("threads", "winograd", "kernels")),
+    Group(
+        "Target",
+        "--target cortex-m4 --prefer ram",
+        ("target", "prefer"),
+        ("threads", "winograd", "kernels", "functions"),
+    ),
     Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
     Group(
         "Memory",

@@ -190,6 +190,14 @@ MODEL_OPTIONS = [
         type=click.Path(path_type=Path),
         help="A folder with kernels of your own.",
     ),
+    click.option(
+        "--external",
+        "functions",
+        multiple=True,
+        metavar="OPERATOR=FUNCTION[,include=FILE]",
+        help="A C function of your own computes an operator, a node, or what lies between tensors (FIRST..LAST). "
+        "Also: python=FILE, result=f32:1x8, workspace=BYTES, align=BYTES, nhwc, strided.",
+    ),
     click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
     click.option(
         "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
@@ -245,6 +253,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 recipe=Recipe(values.pop("calibrate")),
                 observe=values.pop("observe"),
                 kernels=values.pop("kernels"),
+                functions=option_texts.functions(values.pop("functions")),
                 print_after=frozenset(values.pop("print_after")),
                 dump=values.pop("dump"),
             )

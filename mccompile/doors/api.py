@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..base.errors import Problem, UnsupportedModel
+from ..base.own_functions import OwnFunction
 from .joining import Prepended
 
 _SHOWN = 8  # lines of what another tool says
@@ -30,6 +31,7 @@ class Reading:
     signature: str = ""  # of a TFLite file with several
     trust: bool = False  # what files hold may be executed
     prepend: tuple[Prepended, ...] = ()  # models in front: the first of them is the first to run
+    functions: tuple[OwnFunction, ...] = ()  # that compute operators which may be known to nothing else
 
 
 AS_IT_IS = Reading()

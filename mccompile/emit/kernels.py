@@ -104,13 +104,14 @@ def kernel_files(
     for step in steps:
         first.setdefault(step.function.name, step)
         uses[step.function.name] = uses.get(step.function.name, 0) + 1
-    shown, headers = [], set[str]()
+    shown, headers, own = [], set[str](), set[str]()
     for function in functions:
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {a.type}" for a in step.arguments)
         count = uses[function.name]
         done = printed(function)
         headers |= done.headers
+        own |= function.kernel.files(function.call).keys()
         shown.append(
             {
                 "text": done.text.rstrip(),
@@ -128,7 +129,8 @@ def kernel_files(
         "users": users or f"{prefix}.c",
         "functions": shown,
         "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
-        "headers": sorted(h for h in headers if not h.startswith("mcc_")),
+        "own_headers": sorted(own),
+        "headers": sorted(h for h in headers - own if not h.startswith("mcc_")),
     }
     return {
         f"{prefix}_kernels.h": render_c(TEMPLATES / "kernels.h.j2", context),

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
+from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
 from ..passes.api import Explanation, Record
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
@@ -21,7 +23,7 @@ from .kernels import kernel_files
 from .model import model_files
 from .render import Source
 from .report import report
-from .runtime import WORKERS, runtime_headers
+from .runtime import WORKERS, included_in, runtime_headers
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ class Package:
         name = f"{self.plan.prefix}.c"
         source = self.own_files(self.plan.prefix, self.identity, self.plan.with_ticks)[name]
         Path(folder, name).write_text(source.text, encoding="utf-8")
+
+
+def own_headers(plan: Plan) -> dict[str, str]:
+    """The text of each header of the user's own, by name."""
+    paths = {name: path for f in plan.functions for name, path in f.kernel.files(f.call).items()}
+    for name in {f"{plan.prefix}.h", f"{plan.prefix}_kernels.h"} & paths.keys():
+        why = "the model has a header of that name"
+        raise WrongUse(Problem(f"{paths[name]} cannot be included", "--external", why, f"--name {plan.prefix}_model"))
+    return {name: path.read_text(encoding="utf-8") for name, path in sorted(paths.items())}
 
 
 def package(
@@ -87,7 +98,9 @@ def package(
     sources = {**own, **kernels}
     texts |= {name: source.text for name, source in sources.items()}
     workers = WORKERS if plan.parallel else ()
-    texts |= runtime_headers([*workers, *(name for source in sources.values() for name in source.includes)])
+    given = own_headers(plan)
+    included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
+    texts |= runtime_headers([*workers, *included]) | {f"runtime/{name}": text for name, text in given.items()}
     if carrier == blob_format.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = Files({name: text.encode() for name, text in texts.items()}) | Files({f"{plan.prefix}.mcb": contents})
@@ -99,6 +112,7 @@ def package(
     files = with_report(files, what)
     includes = {name: sorted(source.includes) for name, source in sources.items()}
     includes[f"{plan.prefix}_weights.c"] = [f"{plan.prefix}.h"]
+    includes |= {name: [*included_in(text)] for name, text in given.items()}
     return Package(
         plan, files, identity=identity, assumed=assumed, about=about, includes=includes, own_files=own_files
     )

@@ -23,8 +23,13 @@ def include_line(header: str) -> str:
 
 def includes_of(header: str) -> tuple[str, ...]:
     """Which of the runtime's headers one of them includes, in that order."""
-    lines = _text(header).splitlines()
-    return tuple(line.removeprefix(_LINE).removesuffix(_END) for line in lines if line.startswith(_LINE))
+    return included_in(_text(header))
+
+
+def included_in(text: str) -> tuple[str, ...]:
+    """The same of any file: those of the runtime."""
+    lines = [line.removeprefix(_LINE).removesuffix(_END) for line in text.splitlines() if line.startswith(_LINE)]
+    return tuple(line for line in lines if line in _there())
 
 
 def runtime_headers(names: Iterable[str]) -> dict[str, str]:

@@ -19,8 +19,9 @@ def single_file(package: Package) -> Package:
     prefix = package.plan.prefix
     texts = {name.rpartition("/")[2]: contents for name, contents in package.files.items()}
     sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c", f"{prefix}_weights.c") if name in texts]
+    own = package.includes
     of_c = [name for name in texts if name.endswith((".c", ".h", ".hpp"))]
-    includes = {name: package.includes.get(name) or includes_of(name) for name in of_c}
+    includes = {name: own[name] if name in own else includes_of(name) for name in of_c}
     done: set[str] = set()
 
     def whole(name: str) -> str:

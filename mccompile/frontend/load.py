@@ -19,6 +19,7 @@ from onnx.defs import onnx_opset_version
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 from ..base.names import readable
 from ..base.near import near_file
+from ..base.own_functions import OwnFunction
 from ..base.structures import Interface, leaves, named
 from ..doors import registry, states
 from ..doors.api import AS_IT_IS, Reading, Source
@@ -55,7 +56,8 @@ def load(
 ) -> Graph:
     """The graph of a file. Raises MccError."""
     path = Path(path)
-    return load_proto(read_proto(path, reading), path.parent, dims, shapes, path.name, bounds=bounds)
+    own = reading.functions
+    return load_proto(read_proto(path, reading), path.parent, dims, shapes, path.name, bounds=bounds, own=own)
 
 
 @cache
@@ -110,8 +112,10 @@ def load_proto(
     name: str = "the model",
     fixed: Mapping[str, np.ndarray] | None = None,
     bounds: Bounds | None = None,
+    own: Sequence[OwnFunction] = (),
 ) -> Graph:
-    """The same for a model that is in memory; external data is looked for in `folder`.
+    """The same for a model that is in memory; external data is looked for in `folder`. `own` functions compute
+    operators that nothing else knows.
 
     Inputs that `fixed` gives a value become constants, such as axes or sizes that have to be known when compiling.
     """
@@ -122,14 +126,14 @@ def load_proto(
     findings = Findings(bool(dims or shapes))
 
     def read_as(found: Findings, assumed: Assumption | None = None, chosen: Mapping[str, int] | None = None) -> Graph:
-        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed, chosen or {})
+        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed, chosen or {}, own)
 
     def read(assumed: Assumption | None = None) -> Graph:
         return read_as(Findings(findings.sized) if assumed else findings, assumed)
 
     def sized(sizes: Sizes) -> Graph:
         given = {**(dims or {}), **sizes.dims}, {**(shapes or {}), **sizes.shapes}, {**(bounds or {}), **sizes.bounds}
-        return load_proto(model, folder, given[0], given[1], name, bounds=given[2])
+        return load_proto(model, folder, given[0], given[1], name, bounds=given[2], own=own)
 
     try:
         return read()
@@ -160,6 +164,7 @@ def _read(
     findings: Findings,
     assumed: Assumption | None,
     chosen: Mapping[str, int],
+    own: Sequence[OwnFunction],
 ) -> Graph:
     opsets = _opsets(model, name)
     graph = Graph(model.graph.name or readable(Path(name).stem))
@@ -168,7 +173,7 @@ def _read(
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
-    reader.chosen = chosen
+    reader.chosen, reader.own = chosen, own
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
     given = inputs.values()

@@ -43,7 +43,8 @@ def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: 
         known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
         raise Unsupported(
             f"mccompile has no operator {node.op_type}{place}",
-            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
+            similar(node.op_type, known)
+            or f"have a C function of your own compute it: --external {node.op_type}=my_function",
         )
     raise Unsupported(
         f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",

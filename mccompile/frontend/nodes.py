@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
-from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Unsupported, Value
+from ..base.own_functions import OwnFunction
+from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, find, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
@@ -30,6 +31,7 @@ from .graphs import GraphReader, normal_domain
 from .loop_trips import exact_trips, without_condition
 from .node_checks import check_branches, check_operands, is_graph, no_class
 from .ordering import names_read, node_name
+from .own_functions import asked_for, external, operand_types
 from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
 from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
@@ -50,6 +52,7 @@ class NodeReader(GraphReader):
             (normal_domain(f.domain), f.name, f.overload): f for f in functions
         }
         self.results_made = Results()
+        self.own: Sequence[OwnFunction] = ()  # that compute operators which nothing here knows
         self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
         self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
@@ -96,6 +99,9 @@ class NodeReader(GraphReader):
         """The results of a node, which is added to the graph; raises Refused."""
         domain = normal_domain(node.domain)
         function = self.functions.get((domain, node.op_type, node.overload))
+        own = asked_for(self.own, domain, node)
+        if own is not None and (function is not None or find(domain, node.op_type) is None):
+            return self._own(own, node, scope)
         if function is not None:
             return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
         if domain not in scope.opsets and domain in composed.domains():
@@ -166,6 +172,26 @@ class NodeReader(GraphReader):
             if cls is not resolve("", "Loop") or opset < growing_loops.FIRST_OPSET:
                 raise
             return growing_loops.read(self, as_given, grows, onnx_node, scope)
+
+    def _own(self, own: OwnFunction, node: NodeProto, scope: Scope) -> Sequence[Found]:
+        """An operator that nothing here knows, which a function of the user's own computes."""
+        inputs = [scope.find(name) for name in node.input]
+        if any(self._is_broken(name, scope) for name in node.input if name):
+            return [Missing.BROKEN] * len(node.output)
+        if any(map(is_structure, inputs)) or any(map(is_graph, node.attribute)):
+            raise Unsupported("a function of your own takes tensors only")
+        operands = [value if isinstance(value, Value) else None for value in inputs]
+        check_operands(None, operands)
+        attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
+        said = (scope.said.get(name) for name in node.output)
+        declared = [(s.dtype if s else None, scope.shapes.get(name)) for s, name in zip(said, node.output, strict=True)]
+        op = external(own, operand_types(operands), attributes, declared)
+        if len(op.gives) < len(node.output):
+            raise Invalid(f"it has {len(node.output)} results, {own.subject} gives {len(op.gives)}")
+        facts = op.infer(Site(tuple(value.fact if value else None for value in operands), len(node.output)))
+        results = [Value(self.unique(n, scope), f) if n else None for n, f in zip(node.output, facts, strict=False)]
+        scope.graph.add(Node(op, operands, results, (scope.origin(node),)))
+        return [value or Missing.ABSENT for value in results]
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""

@@ -31,6 +31,7 @@ from ..doors import states
 from ..doors.api import AS_IT_IS, Reading
 from ..doors.tflite.convert import is_tflite
 from .load import contents, read_proto
+from .own_functions import evaluators
 from .scope import is_structure
 from .unsaturated import unsaturated
 
@@ -120,9 +121,14 @@ class Original:
 
         wanted = [*self.outputs, *also]
         try:
-            results: list[Any] = list(ReferenceEvaluator(self._whole(also)).run(wanted, dict(inputs)))
+            whole = self._whole(also)
+            operators = evaluators(self.reading.functions, whole.graph.node)
+            results: list[Any] = list(ReferenceEvaluator(whole, new_ops=operators).run(wanted, dict(inputs)))
         except _EVALUATOR_ERRORS as error:
             fix = "install onnxruntime, which is used as reference if it is there"
+            if self.reading.functions:
+                own = self.reading.functions[0]
+                fix = f"say what {own.subject} computes: python=FILE with run(operands, attributes); or give --data"
             why = f"{type(error).__name__}: {error}"
             raise CheckFailed(
                 Problem("onnx's reference evaluator cannot run the model", str(self.path), why, fix)

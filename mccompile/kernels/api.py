@@ -163,6 +163,10 @@ class Kernel:
         """C headers that the function needs besides mcc.h and those of the scalar functions it uses."""
         return frozenset()
 
+    def files(self, call: Call) -> Mapping[str, Path]:
+        """Headers of the user's own that the function includes, which become part of what is written."""
+        return {}
+
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         """Names of the C parameters for results and operands."""
         outs = ["y"] if len(call.outs) == 1 else [f"y{i}" for i in range(len(call.outs))]

@@ -18,6 +18,7 @@ from ..driver import Options, settled
 from ..driver import compile as compile_model
 from ..toolchain.emulate import Emulated
 from ..toolchain.tools import missing
+from .building import refuse_undefined
 from .cost import Cost, cost, flash_of
 
 MEASURED = ("flash", "stack", "instructions")
@@ -97,6 +98,7 @@ def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
     if "instructions" in asked:
         raise _unknown("instructions", target.name)
     package = compile_model(model, replace(options, single_file=False))  # sizes are told apart by files
+    refuse_undefined(package)
     cc = None if missing(["gcc"]) else "gcc"  # which tells the stack
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from ..base.errors import Problem, WrongUse
 from ..base.stages import stage
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Graph
+from ..kinds.external import External
 from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model
@@ -21,9 +23,19 @@ def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[Da
     return list(random_sets(graph, seed, runs))
 
 
+def refuse_undefined(package: Package) -> None:
+    """Nobody but its user has the code of a function that is only named."""
+    for call in (function.call for function in package.plan.functions):
+        if isinstance(call.kind, External) and not call.kind.include:
+            where, name = ", ".join(call.provenance), call.kind.function
+            fix = f"name the file that defines it as static: --external {where}={name},include={name}.h"
+            raise WrongUse(Problem(f"nothing here has the code of function {name}", where, "it is linked later", fix))
+
+
 @stage("build")
 def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
+    refuse_undefined(package)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")
         package.write(folder)

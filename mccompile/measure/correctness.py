@@ -204,6 +204,9 @@ class _Check:
         """What to do where it may not be the compiler that is wrong."""
         if self.options.kernels:
             return "leave out --kernels: if it is right then, one of these is wrong"
+        if self.options.functions:
+            names = ", ".join(own.name for own in self.options.functions)
+            return f"leave out --external: if it is right then, {names} computes something else"
         tight = self.tolerance
         usual = replace(tight, rtol=max(tight.rtol, DEFAULT.rtol), atol=max(tight.atol, DEFAULT.atol))
         if usual != tight and all(

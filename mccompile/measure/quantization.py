@@ -23,6 +23,7 @@ from ..emit.summary import table
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
+from ..passes.io.call_functions import refuse_functions
 from ..quantize.quantize import Quantized, Recipe, quantized
 from ..quantize.samples import Feed, Samples, decibels, read_samples, right_answers
 from ..quantize.through_onnxruntime import integer_form
@@ -131,6 +132,7 @@ def quantize(
     """Writes the quantized model to `result`. `test` are samples to measure with, if not those of `data`."""
     if options.quantize is not None:
         raise WrongUse(Problem("the model is quantized already by this command", "--quantize", "", "give --data"))
+    refuse_functions(options.functions, "quantize")
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
     samples = read_samples(data, graph) if data else None
     heard = read_samples(test, graph) if test else samples

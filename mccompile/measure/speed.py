@@ -27,6 +27,7 @@ from ..plan.ir import Step
 from ..targets.api import Target
 from ..toolchain.build import compile_program, find_compiler, run_program
 from ..toolchain.run import Model
+from .building import refuse_undefined
 from .windows import newest
 
 SECONDS = 1.0  # of each of the two builds, roughly
@@ -111,6 +112,7 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
     apart = replace(settled(path, options), single_file=False)  # the model's own file is written again, with ticks
     package = compile_graph(graph, apart, options.name or path.stem)
+    refuse_undefined(package)
     steps = tuple(package.plan.steps())
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
         out = Path(folder, "out")

@@ -85,6 +85,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "external": _names,
     "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
     "kernels": _paths,
+    "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
     "quantize": lambda given: None if given is None else Path(given),
     "dump": lambda given: None if given is None else Path(given),
 }

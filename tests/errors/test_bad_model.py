@@ -45,7 +45,7 @@ CASES = {
         error: unsupported operator my.Foo
           where  node "f" (my.Foo, opset 1) in net.onnx
           why    mccompile has no operator Foo of domain 'my'
-          fix    see what is supported with `mccompile ops`
+          fix    have a C function of your own compute it: --external Foo=my_function
         """,
     ),
     "a cycle": (

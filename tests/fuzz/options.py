@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from mccompile.base.own_functions import OwnFunction
 from mccompile.base.streaming import Stream
 from mccompile.driver import Options
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import ALL
+from mccompile.passes.io.call_functions import OURS
 from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets.api import Pool
@@ -116,6 +118,15 @@ def dims(subject: Subject) -> dict[str, tuple[int, int]]:
     return {name: (among[0], among[-1]) for name, among in subject.free.items()}
 
 
+def _functions(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """A function that copies, where something is copied."""
+    if "Identity" not in subject.operators or chance.random() > 0.4:
+        return None
+    nhwc, strided = (bool(chance.random() < 0.5) for _ in range(2))
+    room, align = int(chance.choice([0, 5, 64])), int(chance.choice([1, 4, 32]))
+    return (OwnFunction("Identity", "mcc_external_copy", OURS, "", (), room, align, nhwc, strided),)
+
+
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
     "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
@@ -146,6 +157,7 @@ CHOICES: Mapping[str, Draw] = {
     "inputs": _inputs,
     "outputs": _outputs,
     "observe": _observe,
+    "functions": _functions,
     "updatable": _sometimes(0.15, True),
 }
 EXEMPT: Mapping[str, str] = {
