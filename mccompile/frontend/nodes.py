@@ -18,8 +18,8 @@ from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, V
 from ..ops.api import OnnxNode, Operator, find, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
-from ..ops.rules.trips import Grows
-from . import composed, growing_loops, sequences
+from ..ops.rules.trips import Changes, Grows
+from . import composed, growing_loops, peeled_loops, sequences
 from .bounds import Limits
 from .contradictions import Results, said_types
 from .declarations import backwards, declared_ranks, declared_shapes
@@ -172,6 +172,11 @@ class NodeReader(GraphReader):
             if cls is not resolve("", "Loop") or opset < growing_loops.FIRST_OPSET:
                 raise
             return growing_loops.read(self, as_given, grows, onnx_node, scope)
+        except Changes:
+            if cls is not resolve("", "Loop") or not peeled_loops.runs(*operands[:2]):
+                raise
+            body = next(a.g for a in attributes_of(node, scope.attributes) if is_graph(a))
+            return peeled_loops.read(self, node, body, operands, scope)
 
     def _own(self, own: OwnFunction, node: NodeProto, scope: Scope) -> Sequence[Found]:
         """An operator that nothing here knows, which a function of the user's own computes."""

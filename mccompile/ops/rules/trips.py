@@ -27,7 +27,11 @@ _COUNTER = -1
 MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
 
 
-class Grows(Unsupported):
+class Changes(Unsupported):
+    """A carried value has other sizes after a trip than before it."""
+
+
+class Grows(Changes):
     """A carried value is longer after each trip: by so much along one axis, where it has at most so many before."""
 
     def __init__(self, number: int, axis: int, by: int, most: int, rank: int, why: str, fix: str) -> None:
@@ -248,7 +252,7 @@ def check_states(initial: Sequence[TensorType], after: Sequence[Value]) -> None:
             why = f"carried value {number} is {before} before the loop and {value.type} after a trip"
             why += "; sizes that change from trip to trip cannot be planned"
             fix = "carry a tensor of the largest size, and a number that says how much of it is used"
-            raise _growth(number, before, value.type, why, fix) or Unsupported(why, fix)
+            raise _growth(number, before, value.type, why, fix) or Changes(why, fix)
 
 
 def _growth(number: int, before: TensorType, after: TensorType, why: str, fix: str) -> Grows | None:
