@@ -24,6 +24,7 @@ from .composed_early import STANDARD_FROM
 from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
+from .composed_qonnx import WRITERS as QONNX
 from .composed_quantizers import WRITERS as QUANTIZERS
 from .contributed import contributed
 
@@ -334,6 +335,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     # ONNX took the first form of it out again
     ("", "GroupNormalization"): _group_normalization,
     **EARLY,
+    **QONNX,
     **QUANTIZERS,
     **DETECTORS,
     **{key: entry.write for key, entry in contributed().items()},

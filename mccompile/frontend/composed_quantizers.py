@@ -148,7 +148,7 @@ def _as_given(body: Body) -> list[str]:
 
 Writer = Callable[[Body], None]
 WRITERS: dict[tuple[str, str], Writer] = {
-    **{(d, "Quant"): _quant for d in BREVITAS},
+    **{(d, name): _quant for d in BREVITAS for name in ("Quant", "IntQuant")},
     **{(d, "BipolarQuant"): _bipolar_quant for d in BREVITAS},
     **{(d, "Trunc"): _trunc for d in BREVITAS},
     **{(d, "TRT_FP8QuantizeLinear"): _float8_quantize for d in TENSORRT},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mccompile.frontend import composed_detectors, composed_early, composed_quantizers
+from mccompile.frontend import composed_detectors, composed_early, composed_qonnx, composed_quantizers
 from mccompile.frontend.supported import title as supported_title
 
 from ..builder import Builder, Nothing, Value
@@ -92,7 +92,8 @@ EXEMPT = {
     "com.microsoft::EmbedLayerNormalization": "tests/frontend/test_composed_blocks.py",
     **{
         supported_title(*key): "of one exporter, which references do not run; tests/exporters"
-        for key in (*composed_early.WRITERS, *composed_detectors.WRITERS, *composed_quantizers.WRITERS)
+        for other in (composed_early, composed_detectors, composed_qonnx, composed_quantizers)
+        for key in other.WRITERS
         if key[0] != "com.microsoft"
     },
 }
