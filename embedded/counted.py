@@ -48,7 +48,7 @@ def program(objects: Sequence[Path], weights: str, to: Path) -> Path:
     board = [compiled(BOARD / name, to) for name in ("bare.c", "marks.c")]
     made = to / "program.elf"
     flags = [*TARGET.cflags, *MACHINE.options, "-nostartfiles", "-Wl,--gc-sections", f"-T{script}"]
-    run(TARGET.compiler, *flags, *objects, *board, "-lm", "-o", made)
+    run(TARGET.compiler, *flags, *board, *objects, "-lm", "-o", made)
     return made
 
 

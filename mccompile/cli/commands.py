@@ -85,6 +85,7 @@ def compile(
     if any(is_project(model) for model in models):
         jobs, name, arranged_for = project_jobs(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
+    jobs = [(model, _wrapped(own, layout)) for model, own in jobs]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name
     held = held_of(jobs)
@@ -107,6 +108,14 @@ def compile(
         picked = "picked" in json.loads(files["report.json"])
         how = "by init, at run time" if picked else "by the compiler's flags, when C is compiled; not at run time"
         click.echo(f"target   is picked {how}")
+
+
+def _wrapped(options: Options, layout: str) -> Options:
+    """With what an arrangement for another language needs."""
+    from ..emit.layouts import layouts
+
+    wrapper = layouts()[layout].wrapper if layout in layouts() else ""
+    return replace(options, wrappers=tuple(dict.fromkeys([*options.wrappers, *filter(None, [wrapper])])))
 
 
 def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapping[str, bytes]:

@@ -23,6 +23,8 @@ from .building import build_name, cmake_tools, flags_text, from_report, make_too
 from .files import Files
 from .folder import MARK, with_report
 from .render import render
+from .wrappers.registry import LANGUAGES
+from .wrappers.rust import name_in_rust
 
 LAYOUTS = Path(__file__).parent / "layouts"
 _BUILD_FILES = frozenset({"Makefile", "CMakeLists.txt"})
@@ -36,6 +38,8 @@ class Layout:
     headers: str
     main: str = ""
     flags_per_file: bool = False
+    one_build: bool = False  # all is compiled with the same flags
+    wrapper: str = ""  # the language that it is for, where that is not C
     architectures: Mapping[str, list[str]] = field(default_factory=dict)  # by target: what the ecosystem calls it
 
     def runs_on(self, builds: Sequence[Build]) -> list[str]:
@@ -81,6 +85,14 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         why = "a program that picks at run time needs flags for each file, which it does not know"
         where = f"--package {layout.name} --target {','.join(part['target'] for part in report['targets'])}"
         raise WrongUse(Problem(f"{layout.name} cannot build for several processors", where, why, "name one target"))
+    if layout.one_build and len(builds) > 1:
+        where = f"--package {layout.name}"
+        why = f"{', '.join(build.target for build in builds)} need flags of their own, and it has the same for all"
+        raise WrongUse(Problem(f"{layout.name} cannot build for several targets", where, why, "name one target"))
+    if layout.wrapper and not all(f"{p}.{LANGUAGES[layout.wrapper].ending}" in files for p in prefixes):
+        why = f"it is for programs in another language than C, and needs what --wrapper {layout.wrapper} writes"
+        fix = f"--wrapper {layout.wrapper}"
+        raise WrongUse(Problem(f"{layout.name} lacks its wrapper", f"--package {layout.name}", why, fix))
     own_flags = "targets" not in report and len(builds) > 1  # of each model
     tools = [replace(builds[0], flags=(), needs="")] if own_flags else builds
     places = {path: place for path in files if (place := _place(path, layout))}
@@ -94,6 +106,9 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         "name": name,
         "version": version,
         "library": build_name(name),
+        "modules": {prefix: name_in_rust(prefix) for prefix in prefixes},
+        "crate": name_in_rust(build_name(name)),
+        "builds": builds,
         "make_tools": make_tools(tools),
         "cmake_tools": cmake_tools(tools, name),
         "targets": ", ".join(build.target for build in builds),
@@ -151,6 +166,8 @@ def _place(path: str, layout: Layout) -> str:
         return str(PurePosixPath(layout.main).with_name(name)) if layout.main else ""
     if name.endswith(".mcb"):
         return name
+    if name.endswith(".rs"):
+        return f"src/{name}"
     if name.endswith((".c", "_kernels.h")):
         return str(PurePosixPath(layout.sources, name))
     return str(PurePosixPath(layout.headers, name))

@@ -92,7 +92,7 @@ def package(
     contents = blob_format.blob(plan, identity, alignment)
 
     def own_files(prefix: str, identity: bytes, plan: Plan) -> dict[str, Source]:
-        return model_files(plan, identity, alignment, weights_bytes, carrier, about, prefix)[0]
+        return model_files(plan, identity, alignment, weights_bytes, carrier, about, prefix, wrappers)[0]
 
     own, texts = model_files(plan, identity, alignment, weights_bytes, carrier, about, wrappers=wrappers)
     sources = {**own, **kernels}

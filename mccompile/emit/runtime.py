@@ -23,7 +23,7 @@ def include_line(header: str) -> str:
 
 def includes_of(header: str) -> tuple[str, ...]:
     """Which of the runtime's headers one of them includes, in that order."""
-    return included_in(_text(header))
+    return included_in(header_text(header))
 
 
 def included_in(text: str) -> tuple[str, ...]:
@@ -38,12 +38,13 @@ def runtime_headers(names: Iterable[str]) -> dict[str, str]:
     while missing:
         name = missing.pop()
         if name in _there() and f"runtime/{name}" not in texts:
-            texts[f"runtime/{name}"] = _text(name)
+            texts[f"runtime/{name}"] = header_text(name)
             missing += includes_of(name)
     return texts
 
 
-def _text(header: str) -> str:
+def header_text(header: str) -> str:
+    """What stands in one of the runtime's headers."""
     return (_folder() / header).read_text(encoding="utf-8")
 
 

@@ -45,8 +45,8 @@ def several(packages: Sequence[Package], name: str) -> Files:
         model = package.own_files(twin.plan.prefix, twin.identity, _with(plan, shared))
         if twin is not package:
             left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
-        sources |= {f"{plan.prefix}.c": model[f"{plan.prefix}.c"]}
-        sources |= {f"{plan.prefix}.h": model[f"{plan.prefix}.h"], f"{plan.prefix}_main.c": model["main.c"]}
+        sources |= {path: source for path, source in model.items() if path != "main.c"}
+        sources |= {f"{plan.prefix}_main.c": model["main.c"]}
         own_files = package.files.only(path for path in package.files if path not in left_out)
         own_files |= {path: source.text.encode() for path, source in sources.items()}
         _refuse_doubles(files, own_files, plan.prefix)

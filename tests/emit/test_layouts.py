@@ -28,7 +28,8 @@ STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshado
 
 
 def folder_of(layout: str, folder: Path) -> Path:
-    write_folder(folder / "made", arrange(compiled(small_models.conv()).files, layout, "conv", Options()))
+    options = Options(wrappers=tuple(filter(None, [layouts()[layout].wrapper])))
+    write_folder(folder / "made", arrange(compiled(small_models.conv(), options).files, layout, "conv", Options()))
     return folder / "made"
 
 

@@ -13,18 +13,19 @@ from typing import Any
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ..render import TEMPLATES, Source, render_c
-from . import cpp
+from . import cpp, rust
 
 
 @dataclass(frozen=True)
 class Language:
-    about: str
     ending: str  # of the file, which is called after the model
     facts: Callable[[Mapping[str, Any]], Mapping[str, Any]]  # more of them, from those of the header
+    shared: tuple[str, ...] = ()  # files that are the same for all models
 
 
 LANGUAGES: Mapping[str, Language] = {
-    "cpp": Language("C++: a header with spans and RAII", "hpp", cpp.facts),
+    "cpp": Language("hpp", cpp.facts),
+    "rust": Language("rs", rust.facts, rust.SHARED),
 }
 
 
@@ -38,9 +39,10 @@ def check_wrappers(names: Sequence[str]) -> None:
 
 def wrapper_files(names: Sequence[str], context: Mapping[str, Any]) -> dict[str, Source]:
     """`context`: what the templates of a model are told."""
-    return {
-        f"{context['prefix']}.{LANGUAGES[name].ending}": render_c(
-            TEMPLATES / f"model.{LANGUAGES[name].ending}.j2", {**context, **LANGUAGES[name].facts(context)}
-        )
-        for name in names
-    }
+    files = {}
+    for language in (LANGUAGES[name] for name in names):
+        told = {**context, **language.facts(context)}
+        own = {f"{context['prefix']}.{language.ending}": f"model.{language.ending}"}
+        for path, template in (own | {path: path for path in language.shared}).items():
+            files[path] = render_c(TEMPLATES / f"{template}.j2", told)
+    return files
