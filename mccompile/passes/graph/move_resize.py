@@ -10,12 +10,15 @@ are added up.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...base.dims import static
 from ...graph.ir import Graph, Value
 from ...graph.pattern import Anything, Made, Maker, Match, Rule, rewrite
 from ..api import Context
 
 _RESIZED = Made("Resize", Anything("x"), rest=True, name="resize", read_once=True)
+_SIZES = 2  # behind x
 _SINGLE = (None, "", "NOTSET", "VALID")
 
 
@@ -39,9 +42,15 @@ def _earlier(match: Match, make: Maker) -> Value | None:
         return None
     if static(between.count) <= static(x.count):
         return None
-    moved = make.node(conv.op, match["x"], *conv.inputs[1:])
-    sizes = resize.inputs[1:]
-    return make.node(resize.op, moved, *sizes)
+    rest = list(resize.inputs[1:])
+    if rest[_SIZES:] and rest[_SIZES] is not None and static(out.shape[1]) != static(between.shape[1]):
+        if fields["keep_aspect_ratio_policy"] != "stretch":
+            return None
+        shape = (between.shape[0], out.shape[1], *between.shape[2:])
+        axes = range(len(shape)) if fields["axes"] is None else fields["axes"]
+        wanted = np.array([static(shape[axis]) for axis in axes], np.int64)
+        rest[_SIZES] = make.constant(wanted, f"{resize.output.name}/sizes")
+    return make.node(resize.op, make.node(conv.op, match["x"], *conv.inputs[1:]), *rest)
 
 
 RULES = (Rule("conv_before_resize", Made("Conv", _RESIZED, Anything("w"), rest=True), _earlier),)

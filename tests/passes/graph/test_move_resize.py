@@ -49,6 +49,22 @@ def test_it_is_less_work_and_the_same_result(mode: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("axes", ["", ", axes = [1, 2, 3]", ", axes = [2, 3]"])
+def test_sizes_name_the_channels_that_there_are_then(axes: str, tmp_path: Path) -> None:
+    sizes = {"": "{1, 6, 16, 12}", ", axes = [1, 2, 3]": "{6, 16, 12}", ", axes = [2, 3]": "{16, 12}"}[axes]
+    made = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]>
+    enlarged (float[1,6,8,8] x) => (float[1,2,16,12] y) <int64[{sizes.count(",") + 1}] sizes = {sizes}> {{
+        u = Resize <mode = "linear"{axes}> (x, , , sizes)
+        y = Conv (u, w)
+    }}""")
+    made.graph.initializer.append(numpy_helper.from_array(floats(0, 2, 6, 1, 1), "w"))
+    assert macs(made, Options()) < macs(made, OFF)
+    x = {"x": floats(3, 1, 6, 8, 8)}
+    np.testing.assert_allclose(
+        Model.build(written(made, tmp_path)).run(x)["y"], reference(made, x)["y"], rtol=1e-4, atol=1e-5
+    )
+
+
 @pytest.mark.parametrize(
     "made",
     [
