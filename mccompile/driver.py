@@ -124,7 +124,7 @@ class Options:
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.signature, self.trust, self.prepend, self.functions)
+        return Reading(self.signature, self.trust, self.prepend, self.functions, self.dims, self.shapes)
 
     @property
     def balanced(self) -> bool:

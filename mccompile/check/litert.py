@@ -7,7 +7,7 @@ steps (one for an operator, and one for a Softmax behind it), and floats that co
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -35,6 +35,7 @@ class Litert:
     def __init__(self, original: Original) -> None:
         self.original = original
         self._made: dict[str, Any] = {}
+        self._sizes: dict[str, list[tuple[int, ...]]] = {}  # of inputs, that memory was laid out for
 
     def run(self, inputs: Mapping[str, Any], kind: str = _KINDS[0]) -> dict[str, Any] | None:
         """Outputs by name; None where these kernels cannot run the model."""
@@ -45,13 +46,26 @@ class Litert:
         if found is None:
             return None
         try:
-            for about, name in zip(found.get_input_details(), self.original.inputs, strict=True):
-                found.set_tensor(about["index"], np.asarray(inputs[name]))
+            given = [np.asarray(inputs[name]) for name in self.original.inputs]
+            self._allocate(kind, given)
+            for about, array in zip(found.get_input_details(), given, strict=True):
+                found.set_tensor(about["index"], array)
             found.invoke()
             made = [found.get_tensor(about["index"]) for about in found.get_output_details()]
             return dict(zip(self.original.outputs, made, strict=True))
         except (RuntimeError, ValueError):
             return None
+
+    def _allocate(self, kind: str, given: Sequence[np.ndarray]) -> None:
+        sizes, found = [array.shape for array in given], self._made[kind]
+        if self._sizes.get(kind) == sizes:
+            return
+        for about, size in zip(found.get_input_details(), sizes, strict=True):
+            if tuple(about["shape"]) != size:
+                found.resize_tensor_input(about["index"], size)
+        with _quiet():
+            found.allocate_tensors()
+        self._sizes[kind] = sizes
 
     def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
         """The same model in all kinds of kernels, those of `run` first."""
@@ -63,11 +77,9 @@ def _interpreter(data: bytes, kind: str) -> Any:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     try:
-        made = Interpreter(model_content=data, num_threads=1, experimental_op_resolver_type=OpResolverType[kind])
-        made.allocate_tensors()
+        return Interpreter(model_content=data, num_threads=1, experimental_op_resolver_type=OpResolverType[kind])
     except (RuntimeError, ValueError):
         return None
-    return made
 
 
 @contextmanager

@@ -15,10 +15,11 @@ from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
-from .options import json_flag, model_argument, model_options, trust_flag
+from .options import json_flag, model_argument, model_options, reading_options, trust_flag
 from .pages import refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
+    from ..doors.api import Reading
     from ..driver import Options
     from ..emit.package import Package
     from ..plan.ir import Plan
@@ -318,18 +319,17 @@ def quantize(
 @click.option(
     "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
 )
-@click.option("--signature", default="", metavar="KEY", help="Which one, where the file has several.")
-@trust_flag
-def convert(model: Path, destination: Path, signature: str, trust: bool) -> None:
+@reading_options
+def convert(model: Path, destination: Path, reading: Reading) -> None:
     """Write a file of another format as ONNX: what the other commands compile.
 
     Inputs and outputs keep names, types and layouts; integers stand between QuantizeLinear and DequantizeLinear.
     """
-    from ..doors.api import Reading
+    from ..doors.defaults import settle
     from ..frontend.load import read_proto
 
     refuse_to_overwrite(destination, model)
-    proto = read_proto(model, Reading(signature, trust))
+    proto = settle(read_proto(model, reading), reading.dims)
     destination.write_bytes(proto.SerializeToString())
     click.echo(f"{destination}: {len(proto.graph.node)} nodes")
 

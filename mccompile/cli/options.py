@@ -8,6 +8,21 @@ from typing import Any
 
 import click
 
+_dim = click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE,...",
+    help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
+)
+_shape = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="INPUT=1,3,32,32",
+    help="Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
+)
+_signature = click.option("--signature", default="", metavar="KEY", help="Which one, where a TFLite file has several.")
 trust_flag = click.option(
     "--trust", is_flag=True, help="Execute what a model file holds, where it cannot be loaded otherwise (pickles, ...)."
 )
@@ -22,20 +37,8 @@ MODEL_OPTIONS = [
         "--prefer", default="", metavar="ram|time|flash|balanced", help="What to save first; the target has a default."
     ),
     click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
-    click.option(
-        "--dim",
-        "dims",
-        multiple=True,
-        metavar="NAME=SIZE,...",
-        help="Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
-    ),
-    click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        metavar="INPUT=1,3,32,32",
-        help="Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
-    ),
+    _dim,
+    _shape,
     click.option(
         "--bound",
         "bounds",
@@ -43,7 +46,7 @@ MODEL_OPTIONS = [
         metavar="NAME=COUNT,...",
         help="Upper bounds of sizes that depend on data, by the name of a tensor or a dimension: selected=100.",
     ),
-    click.option("--signature", default="", metavar="KEY", help="Which one, where a TFLite file has several."),
+    _signature,
     click.option(
         "--prepend",
         multiple=True,
@@ -203,6 +206,27 @@ MODEL_OPTIONS = [
         "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
     ),
 ]
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how a file is read; the command gets them as one argument, `reading`."""
+
+    def collected(**values: Any) -> Any:
+        from .. import option_texts
+        from ..doors.api import Reading
+
+        try:
+            dims = option_texts.dims(values.pop("dims"))
+            shapes = dict(option_texts.shape(text) for text in values.pop("shapes"))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        signature, trust = values.pop("signature"), values.pop("trust")
+        return command(reading=Reading(signature, trust, dims=dims, shapes=shapes), **values)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    for option in (trust_flag, _shape, _dim, _signature):
+        collected = option(collected)
+    return collected
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -32,6 +32,8 @@ class Reading:
     trust: bool = False  # what files hold may be executed
     prepend: tuple[Prepended, ...] = ()  # models in front: the first of them is the first to run
     functions: tuple[OwnFunction, ...] = ()  # that compute operators which may be known to nothing else
+    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that are asked for, where
+    shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # a file is for one
 
 
 AS_IT_IS = Reading()
@@ -67,6 +69,7 @@ class Door:
     suffixes: ClassVar[tuple[str, ...]] = ()  # of its files, which are known by their contents
     classes: ClassVar[tuple[str, ...]] = ()  # of objects, by full name: they and what inherits them
     has_signatures: ClassVar[bool] = False
+    has_sizes: ClassVar[bool] = False  # are its files for one size of each input, until another is asked for?
 
     def opens(self, source: Source) -> bool:
         """Is it a file of this kind?"""

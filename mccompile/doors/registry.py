@@ -56,7 +56,7 @@ def read(source: Source, reading: Reading) -> ModelProto | None:
         fix = "add --trust (in Python: trust=True) if you trust those who made the file"
         raise WrongUse(Problem(what, str(source.path), f"it is {door.what}\n{risk}", fix))
     _require(door, f"{source.name} is {door.what}", str(source.path))
-    key = _key(source, reading)
+    key = _key(source, reading, door.has_sizes)
     if key not in _last:
         made = door.read(source, reading)
         if not isinstance(made, ModelProto):
@@ -102,8 +102,9 @@ def _require(door: Door, what: str, where: str) -> None:
         raise BadFile(Problem(what, where, why, f'pip install "mccompile[{door.extra}]"'))
 
 
-def _key(source: Source, reading: Reading) -> str:
-    parts = [str(source.path), reading.signature, hashlib.sha256(source.data).hexdigest()]
+def _key(source: Source, reading: Reading, has_sizes: bool) -> str:
+    sizes = repr((sorted(reading.dims.items()), sorted(reading.shapes.items()))) if has_sizes else ""
+    parts = [str(source.path), reading.signature, sizes, hashlib.sha256(source.data).hexdigest()]
     for path in sorted(source.path.rglob("*")) if source.path.is_dir() else ():
         about = path.stat()
         parts.append(f"{path} {about.st_size} {about.st_mtime_ns}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..base.names import readable
 from ..base.near import near_file
 from ..base.own_functions import OwnFunction
 from ..base.structures import Interface, leaves, named
-from ..doors import registry, states
+from ..doors import defaults, registry, states
 from ..doors.api import AS_IT_IS, Reading, Source
 from ..doors.joining import joined
 from ..graph.ir import Graph, Invalid, Refused, Value
@@ -34,7 +35,7 @@ from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
 from .nodes import NodeReader
-from .open_sizes import Sizes, SizesMissing, proposed
+from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed
 from .ordering import texts
 from .scope import Scope, Whole
 from .slots import received
@@ -56,8 +57,19 @@ def load(
 ) -> Graph:
     """The graph of a file. Raises MccError."""
     path = Path(path)
-    own = reading.functions
-    return load_proto(read_proto(path, reading), path.parent, dims, shapes, path.name, bounds=bounds, own=own)
+    model = read_proto(path, reading)
+
+    def sized(sizes: Sizes) -> Graph:
+        given = {**(dims or {}), **sizes.dims}
+        return load(path, given, shapes, bounds, replace(reading, dims=given))
+
+    try:
+        return load_proto(model, path.parent, dims, shapes, path.name, bounds=bounds, own=reading.functions)
+    except BadFile as error:
+        open = defaults.declared(model)
+        if not open:
+            raise
+        raise proposed(SizesMisfit(open, path.name, error.problems[0].why), len(model.graph.node), sized) from None
 
 
 @cache

@@ -108,6 +108,24 @@ class SizesMissing(UnsupportedModel):
         return Problem("free dimensions have no size", self.open.places(self.file), why, fix)
 
 
+class SizesMisfit(SizesMissing):
+    """A file has numbers for what it leaves open, and these do not fit together."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int | str, ...]], file: str, why: str) -> None:
+        self.why = why
+        open = OpenSizes()
+        for name, shape in shapes.items():
+            for axis, size in enumerate(shape):
+                if isinstance(size, str):
+                    open.dims.setdefault(size, []).append((name, axis, shape))
+                    open.use(f"--dim {size}", f"{size!r} of input {name!r}")
+        super().__init__(open, file)
+
+    def problem(self, fix: str) -> Problem:
+        what = "the file's own sizes do not fit together, and it leaves them open"
+        return Problem(what, self.open.places(self.file), self.why, fix)
+
+
 def _kind(name: str, places: Iterable[tuple[str, int, Shape]]) -> str:
     """Of a named dimension, by its name, else by where it stands."""
     if re.search(r"total|\+", name, re.IGNORECASE):

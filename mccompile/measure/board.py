@@ -253,7 +253,8 @@ def _of_file(run: Run, model: Path | None, content: Mapping[str, Any]) -> tuple[
         return {}, ""
     options = content.get("options", {})
     changed = [flag for flag in ("inputs", "outputs", "prepend", "stream", "state") if options.get(flag)]
-    reading = Reading(str(options.get("signature", "")))
+    shapes = {name: np.shape(array) for name, array in run.inputs.items()}
+    reading = Reading(str(options.get("signature", "")), shapes=shapes)
     original = Original(model, reading)
     if changed or options.get("io_layout", "onnx") != "onnx" or set(original.inputs) != set(run.inputs):
         why = "inputs or outputs are not those of the file, or a run goes on from another"

@@ -5,18 +5,24 @@ Invariant: everything that is wrong is found before stopping and raised as one e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
 from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
 from ...base.near import meant
 from ...graph.ir import Invalid, Refused
-from ..states import declare
-from .file import Model, Operator, Signature, Subgraph, Tensor, read
+from .. import defaults, states
+from ..api import AS_IT_IS, Reading
+from .file import Model, Operator, Signature, SizeOpen, Subgraph, Tensor, read
 from .flat import Damaged
+from .refused import reason
+from .resized import Size, Sizes, asked, open_sizes
 from .scope import Scope, Whole
 from .site import Site, onnx_type, registry
 from .sizes import fold
+from .types import Types
 from .variables import with_states
 from .writer import OPSET, Shared, Writer
 
@@ -31,11 +37,11 @@ def is_tflite(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-def to_onnx(data: bytes, file: str, signature: str = "") -> ModelProto:
-    """The model of a file's contents; `signature` names one where it has several."""
+def to_onnx(data: bytes, file: str, reading: Reading = AS_IT_IS) -> ModelProto:
+    """The model of a file's contents."""
     try:
         model = read(data)
-        return _Conversion(model, file).proto(_chosen(model, file, signature))
+        return _Conversion(model, file, reading).proto(_chosen(model, file, reading.signature))
     except Damaged as damage:
         fix = "export or copy it again"
         raise BadFile(Problem(f"{file} is a damaged TensorFlow Lite model", file, str(damage), fix)) from None
@@ -67,22 +73,29 @@ def by_depth(graph: Subgraph) -> list[tuple[int, Operator]]:
 
 
 class _Conversion:
-    def __init__(self, model: Model, file: str) -> None:
-        self.model, self.file = model, file
+    def __init__(self, model: Model, file: str, reading: Reading) -> None:
+        self.model, self.file, self.reading = model, file, reading
         self.shared = Shared()
         self.whole = Whole(model, self.shared, self.nodes)
         self.problems: list[Problem] = []
         self.invalid = False
+        self.open: Sizes = {}  # where sizes are those of the file
 
     def proto(self, signature: Signature) -> ModelProto:
         self._check_operators()
         scope = Scope(self.whole, signature.subgraph, Writer(self.shared))
         graph = scope.subgraph
-        inputs, outputs = list[ValueInfoProto](), list[ValueInfoProto]()
+        outputs = list[ValueInfoProto]()
         for number in dict.fromkeys(graph.inputs):
-            tensor = graph.tensors[number]
-            scope.values[number] = self.shared.names.take(signature.inputs.get(number) or tensor.name or "input")
-            inputs.append(self._info(scope.values[number], tensor))
+            title = signature.inputs.get(number) or graph.tensors[number].name or "input"
+            scope.values[number] = self.shared.names.take(title)
+        given = {name: graph.tensors[number] for number, name in scope.values.items()}
+        sizes = asked(given, self.reading, self.file)
+        self.open = {} if sizes else open_sizes(given)
+        inputs = [self._info(name, tensor, sizes.get(name)) for name, tensor in given.items()]
+        if sizes:
+            self.whole.types = Types(self.shared)
+            self.whole.types.declare(self._numbered(inputs))
         titles = {n: signature.outputs.get(n) or graph.tensors[n].name or "output" for n in graph.outputs}
         kept = {number: self.shared.names.take(title) for number, title in titles.items()}
         self.whole.open.append(signature.subgraph)
@@ -97,11 +110,11 @@ class _Conversion:
                 continue
             name = kept.pop(number)
             scope.writer.nodes.append(helper.make_node("Identity", [made], [name], name))
-            outputs.append(self._info(name, graph.tensors[number]))
-        states = {}
+            outputs.append(self._info(name, scope.tensor(number)))
+        pairs = {}
         if not self.problems:
             found = with_states(self.whole, scope.writer)
-            states = {state.after: state.before for state in found}
+            pairs = {state.after: state.before for state in found}
             inputs += [self._info(state.before, state.tensor) for state in found]
             outputs += [self._info(state.after, state.tensor) for state in found]
         if self.problems:
@@ -117,7 +130,9 @@ class _Conversion:
             opset_imports=opsets,
             ir_version=version,
         )
-        declare(made, states)
+        states.declare(made, pairs)
+        if not sizes:
+            defaults.declare(made, self.open)
         return made
 
     def nodes(self, scope: Scope) -> None:
@@ -130,6 +145,8 @@ class _Conversion:
                     with np.errstate(all="ignore"):
                         convert(Site(operator, scope))
                         fold(scope, operator, first)
+                        if self.whole.types is not None:
+                            self.whole.types.follow(scope.writer.nodes[first:])
             except Refused as refused:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), refused)
             except _MISFITS as error:
@@ -149,8 +166,7 @@ class _Conversion:
                     places.setdefault((operator.name, operator.is_custom), []).append(where)
         for (name, is_custom), found in places.items():
             shown = [*found[:_SHOWN], *([f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])]
-            why = "it is a custom operator" if is_custom else "it is not among those of docs/tflite.md"
-            fix = "change the model to do without it"
+            why, fix = ("it is a custom operator", "change the model to do without it") if is_custom else reason(name)
             self.problems.append(Problem(f"operator {name} is not supported", "\n".join(shown), why, fix))
 
     def _where(self, place: int, operator: Operator, graph: Subgraph) -> str:
@@ -160,14 +176,28 @@ class _Conversion:
 
     def _add(self, what: str, where: str, refused: Refused) -> None:
         self.invalid |= isinstance(refused, Invalid)
-        fix = refused.fix or ("export it again" if isinstance(refused, Invalid) else "change the model to do without")
+        fix = self._number_fix() if isinstance(refused, SizeOpen) else refused.fix
+        names = {size: None for sizes in self.open.values() for size in sizes if isinstance(size, str)}
+        if names and isinstance(refused, Invalid):
+            fix = f"give other sizes than those of the file: {' '.join(f'--dim {name}=SIZE' for name in names)}"
+        fix = fix or ("export it again" if isinstance(refused, Invalid) else "change the model to do without")
         problem = Problem(what, where, refused.why, fix)
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _info(self, name: str, tensor: Tensor) -> ValueInfoProto:
+    def _number_fix(self) -> str:
+        """What to do about a size that has a range."""
+        ranges = {name: high for name, (low, high) in self.reading.dims.items() if low < high}
+        given = ",".join(f"{name}={size}" for name, size in ranges.items())
+        return f"give one number in the place of a range: --dim {given}" if given else ""
+
+    def _numbered(self, inputs: list[ValueInfoProto]) -> list[ValueInfoProto]:
+        """The same with numbers for the dimensions that have one."""
+        return [defaults.numbered(entry, self.reading.dims) for entry in inputs]
+
+    def _info(self, name: str, tensor: Tensor, sizes: Sequence[Size] | None = None) -> ValueInfoProto:
         try:
-            return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.shape)
+            return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.dims if sizes is None else sizes)
         except Refused as refused:
             self._add("unsupported tensor", f"tensor {tensor.name!r} in {self.file}", refused)
             return ValueInfoProto(name=name)

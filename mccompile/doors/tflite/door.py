@@ -14,9 +14,10 @@ class TFLite(Door):
     needs = ("tflite",)
     suffixes = (".tflite",)
     has_signatures = True
+    has_sizes = True
 
     def opens(self, source: Source) -> bool:
         return is_tflite(source.data)
 
     def read(self, source: Source, reading: Reading) -> ModelProto:
-        return to_onnx(source.data, source.name, reading.signature)
+        return to_onnx(source.data, source.name, reading)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.ir import Unsupported
 from .flat import Damaged, Reader
 from .sparse import dense
 
@@ -42,14 +43,27 @@ class Quantization:
         return self.scales.size == 1
 
 
+class SizeOpen(Unsupported):
+    """A size has a range where a number is needed."""
+
+
 @dataclass(frozen=True)
 class Tensor:
     name: str
     type: str  # as the schema calls it: "INT8"
-    shape: tuple[int, ...]
+    dims: tuple[int | None, ...]  # None where a size has a range
     quantization: Quantization | None
     data: np.ndarray | None  # of constants
     is_variable: bool
+    open: tuple[int, ...] = ()  # axes whose sizes the file leaves open
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        known = tuple(dim for dim in self.dims if dim is not None)
+        if len(known) < len(self.dims):
+            text = ", ".join("?" if dim is None else str(dim) for dim in self.dims)
+            raise SizeOpen(f"{self.name!r} has the shape [{text}], and it needs all of these sizes")
+        return known
 
 
 @dataclass(frozen=True)
@@ -199,9 +213,11 @@ class _File:
             raise Damaged(f"tensor {name!r} has the type {number}, which is not known")
         type = self.types[number]
         data = self._data(table, name, type, shape)
-        return Tensor(
-            name, type, shape, self._quantization(table, shape), data, bool(reader.field(table, "IsVariable"))
-        )
+        signature = reader.ints(table, "ShapeSignature")
+        is_open = len(signature) == len(shape) and data is None
+        axes = tuple(axis for axis, size in enumerate(signature) if size < 0) if is_open else ()
+        is_variable = bool(reader.field(table, "IsVariable"))
+        return Tensor(name, type, shape, self._quantization(table, shape), data, is_variable, axes)
 
     def _quantization(self, table: Any, shape: tuple[int, ...]) -> Quantization | None:
         reader = self.reader

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from ...graph.ir import Invalid, Unsupported
 from .file import NUMPY_TYPES, Model, Subgraph, Tensor
-from .writer import Shared, Writer
+from .types import Types
+from .writer import ONNX_TYPES, Shared, Writer
 
 _MOST_OPERATORS = 50_000
 
@@ -46,11 +48,14 @@ class Whole:
     firsts: dict[str, np.ndarray] = field(default_factory=dict)  # that subgraphs run once assign
     open: list[int] = field(default_factory=list)  # subgraphs that are being written
     written: int = 0  # operators
+    types: Types | None = None  # of values, where sizes are not those of the file
 
     def variable(self, key: str, tensor: Tensor, name: str = "") -> Variable:
         if key not in self.variables:
             before = self.shared.names.take(f"{name or key}/before")
             self.variables[key] = Variable(name or key, tensor, before, before, self.firsts.get(key))
+            if self.types is not None and tensor.type in ONNX_TYPES:
+                self.types.declare([helper.make_tensor_value_info(before, ONNX_TYPES[tensor.type], tensor.dims)])
         return self.variables[key]
 
     def count(self, operators: int) -> None:
@@ -73,6 +78,11 @@ class Scope:
     @property
     def subgraph(self) -> Subgraph:
         return self.whole.model.subgraphs[self.number]
+
+    def tensor(self, number: int) -> Tensor:
+        """A tensor with the sizes that it has in this compilation."""
+        tensor, types = self.subgraph.tensors[number], self.whole.types
+        return tensor if types is None else types.sized(tensor, self.values.get(number, ""))
 
     def inside(
         self, number: int, inputs: Sequence[str | None], handles: Mapping[int, str], writer: Writer, is_region: bool

@@ -7,7 +7,7 @@ makes one operator over integers of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.discovery import import_package_modules
 from ...graph.ir import Invalid, Unsupported
-from .file import NUMPY_TYPES, Operator, Options, Tensor
+from .file import NUMPY_TYPES, Operator, Options, SizeOpen, Tensor
 from .scope import Scope, Variable
 from .writer import ONNX_TYPES, Writer, first_order, last_order
 
@@ -70,13 +70,28 @@ class Site(Writer):
     def tensor(self, index: int) -> Tensor:
         if not self.has(index):
             raise Invalid(f"operand {index} is missing")
-        return self.subgraph.tensors[self.operator.inputs[index]]
+        return self.scope.tensor(self.operator.inputs[index])
+
+    def dims(self, index: int) -> tuple[int | None, ...]:
+        """Sizes; None where they have a range."""
+        return self.tensor(index).dims
+
+    @property
+    def is_resized(self) -> bool:
+        """Are sizes others than those of the file?"""
+        return self.scope.whole.types is not None
 
     def shape(self, index: int) -> tuple[int, ...]:
         return self.tensor(index).shape
 
+    def size(self, index: int, axis: int) -> int:
+        found = self.dims(index)[axis]
+        if found is None:
+            raise SizeOpen(f"the size of axis {axis} of operand {index} has a range")
+        return found
+
     def rank(self, index: int) -> int:
-        return len(self.tensor(index).shape)
+        return len(self.tensor(index).dims)
 
     def dtype(self, index: int) -> Any:
         return NUMPY_TYPES.get(self.tensor(index).type, np.float32)
@@ -104,8 +119,8 @@ class Site(Writer):
         tensor = self.tensor(index)
         if not order or order == tuple(range(len(order))):
             return self.stored(index)
-        if len(order) != len(tensor.shape):
-            raise Unsupported(f"operand {index} has the shape {list(tensor.shape)}")
+        if len(order) != len(tensor.dims):
+            raise Unsupported(f"operand {index} has the shape {list(tensor.dims)}")
         if tensor.data is not None:
             return self.constant(np.transpose(tensor.data, order), tensor.name)
         return self.transposed(self.stored(index), order)
@@ -160,6 +175,12 @@ class Site(Writer):
             raise Unsupported(f"it sets the variable {variable.name!r} within a loop or a branch")
         variable.now, variable.is_set = value, True
 
+    def reshaped(self, value: str, dims: Sequence[int | None]) -> str:
+        """A value in another shape; one size may have a range."""
+        if list(dims).count(None) > 1:
+            raise SizeOpen("several sizes of its result have a range")
+        return self.reshape(value, *(-1 if dim is None else dim for dim in dims))
+
     # -- results
 
     def out(self, index: int = 0) -> Tensor:
@@ -184,7 +205,7 @@ class Site(Writer):
         """A result as floats."""
         value = self.quantized(value, self.out(index))
         if channels_first:
-            value = self.transposed(value, last_order(len(self.out(index).shape)))
+            value = self.transposed(value, last_order(len(self.out(index).dims)))
         self.store(value, index)
 
     # -- quantization

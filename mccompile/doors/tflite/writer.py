@@ -47,6 +47,9 @@ class Shared:
             self.constants.append(numpy_helper.from_array(np.asarray(array, order="C"), self._known[key]))
         return self._known[key]
 
+    def tensor(self, name: str) -> TensorProto:
+        return numpy_helper.from_array(np.asarray(self.arrays[name], order="C"), name)
+
 
 class Writer:
     """The nodes of one graph."""

@@ -42,9 +42,10 @@ class Graph:
         name: str = "",
         variable: bool = False,
         sparsity: Sequence[Any] = (),
+        open: Sequence[int] = (),
     ) -> int:
         known = {"shape": shape, "type": type, "scale": scale, "zero": zero, "axis": axis, "data": data}
-        named = {"name": name or f"t{len(self.tensors)}", "variable": variable, "sparsity": sparsity}
+        named = {"name": name or f"t{len(self.tensors)}", "variable": variable, "sparsity": sparsity, "open": open}
         self.tensors.append(known | named)
         return len(self.tensors) - 1
 
@@ -130,6 +131,7 @@ class _Writer:
         name: str,
         variable: bool,
         sparsity: Sequence[Any],
+        open: Sequence[int],
     ) -> int:
         number = 0
         if data is not None:
@@ -146,6 +148,8 @@ class _Writer:
         where = {} if quantized == _UNSET else {"Quantization": quantized}
         if sparsity:
             where["Sparsity"] = self.sparsity(*sparsity)
+        if open:
+            where["ShapeSignature"] = self.ints([-1 if axis in open else size for axis, size in enumerate(shape)])
         title, sizes = self.b.CreateString(name), self.ints(shape)
         return self.table(
             "Tensor", Shape=sizes, Type=_NUMPY_TYPES[type], Buffer=number, Name=title, IsVariable=variable, **where

@@ -25,7 +25,13 @@ class Litert:
         return made
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        for about, array in zip(self.interpreter.get_input_details(), inputs, strict=True):
+        details = self.interpreter.get_input_details()
+        resized = [(d["index"], a.shape) for d, a in zip(details, inputs, strict=True) if tuple(d["shape"]) != a.shape]
+        for index, shape in resized:
+            self.interpreter.resize_tensor_input(index, shape)
+        if resized:
+            self.interpreter.allocate_tensors()
+        for about, array in zip(details, inputs, strict=True):
             self.interpreter.set_tensor(about["index"], array)
         self.interpreter.invoke()
         return [self.interpreter.get_tensor(about["index"]) for about in self.interpreter.get_output_details()]

@@ -14,7 +14,7 @@ RELU, RELU6 = 1, 3
 
 
 def residual_network() -> bytes:
-    """Convolutions in two branches, a pool, and a classifier."""
+    """Convolutions in two branches, a pool, and a classifier; the batch is open."""
     chance = np.random.default_rng(0)
     net = Net()
 
@@ -27,7 +27,7 @@ def residual_network() -> bytes:
     def image(channels: int, zero: int = -128) -> int:
         return net.tensor((1, 8, 8, channels), "INT8", 0.05, zero)
 
-    x = net.input((1, 8, 8, 3), "INT8", 0.05, 3, name="image")
+    x = net.input((1, 8, 8, 3), "INT8", 0.05, 3, name="image", open=[0])
     first, middle, deep, side, sum = image(8), image(8), image(8), image(8, 5), image(8)
     net.op("CONV_2D", [x, *weights(8, 3, 3, 3)], [first], "Conv2DOptions", FusedActivationFunction=RELU, **_CONV)
     depthwise = {"DepthMultiplier": 1, "FusedActivationFunction": RELU6, **_CONV}
@@ -39,7 +39,7 @@ def residual_network() -> bytes:
     pooled, flat = net.tensor((1, 1, 1, 8), "INT8", 0.05, -128), net.tensor((1, 8), "INT8", 0.05, -128)
     window = {"Padding": 1, "StrideH": 8, "StrideW": 8, "FilterHeight": 8, "FilterWidth": 8}
     net.op("AVERAGE_POOL_2D", [sum], [pooled], "Pool2DOptions", **window)
-    net.op("RESHAPE", [pooled, net.constant(np.array([1, 8], np.int32))], [flat])
+    net.op("RESHAPE", [pooled, net.constant(np.array([-1, 8], np.int32))], [flat])
     scores, shares = net.tensor((1, 4), "INT8", 0.1, 9), net.tensor((1, 4), "INT8", 1 / 256, -128, name="scores")
     net.op("FULLY_CONNECTED", [flat, *weights(4, 8)], [scores], "FullyConnectedOptions")
     net.op("SOFTMAX", [scores], [shares], "SoftmaxOptions", Beta=1.0)

@@ -22,6 +22,7 @@ import numpy as np
 
 import mccompile
 from mccompile.base.errors import MccError
+from mccompile.doors.tflite.refused import REFUSED, reason
 from mccompile.doors.tflite.site import registry
 
 from .build import Net
@@ -35,8 +36,11 @@ WITHOUT_CASES = {
     "CALL_ONCE": "that gives variables their first values; variables are tested as a whole",
     "DENSIFY": "not tested beside LiteRT; constants are made dense while the file is read",
     "IF": "tested as a whole",
+    "MULTINOMIAL": "drawn anew in every run; without a seed",
     "LSTM": "not tested beside LiteRT; one step of UNIDIRECTIONAL_SEQUENCE_LSTM",
     "RANGE": "of numbers that are known when compiling; one test",
+    "RANDOM_STANDARD_NORMAL": "drawn anew in every run; without a seed",
+    "RANDOM_UNIFORM": "drawn anew in every run; without a seed",
     "READ_VARIABLE": "variables are tested as a whole",
     "RNN": "tested as a whole; one step of UNIDIRECTIONAL_SEQUENCE_RNN",
     "SPARSE_TO_DENSE": "tested as a whole, into sizes that are constant",
@@ -53,23 +57,27 @@ _COMPILER = os.environ.get("CC") or shutil.which("tcc") or "cc"  # quick is bett
 class Batch:
     """Cases in one file, each of which LiteRT has run by itself."""
 
-    def __init__(self, name: str, case: Case, seeds: Sequence[int]) -> None:
-        self.name, self.case = name, case
+    def __init__(self, name: str, case: Case, seeds: Sequence[int], resized: bool = False) -> None:
+        self.name, self.case, self.resized = name, case, resized
         self.refused: list[str] = []  # by LiteRT
         self.net, outputs, ranges = Net(), list[int](), dict[int, tuple[float, float]]()
+        sizes: dict[int, tuple[int, ...]] = {}
         self.types: set[str] = set()
         self.count = 0
         for seed in seeds:
             if (why := self.why_not(seed)) is not None:
                 self.refused.append(f"seed {seed}: {why}")
                 continue
+            first = len(self.net.inputs)
             draw = self.drawn(self.net, seed)
+            sizes |= self.sizes(self.net, self.net.inputs[first:], seed)
             outputs += self.results
             ranges |= draw.ranges
             self.count += 1
         self.data = self.net.file(outputs)
         chance = np.random.default_rng(list(seeds))
-        self.inputs = [values(self.net.tensors[number], ranges.get(number), chance) for number in self.net.inputs]
+        known = [(self.net.tensors[n] | {"shape": sizes[n]}, ranges.get(n)) for n in self.net.inputs]
+        self.inputs = [values(tensor, range, chance) for tensor, range in known]
         self.types = {self.net.tensors[number]["type"] for number in (*self.net.inputs, *outputs)}
 
     def drawn(self, net: Net, seed: int) -> Draw:
@@ -77,16 +85,26 @@ class Batch:
         self.results = self.case.draw(draw)
         return draw
 
+    def sizes(self, net: Net, inputs: Sequence[int], seed: int) -> dict[int, tuple[int, ...]]:
+        """Shapes of inputs: those of the file, or others on one axis."""
+        found = {}
+        for number in inputs:
+            shape = list(net.tensors[number]["shape"])
+            if self.resized and len(shape) > seed % 3:
+                shape[seed % 3] += 1 + seed % 2
+            found[number] = tuple(shape)
+        return found
+
     def why_not(self, seed: int) -> str | None:
         """LiteRT's reason to refuse a case."""
         net = Net()
         draw = self.drawn(net, seed)
         chance = np.random.default_rng(seed)
         data = net.file(list(self.results))
+        sizes = self.sizes(net, net.inputs, seed)
+        known = [(net.tensors[n] | {"shape": sizes[n]}, draw.ranges.get(n)) for n in net.inputs]
         try:
-            Litert(data, self.case.optimised)(
-                [values(net.tensors[number], draw.ranges.get(number), chance) for number in net.inputs]
-            )
+            Litert(data, self.case.optimised)([values(tensor, range, chance) for tensor, range in known])
         except (RuntimeError, ValueError) as error:
             return str(error).strip().splitlines()[0] + str(net.operators[-1])
         return None
@@ -95,7 +113,9 @@ class Batch:
         """What differs, in words."""
         if not self.count:
             return []
-        network = mccompile.load(self.data, target="generic", cc=_COMPILER)
+        shapes = {self.net.tensors[n]["name"]: a.shape for n, a in zip(self.net.inputs, self.inputs, strict=True)}
+        asked = {"shapes": shapes} if self.resized else {}
+        network = mccompile.load(self.data, target="generic", cc=_COMPILER, **asked)
         reference = Litert(self.data, self.case.optimised)
         found = []
         for run in range(runs):
@@ -131,6 +151,9 @@ def with_table(page: str, rows: Mapping[str, tuple[int, set[str]]]) -> str:
         count, types = rows.get(name, (0, set()))
         shown = ", ".join(sorted(type.lower() for type in types)) or WITHOUT_CASES[name]
         lines.append(f"| `{name.removeprefix('custom ')}` | {count or ''} | {shown} |")
+    lines += ["", "Refused, each with its reason:", "", "| operator | why | what to do |", "|---|---|---|"]
+    lines += [f"| `{name}` | {' | '.join(why)} |" for name, why in sorted(REFUSED.items())]
+    lines.append(f"| `STABLEHLO_...` | {' | '.join(reason('STABLEHLO_ADD'))} |")
     start, end = page.index(_START) + len(_START), page.index(_END)
     return "\n".join([page[:start], *lines, page[end:]])
 
@@ -141,6 +164,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--together", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--resized", action="store_true", help="Run other sizes than those of the files.")
     parser.add_argument("--table", type=Path, metavar="PAGE", help="Write what was right into the table of this page.")
     asked = parser.parse_args()
     rows: dict[str, tuple[int, set[str]]] = {}
@@ -151,7 +175,7 @@ def main() -> int:
             seeds = range(asked.seed, asked.seed + asked.count)
             for first in range(0, asked.count, asked.together):
                 try:
-                    batch = Batch(name, cases()[name], seeds[first : first + asked.together])
+                    batch = Batch(name, cases()[name], seeds[first : first + asked.together], asked.resized)
                     found = batch.wrong()
                 except MccError as error:
                     found = [f"{name}: {str(error)[:1500]}"]

@@ -40,7 +40,7 @@ def _fill(site: Site) -> None:
 
 @converts("RANGE")
 def _range(site: Site) -> None:
-    for index in range(3):
+    for index in range(3 if not site.is_resized else 0):
         site.array(index)  # the file names one size, which only these could keep
     site.store(site.op("Range", *(site.reshape(site.stored(index)) for index in range(3))))
 

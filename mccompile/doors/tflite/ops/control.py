@@ -74,6 +74,9 @@ def _while(site: Site) -> None:
     take = site.shared.names.take
     trip, before = take("trip"), take("before")
     given = [None if value is None else take(f"{site.title}/carried") for value in operands]
+    for name, value in zip(given, operands, strict=True):
+        if site.scope.whole.types is not None and name is not None and value is not None:
+            site.scope.whole.types.alike(name, value)
     inside = site.scope.inside(number, given, handles, body, True)
     after = [None if value is None else inside.result(place) for place, value in enumerate(operands)]
     again = site.scope.inside(condition, after, handles, body, True).result(0)
@@ -128,4 +131,4 @@ def _passed(writer: Writer, value: str, type: str, shape: tuple[int, ...] | None
 
 
 def _info(name: str, tensor: Tensor) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.shape)
+    return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.dims)

@@ -11,19 +11,21 @@ from ..windows import pads
 @converts("CONV_2D")
 def _conv(site: Site) -> None:
     options = site.options("Conv2DOptions")
-    x, w = site.shape(0), site.shape(1)
-    if len(x) != 4 or len(w) != 4 or w[3] == 0 or x[3] % w[3]:
+    x, w = site.dims(0), site.shape(1)
+    channels = x[-1] if x else None
+    if len(x) != 4 or len(w) != 4 or w[3] == 0 or channels is None or channels % w[3]:
         raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
-    _convolve(site, options, (0, 3, 1, 2), x[3] // w[3])
+    _convolve(site, options, (0, 3, 1, 2), channels // w[3])
 
 
 @converts("DEPTHWISE_CONV_2D")
 def _depthwise(site: Site) -> None:
     options = site.options("DepthwiseConv2DOptions")
-    x, w = site.shape(0), site.shape(1)
-    if len(x) != 4 or len(w) != 4 or w[0] != 1 or not x[3] or w[3] % x[3]:
+    x, w = site.dims(0), site.shape(1)
+    channels = x[-1] if x else None
+    if len(x) != 4 or len(w) != 4 or w[0] != 1 or not channels or w[3] % channels:
         raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
-    _convolve(site, options, (3, 0, 1, 2), x[3])
+    _convolve(site, options, (3, 0, 1, 2), channels)
 
 
 def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) -> None:
@@ -37,7 +39,7 @@ def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) 
         bias(site),
         strides=strides,
         dilations=dilations,
-        pads=pads(options["Padding"], site.shape(0)[1:3], site.shape(1)[1:3], strides, dilations),
+        pads=pads(options["Padding"], site.dims(0)[1:3], site.shape(1)[1:3], strides, dilations),
         group=group,
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)

@@ -14,13 +14,14 @@ def _fully_connected(site: Site) -> None:
     options = site.options("FullyConnectedOptions")
     if options["WeightsFormat"]:
         raise Unsupported("its weights are shuffled")
-    w, x, rank = site.shape(1), site.stored(0), site.rank(0)
-    if len(w) != 2 or not w[1] or math.prod(site.shape(0)) % w[1]:
-        raise Invalid(f"weights {list(w)} do not fit the input {list(site.shape(0))}")
-    if rank != 2 or site.shape(0)[-1] != w[1]:
+    w, x, sizes = site.shape(1), site.stored(0), site.dims(0)
+    is_known = None not in sizes
+    if len(w) != 2 or not w[1] or (is_known and math.prod(site.shape(0)) % w[1]):
+        raise Invalid(f"weights {list(w)} do not fit the input {list(sizes)}")
+    if len(sizes) != 2 or sizes[-1] != w[1]:
         x = site.reshape(x, -1, w[1])
     made = site.op("Gemm", site.dequantized(x, site.tensor(0)), site.real(1), bias(site), transB=1)
     made = site.quantized(site.activated(made, options["FusedActivationFunction"]), site.out())
-    if options["KeepNumDims"] and rank != 2:
-        made = site.reshape(made, *site.shape(0)[:-1], w[0])
+    if options["KeepNumDims"] and len(sizes) != 2:
+        made = site.reshaped(made, (*sizes[:-1], w[0]))
     site.store(made)

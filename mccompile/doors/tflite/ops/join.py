@@ -38,7 +38,7 @@ def _unpack(site: Site) -> None:
 @converts("SPLIT")
 def _split(site: Site) -> None:
     (axis,) = _axis(site, 0, 1)
-    count, size = len(site.operator.outputs), site.shape(1)[axis]
+    count, size = len(site.operator.outputs), site.size(1, axis)
     if size % count:
         raise Invalid(f"axis {axis} of size {size} is split into {count}")
     _parts(site, 1, axis, [size // count] * count)
@@ -47,15 +47,15 @@ def _split(site: Site) -> None:
 @converts("SPLIT_V")
 def _split_v(site: Site) -> None:
     (axis,) = axes(site, 2)
-    sizes, size = list(site.numbers(1)), site.shape(0)[axis]
+    sizes, size = list(site.numbers(1)), site.size(0, axis)
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = size - sum(sizes) - 1
     _parts(site, 0, axis, sizes)
 
 
 def _parts(site: Site, index: int, axis: int, sizes: list[int]) -> None:
-    if min(sizes) < 0 or sum(sizes) != site.shape(index)[axis] or len(sizes) != len(site.operator.outputs):
-        raise Invalid(f"axis {axis} of {list(site.shape(index))} is split into {sizes}")
+    if min(sizes) < 0 or sum(sizes) != site.size(index, axis) or len(sizes) != len(site.operator.outputs):
+        raise Invalid(f"axis {axis} of {list(site.dims(index))} is split into {sizes}")
     parts = site.ops("Split", site.stored(index), site.ints(*sizes), outs=len(sizes), axis=axis)
     for number, part in enumerate(parts):
         site.store(site.requantized(part, index, number), number)

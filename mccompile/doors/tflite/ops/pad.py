@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Invalid
+from ..file import SizeOpen
 from ..site import Site, converts
 from ..writer import first_order, last_order
 
@@ -32,8 +33,10 @@ def _mirror_pad(site: Site) -> None:
     """Rows are gathered; ONNX has no mode that repeats the edge."""
     symmetric = site.options("MirrorPadOptions")["Mode"] == 1
     made = site.stored(0)
-    for axis, (before, after, size) in enumerate(zip(*_widths(site), site.shape(0), strict=True)):
+    for axis, (before, after, size) in enumerate(zip(*_widths(site), site.dims(0), strict=True)):
         if before or after:
+            if size is None:
+                raise SizeOpen(f"it mirrors axis {axis}, whose size has a range")
             if max(before, after) > size - (not symmetric) or min(before, after) < 0:
                 raise Invalid(f"axis {axis} of size {size} is padded by {before} and {after}")
             site.limited(size + before + after)

@@ -11,13 +11,13 @@ from ..windows import pads
 def _pool(site: Site) -> None:
     options = site.options("Pool2DOptions")
     if site.rank(0) != 4:
-        raise Invalid(f"its input has the shape {list(site.shape(0))}")
+        raise Invalid(f"its input has the shape {list(site.dims(0))}")
     kernel = (options["FilterHeight"], options["FilterWidth"])
     strides = (options["StrideH"], options["StrideW"])
     window = {
         "kernel_shape": kernel,
         "strides": strides,
-        "pads": pads(options["Padding"], site.shape(0)[1:3], kernel, strides, (1, 1)),
+        "pads": pads(options["Padding"], site.dims(0)[1:3], kernel, strides, (1, 1)),
     }
     x = site.first(0)
     if site.name == "L2_POOL_2D":

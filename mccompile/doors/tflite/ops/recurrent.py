@@ -18,6 +18,7 @@ from ..site import Site, converts, onnx_type
 from ..writer import Writer
 
 _ACTIVATIONS = {0: "Affine", 1: "Relu", 4: "Tanh"}
+FORWARD, REVERSE = "forward", "reverse"
 _GATES = 4  # in the order of the operands: input, forget, cell, output
 _ONNX_GATES = (0, 3, 1, 2)
 
@@ -26,18 +27,9 @@ _ONNX_GATES = (0, 3, 1, 2)
 def _rnn(site: Site) -> None:
     is_step = site.name == "RNN"
     options = site.options("RNNOptions" if is_step else "SequenceRNNOptions")
-    name = _ACTIVATIONS.get(options["FusedActivationFunction"])
-    if name is None:
-        raise Unsupported(f"its activation {options['FusedActivationFunction']}")
-    hidden, (units, _) = site.variable(4), site.shape(1)
-    sequence, time_major = _sequence(site, is_step or bool(options["TimeMajor"]), is_step)
-    bias = site.op("Concat", site.real(3), site.constant(np.zeros(units, np.float32)), axis=0)
-    how = {"activations": [name], "hidden_size": units} | ({"activation_alpha": [1.0]} if name == "Affine" else {})
-    weights = [site.op("Unsqueeze", each, site.ints(0)) for each in (site.real(1), site.real(2), bias)]
-    first = site.op("Unsqueeze", hidden.now, site.ints(0))
-    made, last = site.ops("RNN", sequence, *weights, "", first, outs=2, **how)
-    site.assign(hidden, site.op("Squeeze", last, site.ints(0)))
-    _give_sequence(site, site.op("Squeeze", made, site.ints(1)), time_major, is_step)
+    time_major = is_step or bool(options["TimeMajor"])
+    made = rnn_layer(site, steps_first(site, time_major, is_step), options["FusedActivationFunction"])
+    finished(site, made, time_major, is_step=is_step)
 
 
 @converts("UNIDIRECTIONAL_SEQUENCE_LSTM", "LSTM")
@@ -46,37 +38,57 @@ def _lstm(site: Site) -> None:
     options = site.options("LSTMOptions" if is_step else "UnidirectionalSequenceLSTMOptions")
     if options["FusedActivationFunction"] != 4 or (is_step and options["KernelType"]):
         raise Unsupported("its activation is not tanh, or it is a basic LSTM")
-    sequence, time_major = _sequence(site, is_step or bool(options["TimeMajor"]), is_step)
-    hidden, cell = site.variable(18), site.variable(19)
+    time_major = is_step or bool(options["TimeMajor"])
     clips = options.real("CellClip"), options.real("ProjClip")
+    made = lstm_layer(site, steps_first(site, time_major, is_step), clips)
+    finished(site, made, time_major, is_step=is_step)
+
+
+def rnn_layer(site: Site, sequence: str, activation: int, direction: str = FORWARD) -> str:
+    """What all steps make, as floats; so does `lstm_layer`."""
+    name = _ACTIVATIONS.get(activation)
+    if name is None:
+        raise Unsupported(f"its activation {activation}")
+    hidden, (units, _) = site.variable(4), site.shape(1)
+    bias = site.op("Concat", site.real(3), site.constant(np.zeros(units, np.float32)), axis=0)
+    how = {"activations": [name], "hidden_size": units, "direction": direction}
+    how |= {"activation_alpha": [1.0]} if name == "Affine" else {}
+    weights = [site.op("Unsqueeze", each, site.ints(0)) for each in (site.real(1), site.real(2), bias)]
+    first = site.op("Unsqueeze", hidden.now, site.ints(0))
+    made, last = site.ops("RNN", sequence, *weights, "", first, outs=2, **how)
+    site.assign(hidden, site.op("Squeeze", last, site.ints(0)))
+    return site.op("Squeeze", made, site.ints(1))
+
+
+def lstm_layer(site: Site, sequence: str, clips: tuple[float, float], direction: str = FORWARD) -> str:
+    hidden, cell = site.variable(18), site.variable(19)
     extras = [index for index in (16, *range(20, 24)) if site.has(index)]
     plain = not extras and not any(clips) and site.has(1) and site.tensor(0).quantization is None
     if plain and site.shape(18) == site.shape(19):
-        made = _as_layer(site, sequence, hidden, cell)
-    else:
-        made = _as_scan(site, sequence, hidden, cell, clips)
-    _give_sequence(site, made, time_major, is_step)
+        return _as_layer(site, sequence, hidden, cell, direction)
+    return _as_scan(site, sequence, hidden, cell, clips, direction)
 
 
-def _sequence(site: Site, time_major: bool, is_step: bool) -> tuple[str, bool]:
-    """The input as floats, steps first."""
+def steps_first(site: Site, time_major: bool, is_step: bool = False) -> str:
+    """The input as floats."""
     if is_step:
-        return site.op("Unsqueeze", site.real(0), site.ints(0)), True
+        return site.op("Unsqueeze", site.real(0), site.ints(0))
     if site.rank(0) != 3:
-        raise Invalid(f"its input has the shape {list(site.shape(0))}")
-    return (site.real(0) if time_major else site.real(0, (1, 0, 2))), time_major
+        raise Invalid(f"its input has the shape {list(site.dims(0))}")
+    return site.real(0) if time_major else site.real(0, (1, 0, 2))
 
 
-def _give_sequence(site: Site, made: str, time_major: bool, is_step: bool) -> None:
-    made = site.quantized(made, site.out())
+def finished(site: Site, made: str, time_major: bool, index: int = 0, is_step: bool = False) -> None:
+    """What the steps made as a result."""
+    made = site.quantized(made, site.out(index))
     if is_step:
         made = site.op("Squeeze", made, site.ints(0))
     elif not time_major:
         made = site.transposed(made, (1, 0, 2))
-    site.store(made)
+    site.store(made, index)
 
 
-def _as_layer(site: Site, sequence: str, hidden: Variable, cell: Variable) -> str:
+def _as_layer(site: Site, sequence: str, hidden: Variable, cell: Variable, direction: str) -> str:
     units = site.shape(2)[0]
 
     def joined(first: int, order: Sequence[int] = _ONNX_GATES) -> str:
@@ -88,13 +100,16 @@ def _as_layer(site: Site, sequence: str, hidden: Variable, cell: Variable) -> st
         peepholes = site.op("Unsqueeze", joined(9, (0, 2, 1)), site.ints(0))
     weights = [site.op("Unsqueeze", each, site.ints(0)) for each in (joined(1), joined(5), bias)]
     firsts = [site.op("Unsqueeze", state.now, site.ints(0)) for state in (hidden, cell)]
-    made = site.ops("LSTM", sequence, *weights, "", *firsts, peepholes, outs=3, hidden_size=units)
+    how = {"hidden_size": units, "direction": direction}
+    made = site.ops("LSTM", sequence, *weights, "", *firsts, peepholes, outs=3, **how)
     for state, last in zip((hidden, cell), made[1:], strict=True):
         site.assign(state, site.op("Squeeze", last, site.ints(0)))
     return site.op("Squeeze", made[0], site.ints(1))
 
 
-def _as_scan(site: Site, sequence: str, hidden: Variable, cell: Variable, clips: tuple[float, float]) -> str:
+def _as_scan(
+    site: Site, sequence: str, hidden: Variable, cell: Variable, clips: tuple[float, float], direction: str
+) -> str:
     """Between steps the state is stored as the file says, so that integers round as they do there."""
     take = site.shared.names.take
     h, c, x = (take(f"{site.title}/{name}") for name in ("hidden", "cell", "step"))
@@ -104,14 +119,16 @@ def _as_scan(site: Site, sequence: str, hidden: Variable, cell: Variable, clips:
     shapes = ((h, hidden.tensor), (c, cell.tensor))
     taken = [helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.shape) for name, tensor in shapes]
     batch = hidden.tensor.shape[0]
-    taken.append(helper.make_tensor_value_info(x, onnx_type("FLOAT32"), (batch, site.shape(0)[-1])))
+    taken.append(helper.make_tensor_value_info(x, onnx_type("FLOAT32"), (batch, site.dims(0)[-1])))
     given = [
         helper.make_tensor_value_info(new_h, onnx_type(hidden.tensor.type), hidden.tensor.shape),
         helper.make_tensor_value_info(new_c, onnx_type(cell.tensor.type), cell.tensor.shape),
         helper.make_tensor_value_info(made, onnx_type("FLOAT32"), hidden.tensor.shape),
     ]
     graph = body.writer.graph("step", taken, given)
-    last_h, last_c, all_made = site.ops("Scan", hidden.now, cell.now, sequence, outs=3, body=graph, num_scan_inputs=1)
+    back = [int(direction == REVERSE)]
+    how = {"num_scan_inputs": 1, "scan_input_directions": back, "scan_output_directions": back}
+    last_h, last_c, all_made = site.ops("Scan", hidden.now, cell.now, sequence, outs=3, body=graph, **how)
     site.assign(hidden, last_h)
     site.assign(cell, last_c)
     return all_made

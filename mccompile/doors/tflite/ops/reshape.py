@@ -13,8 +13,11 @@ from .reduce import axes
 
 @converts("RESHAPE")
 def _reshape(site: Site) -> None:
-    shape = site.out().shape
-    if math.prod(shape) != math.prod(site.shape(0)) and site.has(1):
+    if site.is_resized and not site.has(1):
+        shape = site.options("ReshapeOptions").ints("NewShape")
+    elif not site.is_resized:
+        shape = site.out().shape
+    if site.has(1) and (site.is_resized or math.prod(shape) != math.prod(site.shape(0))):
         if not site.is_known(1):
             site.store(site.requantized(site.op("Reshape", site.stored(0), site.sizes(1))))
             return
@@ -22,9 +25,17 @@ def _reshape(site: Site) -> None:
     site.store(site.requantized(site.reshape(site.stored(0), *shape)))
 
 
-@converts("SQUEEZE", "EXPAND_DIMS")
-def _resized(site: Site) -> None:
-    site.store(site.requantized(site.reshape(site.stored(0), *site.out().shape)))
+@converts("SQUEEZE")
+def _squeeze(site: Site) -> None:
+    axes = site.options("SqueezeOptions").ints("SqueezeDims")
+    axes = axes or tuple(axis for axis, size in enumerate(site.shape(0)) if size == 1)
+    made = site.op("Squeeze", site.stored(0), site.ints(*axes)) if axes else site.stored(0)
+    site.store(site.requantized(made))
+
+
+@converts("EXPAND_DIMS")
+def _expand_dims(site: Site) -> None:
+    site.store(site.requantized(site.op("Unsqueeze", site.stored(0), site.ints(*site.numbers(1)))))
 
 
 @converts("TRANSPOSE")
@@ -79,7 +90,10 @@ def _reverse_sequence(site: Site) -> None:
 
 @converts("SHAPE")
 def _shape(site: Site) -> None:
-    site.store(site.constant(np.array(site.shape(0), site.out_dtype())))
+    if None in site.dims(0):
+        site.store(site.cast(site.op("Shape", site.stored(0)), site.out().type))
+    else:
+        site.store(site.constant(np.array(site.shape(0), site.out_dtype())))
 
 
 @converts("RANK")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....graph.ir import Invalid, Unsupported
 from ..site import Site, converts
 from ..writer import first_order, last_order
@@ -13,14 +15,14 @@ def _resize(site: Site) -> None:
     options = site.options("ResizeBilinearOptions" if bilinear else "ResizeNearestNeighborOptions")
     corners, centres = options["AlignCorners"], options["HalfPixelCenters"]
     if site.rank(0) != 4 or not site.is_known(1) or len(site.numbers(1)) != 2:
-        raise Invalid(f"an input {list(site.shape(0))} is resized")
+        raise Invalid(f"an input {list(site.dims(0))} is resized")
     if corners and centres:
         raise Unsupported("it has align_corners and half_pixel_centers at once")
     height, width = site.numbers(1)
-    n, _, _, channels = site.shape(0)
-    how = {"coordinate_transformation_mode": "align_corners" if corners else "half_pixel" if centres else "asymmetric"}
+    how: dict[str, Any] = {"axes": (2, 3)}
+    how["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel" if centres else "asymmetric"
     how |= {"mode": "linear"} if bilinear else {"mode": "nearest", "nearest_mode": _nearest(corners or centres)}
-    sizes = site.ints(n, channels, height, width)
+    sizes = site.ints(height, width)
     if bilinear:
         site.give(site.op("Resize", site.first(0), "", "", sizes, **how), channels_first=True)
     else:

@@ -38,12 +38,12 @@ def _known(site: Site, steps: tuple[int, ...]) -> str:
     """Positions are numbers: what is cut out, then its shape."""
     options = site.options("StridedSliceOptions")
     masks = {name: options[f"{name}Mask"] for name in ("Begin", "End", "Ellipsis", "NewAxis", "ShrinkAxis")}
-    begins, ends, shape = site.numbers(1), site.numbers(2), site.shape(0)
+    begins, ends, shape = site.numbers(1), site.numbers(2), site.dims(0)
     if not len(begins) == len(ends) == len(steps):
         raise Invalid(f"it begins at {list(begins)}, ends at {list(ends)}, with steps {list(steps)}")
     new = sum(bool(masks["NewAxis"] >> place & 1) for place in range(len(begins)))
     cut: list[tuple[int, int, int, int]] = []  # start, end, axis, step
-    result: list[int] = []
+    result: list[int | None] = []
     axis = 0
     for place, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
         bit = 1 << place
@@ -58,7 +58,16 @@ def _known(site: Site, steps: tuple[int, ...]) -> str:
         if axis >= len(shape):
             raise Invalid(f"it cuts {len(begins)} axes of {list(shape)}")
         size = shape[axis]
-        if masks["ShrinkAxis"] & bit:
+        if size is None:
+            end = begin + end if options["Offset"] else end
+            if masks["ShrinkAxis"] & bit:
+                cut.append((begin, begin + 1 if begin != -1 else _FAR, axis, 1))
+            else:
+                first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+                bounds = first if masks["Begin"] & bit else begin, last if masks["End"] & bit else end
+                cut.append((*bounds, axis, step))
+                result.append(None)
+        elif masks["ShrinkAxis"] & bit:
             start = begin + size if begin < 0 else begin
             if not 0 <= start < size:
                 raise Invalid(f"it takes element {begin} of axis {axis} of size {size}")
@@ -74,7 +83,9 @@ def _known(site: Site, steps: tuple[int, ...]) -> str:
     made = site.stored(0)
     if cut:
         made = site.op("Slice", made, *(site.ints(*numbers) for numbers in zip(*cut, strict=True)))
-    return site.reshape(made, *result)
+    if None in result and not masks["ShrinkAxis"] and not new:
+        return made  # the rank is the same
+    return site.reshaped(made, result)
 
 
 def _at_run_time(site: Site, steps: tuple[int, ...]) -> str:
@@ -101,4 +112,6 @@ def _at_run_time(site: Site, steps: tuple[int, ...]) -> str:
         next_one = site.op("Where", last, site.ints(*[_FAR] * count), next_one)
         end = site.op("Where", site.constant(shrunk), next_one, end)
     made = site.op("Slice", site.stored(0), begin, end, site.ints(*range(count)), site.ints(*steps))
+    if site.is_resized and not shrunk.any():
+        return made
     return site.reshape(made, *site.out().shape)

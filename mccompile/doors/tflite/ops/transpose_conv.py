@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....graph.ir import Invalid
-from ..file import Options
+from ..file import Options, SizeOpen
 from ..site import Site, converts
 from ..windows import SAME, pads
 from .conv import bias
@@ -15,6 +15,8 @@ from .conv import bias
 def _transpose_conv(site: Site) -> None:
     options = site.options("TransposeConvOptions")
     x, w = site.shape(2), site.shape(1)
+    if site.is_resized and not site.is_known(0):
+        raise SizeOpen("the size of its result is computed")
     out = site.numbers(0) if site.is_known(0) else site.out().shape
     strides = (options["StrideH"], options["StrideW"])
     if len(x) != 4 or len(w) != 4 or len(out) != 4 or w[3] != x[3]:

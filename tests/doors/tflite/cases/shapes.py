@@ -335,6 +335,16 @@ def _set_diag(draw: Draw) -> Sequence[int]:
     return moved(draw, x, shape, [diagonal])
 
 
+@draws("DILATE")
+def _dilate(draw: Draw) -> Sequence[int]:
+    shape = draw.shape(1, 4, 4)
+    times = [draw.int(1, 3) for _ in shape]
+    x = draw.input(shape, draw.pick("FLOAT32", "INT8", "INT32"))
+    between = draw.net.constant(np.array(draw.int(-3, 3), draw.net.tensors[x]["type"].lower()), **draw.alike(x))
+    out = [(size - 1) * by + 1 for size, by in zip(shape, times, strict=True)]
+    return moved(draw, x, out, [draw.ints(*times), between], options="DilateOptions")
+
+
 @draws("SHAPE", "RANK")
 def _shape(draw: Draw) -> Sequence[int]:
     shape = draw.shape(1, 4)

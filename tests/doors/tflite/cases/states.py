@@ -64,6 +64,53 @@ def integer_lstm(draw: Draw) -> Sequence[int]:
     return draw.op(operands, [out], "UnidirectionalSequenceLSTMOptions", **fields)
 
 
+@draws("BIDIRECTIONAL_SEQUENCE_RNN")
+def _both_rnn(draw: Draw) -> Sequence[int]:
+    batch, time, width, units, major = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(1, 5), draw.flip()
+    merged, operands = draw.flip(), list[int]()
+
+    def shape(size: int) -> tuple[int, ...]:
+        return (time, batch, size) if major else (batch, time, size)
+
+    x = draw.input(shape(width))
+    for size in (units, draw.int(1, 5)):
+        operands += [draw.constant(each) for each in ((size, width), (size, size), (size,))]
+        operands.append(draw.net.tensor((batch, size), variable=True))
+    sizes = [units, draw.net.tensors[operands[-1]]["shape"][1]]
+    outs = [draw.out(shape(size)) for size in ([sum(sizes)] if merged else sizes)]
+    fields = {"TimeMajor": major, "FusedActivationFunction": 4, "MergeOutputs": merged}
+    return draw.op([x, *operands, -1, -1, -1], outs, "BidirectionalSequenceRNNOptions", **fields)
+
+
+@draws("BIDIRECTIONAL_SEQUENCE_LSTM")
+def _both_lstm(draw: Draw) -> Sequence[int]:
+    time, width, major, merged = draw.int(1, 4), draw.int(1, 4), draw.flip(), draw.flip()
+    batch = draw.int(1, 2) if major or not merged else 1  # LiteRT's states of the second overlap
+    net, coupled, projected, peephole = draw.net, draw.flip(0.25), draw.flip(0.25), draw.flip(0.25)
+
+    def shape(size: int) -> tuple[int, ...]:
+        return (time, batch, size) if major else (batch, time, size)
+
+    x, operands, states, outs = draw.input(shape(width)), list[int](), list[int](), list[int]()
+    cells = draw.int(2, 5)  # in both directions: LiteRT asks for that
+    made = draw.int(1, 3) if projected else cells
+    for _ in range(2):
+        parts = [draw.constant((cells, width)) for _ in range(4)] + [draw.constant((cells, made)) for _ in range(4)]
+        parts += [draw.constant((cells,)) if peephole else -1 for _ in range(3)]
+        parts += [draw.constant((cells,)) for _ in range(4)]
+        if coupled:
+            for place in (0, 4, 8, 11):
+                parts[place] = -1
+        operands += [*parts, draw.constant((made, cells)) if projected else -1, -1]
+        states += [net.tensor((batch, size), variable=True) for size in (made, cells)]
+        outs.append(made)
+    results = [draw.out(shape(size)) for size in ([sum(outs)] if merged else outs)]
+    fields = {"FusedActivationFunction": 4, "TimeMajor": major, "MergeOutputs": merged}
+    fields |= {"CellClip": draw.pick(0.0, 0.0, 1.0)}
+    operands = [x, *operands, *states, *[-1] * 9]
+    return draw.op(operands, results, "BidirectionalSequenceLSTMOptions", **fields)
+
+
 @draws("UNIDIRECTIONAL_SEQUENCE_LSTM", steps=3)  # steps follow each other
 def _lstm(draw: Draw) -> Sequence[int]:
     if draw.flip(0.4):
