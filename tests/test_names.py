@@ -10,17 +10,19 @@ import onnx
 import pytest
 
 from mccompile.expr.functions import FUNCTIONS
+from mccompile.frontend import composed
 from mccompile.ops.api import registry
 
 TOP = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for top in ("mccompile", "kernels_templates") for path in (TOP / top).rglob("*.py"))
 OPERATORS = {name for _, name in registry()}
+WRITTEN_OUT = {name for _, name in composed.names()}
 ONNX = {schema.name for schema in onnx.defs.get_all_schemas()}
 # The call by whose first text things are named: which names there are.
 NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
     "apply": ("a scalar function", lambda name: name in FUNCTIONS),
     "Made": ("operators of a pattern", lambda names: set(names.split()) <= OPERATORS),
-    "body.op": ("an operator to be written out", lambda name: name in ONNX | OPERATORS),
+    "body.op": ("an operator to be written out", lambda name: name in ONNX | OPERATORS | WRITTEN_OUT),
 }
 
 

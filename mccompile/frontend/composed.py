@@ -16,9 +16,10 @@ from onnx import FunctionProto, NodeProto, TensorProto
 
 from ..base.dtypes import f32, i8, u8
 from ..graph.ir import Invalid, Unsupported, Value
-from .composed_attention import attention, multi_head_attention, quantized_attention, rotary_embedding
+from .composed_attention import attention, quantized_attention, rotary_embedding
 from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
+from .composed_buffered import decoder_masked, multi_head_attention
 from .composed_detectors import WRITERS as DETECTORS
 from .composed_early import STANDARD_FROM
 from .composed_early import WRITERS as EARLY
@@ -326,6 +327,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "Attention"): attention,
     (CONTRIB, "QAttention"): quantized_attention,
     (CONTRIB, "MultiHeadAttention"): multi_head_attention,
+    (CONTRIB, "DecoderMaskedMultiHeadAttention"): decoder_masked,
     (CONTRIB, "GroupQueryAttention"): group_query_attention,
     (CONTRIB, "RotaryEmbedding"): rotary_embedding,
     (CONTRIB, "QLinearWhere"): _qlinear_where,

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 from onnx import TensorProto
 
-from ..graph.ir import Unsupported
+from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -44,7 +44,7 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
     widths = [int(size) for size in sizes] or [hidden // 3] * 3
     parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
     query, key, value = (
-        _cut(body, name, heads, width // heads)
+        cut(body, name, heads, width // heads)
         for name, width in zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)
     )
     before: Size = 0
@@ -73,7 +73,7 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
     body.give(0, body.op("Reshape", back, body.ints(0, 0, widths[2])))
 
 
-def _cut(body: Body, name: str, heads: int, width: int = -1) -> str:
+def cut(body: Body, name: str, heads: int, width: int = -1) -> str:
     """Channels cut into heads, which go before the tokens."""
     return body.op("Transpose", body.op("Reshape", name, body.ints(0, 0, heads, width)), perm=[0, 2, 1, 3])
 
@@ -115,20 +115,10 @@ def multi_head_attention(body: Body) -> None:
     """Queries, keys and values are operands of their own, or some of them packed into one."""
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
     heads, causal = int(body.attribute("num_heads", 0)), int(body.attribute("unidirectional", 0))
-    if body.has(8) or body.has(9) or heads < 1:
-        raise Unsupported("a past in a buffer of fixed length", "export the model with a past that grows")
+    if heads < 1:
+        raise Invalid(f"num_heads is {heads}")
     body.opset = 23
-    sides = _sides(body)
-    if body.has(3):
-        wide = body.type(3).shape[0]
-        widths = [body.type(i).shape[2] if body.has(i) and body.type(i).rank == 3 else None for i in range(3)]
-        first = widths[0] if isinstance(widths[0], int) else wide // 3
-        last = widths[2] if isinstance(widths[2], int) else first
-        if not isinstance(first, int) or not isinstance(last, int):
-            raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
-        parts = body.op("Split", body.operand(3), body.ints(first, first, last), axis=0, outs=3)
-        names = (parts, f"{parts}_1", f"{parts}_2")
-        sides = [body.op("Add", side, name) for side, name in zip(sides, names, strict=True)]
+    sides = biased(body, _sides(body))
     attributes: dict[str, int | float] = {"q_num_heads": heads, "kv_num_heads": heads}
     if not body.has(6):
         attributes["is_causal"] = causal
@@ -138,11 +128,34 @@ def multi_head_attention(body: Body) -> None:
     wanted = 3 if (body.wants(1) or body.wants(2)) and body.has(6) else 1
     for number in (1, 2):
         if wanted == 1 and body.wants(number):  # there is no past: just those of this run
-            body.give(number, _cut(body, sides[number], heads))
+            body.give(number, cut(body, sides[number], heads))
+    if body.wants(3):
+        if causal:
+            raise Unsupported("scores (result 3) of tokens that see none behind them", "leave that result out")
+        wanted, attributes["qk_matmul_output_mode"] = 4, 1  # with what is added to them
     made = body.op("Attention", *sides, _bias(body), body.operand(6), body.operand(7), outs=wanted, **attributes)
     body.give(0, made)
     for number in range(1, wanted):
-        body.give(number, f"{made}_{number}")
+        if number == 3 or body.has(6):
+            body.give(number, f"{made}_{number}")
+
+
+def biased(body: Body, sides: list[str]) -> list[str]:
+    """Queries, keys and values with the bias, if there is one; keys that are cut into heads have theirs already."""
+    if not body.has(3):
+        return sides
+    wide = body.type(3).shape[0]
+    widths = [body.type(i).shape[2] if body.has(i) and body.type(i).rank == 3 else None for i in range(3)]
+    first = widths[0] if isinstance(widths[0], int) else wide // 3
+    last = widths[2] if isinstance(widths[2], int) else first
+    if not isinstance(first, int) or not isinstance(last, int):
+        raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
+    parts = body.op("Split", body.operand(3), body.ints(first, first, last), axis=0, outs=3)
+    ready = [body.has(i) and body.type(i).rank == 4 for i in range(3)]
+    return [
+        side if done else body.op("Add", side, name)
+        for side, name, done in zip(sides, (parts, f"{parts}_1", f"{parts}_2"), ready, strict=True)
+    ]
 
 
 def _sides(body: Body) -> list[str]:
@@ -158,8 +171,6 @@ def _sides(body: Body) -> list[str]:
     for number in (1, 2):
         side = body.operand(number)
         if body.type(number).rank == 4:  # cut into heads already, as those of an encoder are
-            if body.has(3):
-                raise Unsupported("a bias of keys that are cut into heads already")
             side = body.op("Reshape", body.op("Transpose", side, perm=[0, 2, 1, 3]), body.ints(0, 0, -1))
         sides.append(side)
     return sides
