@@ -62,7 +62,9 @@ def commands() -> None:
 @click.option(
     "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
 )
-@click.option("--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, ...")
+@click.option(
+    "--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, cargo, npm ..."
+)
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
 @click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")

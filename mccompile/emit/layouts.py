@@ -40,6 +40,8 @@ class Layout:
     flags_per_file: bool = False
     one_build: bool = False  # all is compiled with the same flags
     wrapper: str = ""  # the language that it is for, where that is not C
+    flag: str = ""  # that all targets have whose code it can hold
+    target: str = ""  # one of them
     architectures: Mapping[str, list[str]] = field(default_factory=dict)  # by target: what the ecosystem calls it
 
     def runs_on(self, builds: Sequence[Build]) -> list[str]:
@@ -89,7 +91,11 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         where = f"--package {layout.name}"
         why = f"{', '.join(build.target for build in builds)} need flags of their own, and it has the same for all"
         raise WrongUse(Problem(f"{layout.name} cannot build for several targets", where, why, "name one target"))
-    if layout.wrapper and not all(f"{p}.{LANGUAGES[layout.wrapper].ending}" in files for p in prefixes):
+    if layout.flag and not all(layout.flag in build.flags for build in builds):
+        why = f"its code is for {', '.join(build.target for build in builds)}, and it wants {layout.flag}"
+        where, fix = f"--package {layout.name}", f"--target {layout.target}"
+        raise WrongUse(Problem(f"{layout.name} cannot hold code for other machines", where, why, fix))
+    if layout.wrapper and not all(path in files for p in prefixes for path in LANGUAGES[layout.wrapper].files(p)):
         why = f"it is for programs in another language than C, and needs what --wrapper {layout.wrapper} writes"
         fix = f"--wrapper {layout.wrapper}"
         raise WrongUse(Problem(f"{layout.name} lacks its wrapper", f"--package {layout.name}", why, fix))
@@ -128,6 +134,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         "prefixes": prefixes,
         "carried": not external,
         "sources": [place for path, place in places.items() if path.endswith(".c") and not _is_program(path)],
+        "module_sources": {prefix: _of_module(places, prefix) for prefix in prefixes},
         "headers": [f"{prefix}.h" for prefix in prefixes],
         "programs": programs,
         "pools": {model["prefix"]: [f"_{pool['name']}" for pool in model.get("pools", [])] or [""] for model in models},
@@ -153,6 +160,12 @@ def _builds(report: Mapping[str, Any]) -> list[Build]:
     return list(dict.fromkeys(build for part in parts for build in _builds(part))) if parts else [from_report(report)]
 
 
+def _of_module(places: Mapping[str, str], prefix: str) -> list[str]:
+    """What is compiled for one model alone: all but programs and the entry points of other models."""
+    sources = [(path, place) for path, place in places.items() if path.endswith(".c") and not _is_program(path)]
+    return [place for path, place in sources if not path.endswith("_module.c") or path.endswith(f"/{prefix}_module.c")]
+
+
 def _is_program(path: str) -> bool:
     return path == "main.c" or path.endswith("_main.c")
 
@@ -168,6 +181,8 @@ def _place(path: str, layout: Layout) -> str:
         return name
     if name.endswith(".rs"):
         return f"src/{name}"
+    if name.endswith((".js", ".d.ts")):
+        return name
     if name.endswith((".c", "_kernels.h")):
         return str(PurePosixPath(layout.sources, name))
     return str(PurePosixPath(layout.headers, name))

@@ -13,19 +13,25 @@ from typing import Any
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ..render import TEMPLATES, Source, render_c
-from . import cpp, rust
+from . import cpp, javascript, rust
 
 
 @dataclass(frozen=True)
 class Language:
-    ending: str  # of the file, which is called after the model
+    endings: tuple[str, ...]  # of the files, which are called after the model
     facts: Callable[[Mapping[str, Any]], Mapping[str, Any]]  # more of them, from those of the header
     shared: tuple[str, ...] = ()  # files that are the same for all models
+    folder: str = ""  # of a package, for files that no build of C takes along
+
+    def files(self, prefix: str) -> dict[str, str]:
+        """Those of a model, and their templates."""
+        return {f"{self.folder}{prefix}{ending}": f"model{ending}" for ending in self.endings}
 
 
 LANGUAGES: Mapping[str, Language] = {
-    "cpp": Language("hpp", cpp.facts),
-    "rust": Language("rs", rust.facts, rust.SHARED),
+    "cpp": Language((".hpp",), cpp.facts),
+    "rust": Language((".rs",), rust.facts, rust.SHARED),
+    "javascript": Language((".js", ".d.ts", "_module.c"), javascript.facts, folder="javascript/"),
 }
 
 
@@ -42,7 +48,7 @@ def wrapper_files(names: Sequence[str], context: Mapping[str, Any]) -> dict[str,
     files = {}
     for language in (LANGUAGES[name] for name in names):
         told = {**context, **language.facts(context)}
-        own = {f"{context['prefix']}.{language.ending}": f"model.{language.ending}"}
+        own = language.files(context["prefix"])
         for path, template in (own | {path: path for path in language.shared}).items():
             files[path] = render_c(TEMPLATES / f"{template}.j2", told)
     return files

@@ -6,13 +6,13 @@ refused: strings, and inputs and outputs that live outside of the model.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...base.errors import Problem, UnsupportedModel
-from ..runtime import header_text
+from ..runtime import statuses
 
+_MORE = "MCC_MORE"
 SHARED = ("mcc.rs",)  # beside the modules of all models
 _TYPES = {"float": "f32", "double": "f64"}
 _TYPES |= {f"{sign}int{bits}_t": f"{sign or 'i'}{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)}
@@ -44,7 +44,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "arguments": ", ".join(str(a["base"]) for a in arenas),
         "passed": ", ".join(f"{a['base']}.0.as_mut_ptr(), {a['base']}.0.len()" for a in arenas),
         "statuses": _statuses(),
-        "more": re.findall(r"MCC_MORE = (\d+)", header_text("mcc.h"))[0],
+        "more": next(number for name, number, _ in statuses() if name == _MORE),
     }
 
 
@@ -205,11 +205,6 @@ def _tensor(t: Mapping[str, Any], way: str) -> dict[str, Any]:
 
 
 def _statuses() -> list[dict[str, str]]:
-    """Of errors, as the header of the runtime has them."""
-    text = header_text("mcc.h")
-    numbers = dict(re.findall(r"MCC_ERR_(\w+) = (\d+)", text))
-    texts = dict(re.findall(r'case MCC_ERR_(\w+): return "([^"]*)"', text))
-    return [
-        {"name": "".join(word.capitalize() for word in name.split("_")), "number": number, "text": texts[name]}
-        for name, number in numbers.items()
-    ]
+    """Of errors, in Rust's way of writing names."""
+    errors = [(name.split("_")[2:], number, text) for name, number, text in statuses() if name != _MORE]
+    return [{"name": "".join(map(str.capitalize, words)), "number": n, "text": text} for words, n, text in errors]
