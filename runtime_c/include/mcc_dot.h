@@ -83,6 +83,15 @@
     } mcc_dot_four_i32x##N;                                                                                            \
     typedef float mcc_dot_types_##N
 
+/* The first n elements of a vector, which are written as a whole aside. */
+#define MCC_DOT_STORED(NAME, C, COUNT, V, STORE)                                                                       \
+    MCC_VEC_INLINE void NAME(C *p, int n, V v)                                                                         \
+    {                                                                                                                  \
+        C all[COUNT];                                                                                                  \
+        STORE(all, v);                                                                                                 \
+        (void)memcpy(p, all, (size_t)n);                                                                               \
+    }
+
 /* What does not need a vector register of the whole width. */
 #define MCC_DOT_PART(N, OF, C)                                                                                         \
     MCC_VEC_INLINE mcc_i32x##N mcc_load_part_##OF##_i32x##N(const C *p, int n)                                         \
@@ -91,24 +100,9 @@
         (void)memcpy(all, p, (size_t)n);                                                                               \
         return mcc_load_##OF##_i32x##N(all);                                                                           \
     }                                                                                                                  \
-    MCC_VEC_INLINE void mcc_store_part_##OF##_i32x##N(C *p, int n, mcc_i32x##N v)                                      \
-    {                                                                                                                  \
-        C all[N];                                                                                                      \
-        mcc_store_##OF##_i32x##N(all, v);                                                                              \
-        (void)memcpy(p, all, (size_t)n);                                                                               \
-    }                                                                                                                  \
-    MCC_VEC_INLINE void mcc_store_part_saturated_##OF##_i32x##N(C *p, int n, mcc_i32x##N v)                            \
-    {                                                                                                                  \
-        C all[N];                                                                                                      \
-        mcc_store_saturated_##OF##_i32x##N(all, v);                                                                    \
-        (void)memcpy(p, all, (size_t)n);                                                                               \
-    }                                                                                                                  \
-    MCC_VEC_INLINE void mcc_store_four_part_##OF##_i32x##N(C *p, int n, mcc_dot_four_i32x##N f)                        \
-    {                                                                                                                  \
-        C all[4 * N];                                                                                                  \
-        mcc_store_four_##OF##_i32x##N(all, f);                                                                         \
-        (void)memcpy(p, all, (size_t)n);                                                                               \
-    }                                                                                                                  \
+    MCC_DOT_STORED(mcc_store_part_##OF##_i32x##N, C, N, mcc_i32x##N, mcc_store_##OF##_i32x##N)                         \
+    MCC_DOT_STORED(mcc_store_part_saturated_##OF##_i32x##N, C, N, mcc_i32x##N, mcc_store_saturated_##OF##_i32x##N)     \
+    MCC_DOT_STORED(mcc_store_four_part_##OF##_i32x##N, C, 4 * N, mcc_dot_four_i32x##N, mcc_store_four_##OF##_i32x##N)  \
     typedef float mcc_dot_part_##OF##_##N
 
 /* What is the same for elements of both types: OF is u8 or i8, C the type, LOW and HIGH its bounds, SHIFT what the

@@ -173,6 +173,9 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 #if MCC_DSP_ASM
 #define MCC_DSP_SATURATE_I8(R, S) "ssat " #R ", #8, " #R ", asr #" #S "\n"
 #define MCC_DSP_SATURATE_U8(R, S) "usat " #R ", #8, " #R ", asr #" #S "\n"
+/* The upper half of a product, and what is added to it, rounded; a result of 8 bits. */
+#define MCC_DSP_SCALE(R, FACTOR, ADDEND) "smmla " #R ", " #R ", " #FACTOR ", " #ADDEND "\n"
+#define MCC_DSP_STORE(R, S, SATURATE, AT) SATURATE(R, S) "strb " #R ", " AT "\n"
 #else
 MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
 {

@@ -152,16 +152,12 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r12", "lr", "r8", "r9")                                                               \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
-                 "smmla r10, r10, r2, r3\n"                                                                            \
-                 "smmla r11, r11, r2, r3\n"                                                                            \
-                 "smmla r12, r12, r2, r3\n"                                                                            \
-                 "smmla lr, lr, r2, r3\n"                                                                              \
+                 MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3) MCC_DSP_SCALE(r12, r2, r3)                      \
+                 MCC_DSP_SCALE(lr, r2, r3)                                                                             \
                  "ldrd r2, r3, [sp, #8]\n"                                                                             \
-                 SATURATE(r11, S) "strb r11, [r1, r3]\n"                                                               \
-                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 MCC_DSP_STORE(r11, S, SATURATE, "[r1, r3]") MCC_DSP_STORE(r10, S, SATURATE, "[r1]")                   \
                  "add r1, r1, r2\n"                                                                                    \
-                 SATURATE(lr, S) "strb lr, [r1, r3]\n"                                                                 \
-                 SATURATE(r12, S) "strb r12, [r1]\n"                                                                   \
+                 MCC_DSP_STORE(lr, S, SATURATE, "[r1, r3]") MCC_DSP_STORE(r12, S, SATURATE, "[r1]")                    \
                  "add r1, r1, r2\n"                                                                                    \
                  "ldr r2, [sp, #16]\n"                                                                                 \
                  "cmp r0, r2\n"                                                                                        \
@@ -177,11 +173,9 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r10", "r11", "r8", "r9")                                                              \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
-                 "smmla r10, r10, r2, r3\n"                                                                            \
-                 "smmla r11, r11, r2, r3\n"                                                                            \
+                 MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3)                                                 \
                  "ldr r3, [sp, #12]\n"                                                                                 \
-                 SATURATE(r11, S) "strb r11, [r1, r3]\n"                                                               \
-                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 MCC_DSP_STORE(r11, S, SATURATE, "[r1, r3]") MCC_DSP_STORE(r10, S, SATURATE, "[r1]")                   \
                  "4: ldr r2, [sp, #48]\n"                                                                              \
                  "add r0, r0, r2\n"                                                                                    \
                  "ldrd r1, r2, [sp, #24]\n"                                                                            \
@@ -242,8 +236,7 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "smlad r10, r2, r8, r10\n"                                                                            \
                  "smlabt r10, r3, r9, r10\n"                                                                           \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
-                 "smmla r10, r10, r2, r3\n"                                                                            \
-                 SATURATE(r10, S) "strb r10, [r1]\n"                                                                   \
+                 MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_STORE(r10, S, SATURATE, "[r1]")                                    \
                  "add r1, r1, r12\n"                                                                                   \
                  "cmp r0, lr\n"                                                                                        \
                  "bne.w 1b\n"                                                                                          \

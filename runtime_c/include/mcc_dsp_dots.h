@@ -36,31 +36,84 @@ typedef struct mcc_dsp_result {
 #define MCC_DSP_1X4_UNROLL "4"
 #endif
 
+/* Assembly needs no code around it; the operands are in r0 to r3. */
+#define MCC_DSP_NAKED(NAME, W, C)                                                                                      \
+    static __attribute__((naked, noinline, unused)) void NAME(                                                         \
+        const W *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                          \
+        const mcc_dsp_result *t MCC_DSP_UNUSED)
+
+/* Bytes of a form of 4x2: its operands go where it finds them again; steps are left out by a jump over so many. */
+#define MCC_DSP_BEGIN_4X2                                                                                              \
+    "ldrd r4, r5, [r3]\n"                                                                                              \
+    "ldrd r6, r7, [r3, #8]\n"                                                                                          \
+    "add r5, r5, r2\n"                                                                                                 \
+    "add r8, r1, r6, lsl #4\n"                                                                                         \
+    "strd r4, r2, [sp]\n"                                                                                              \
+    "strd r5, r1, [sp, #8]\n"
+#define MCC_DSP_ENTER_4X2(BYTES)                                                                                       \
+    "mov r9, #" BYTES "\n"                                                                                             \
+    "mul r6, r6, r9\n"                                                                                                 \
+    "adr r9, 1f\n"                                                                                                     \
+    "add r6, r6, r9\n"                                                                                                 \
+    "orr r6, r6, #1\n"                                                                                                 \
+    "strd r8, r6, [sp, #16]\n"                                                                                         \
+    "str r7, [sp, #24]\n"
+#define MCC_DSP_PRODUCTS_4X2                                                                                           \
+    "smlad r4, r2, r12, r4\n"                                                                                          \
+    "smlad r8, r2, lr, r8\n"                                                                                           \
+    "smlad r5, r3, r12, r5\n"                                                                                          \
+    "smlad r9, r3, lr, r9\n"                                                                                           \
+    "ldrd r2, r3, [r1], #8\n"                                                                                          \
+    "smlad r6, r2, r12, r6\n"                                                                                          \
+    "smlad r10, r2, lr, r10\n"                                                                                         \
+    "smlad r7, r3, r12, r7\n"                                                                                          \
+    "smlad r11, r3, lr, r11\n"
+#define MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                                        \
+    RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                                                \
+    MCC_DSP_SCALE(r4, r3, lr) MCC_DSP_SCALE(r5, r3, lr) MCC_DSP_SCALE(r6, r3, lr) MCC_DSP_SCALE(r7, r3, lr)            \
+    "ldrd r3, lr, [r12, #16]\n"                                                                                        \
+    MCC_DSP_SCALE(r8, r3, lr) MCC_DSP_SCALE(r9, r3, lr) MCC_DSP_SCALE(r10, r3, lr) MCC_DSP_SCALE(r11, r3, lr)          \
+    "add r3, r2, r1\n"                                                                                                 \
+    MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r6, S, SATURATE, "[r2, r1, lsl #1]")                          \
+    MCC_DSP_STORE(r5, S, SATURATE, "[r3]") MCC_DSP_STORE(r7, S, SATURATE, "[r3, r1, lsl #1]")                          \
+    "add r2, r2, #1\n"                                                                                                 \
+    "add r3, r3, #1\n"                                                                                                 \
+    MCC_DSP_STORE(r8, S, SATURATE, "[r2]") MCC_DSP_STORE(r10, S, SATURATE, "[r2, r1, lsl #1]")                         \
+    MCC_DSP_STORE(r9, S, SATURATE, "[r3]") MCC_DSP_STORE(r11, S, SATURATE, "[r3, r1, lsl #1]")                         \
+    "add r2, r2, #1\n"                                                                                                 \
+    "add r12, r12, #24\n"                                                                                              \
+    "strd r12, r2, [sp]\n"                                                                                             \
+    "ldr r3, [sp, #8]\n"                                                                                               \
+    "cmp r2, r3\n"                                                                                                     \
+    "bne.w 2b\n"
+#define MCC_DSP_BEGIN_1X2                                                                                              \
+    "ldrd r12, r9, [r3]\n"                                                                                             \
+    "ldr r8, [r3, #8]\n"                                                                                               \
+    "add r9, r9, r2\n"                                                                                                 \
+    "add r8, r1, r8, lsl #4\n"                                                                                         \
+    "mov lr, r1\n"
+#define MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                                        \
+    RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                                                \
+    MCC_DSP_SCALE(r4, r3, r6)                                                                                          \
+    "ldrd r3, r6, [r12, #16]\n"                                                                                        \
+    MCC_DSP_SCALE(r5, r3, r6) MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r5, S, SATURATE, "[r2, #1]")        \
+    "add r2, r2, #2\n"                                                                                                 \
+    "add r12, r12, #24\n"                                                                                              \
+    "cmp r2, r9\n"                                                                                                     \
+    "bne 2b\n"
+
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
  * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
  * enter, stride. */
 #define MCC_DSP_DOT4X2(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot4x2_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    MCC_DSP_NAKED(mcc_dsp_dot4x2_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                          "sub sp, #28\n"                                                                               \
-                         "ldrd r4, r5, [r3]\n"                                                                         \
-                         "ldrd r6, r7, [r3, #8]\n"                                                                     \
-                         "add r5, r5, r2\n"                                                                            \
-                         "add r8, r1, r6, lsl #4\n"                                                                    \
-                         "strd r4, r2, [sp]\n"                                                                         \
-                         "strd r5, r1, [sp, #8]\n"                                                                     \
+                         MCC_DSP_BEGIN_4X2                                                                             \
                          "rsb r6, r6, #1\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
-                         "mov r9, #52\n"                                                                               \
-                         "mul r6, r6, r9\n"                                                                            \
-                         "adr r9, 1f\n"                                                                                \
-                         "add r6, r6, r9\n"                                                                            \
-                         "orr r6, r6, #1\n"                                                                            \
-                         "strd r8, r6, [sp, #16]\n"                                                                    \
-                         "str r7, [sp, #24]\n"                                                                         \
+                         MCC_DSP_ENTER_4X2("52")                                                                       \
                          "2: ldr r12, [sp]\n"                                                                          \
                          "ldrd r4, r8, [r12]\n"                                                                        \
                          "ldr r1, [sp, #12]\n"                                                                         \
@@ -84,48 +137,14 @@ typedef struct mcc_dsp_result {
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
                          "sxtb16 lr, r12, ror #8\n"                                                                    \
                          "sxtb16 r12, r12\n"                                                                           \
-                         "smlad r4, r2, r12, r4\n"                                                                     \
-                         "smlad r8, r2, lr, r8\n"                                                                      \
-                         "smlad r5, r3, r12, r5\n"                                                                     \
-                         "smlad r9, r3, lr, r9\n"                                                                      \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "smlad r6, r2, r12, r6\n"                                                                     \
-                         "smlad r10, r2, lr, r10\n"                                                                    \
-                         "smlad r7, r3, r12, r7\n"                                                                     \
-                         "smlad r11, r3, lr, r11\n"                                                                    \
+                         MCC_DSP_PRODUCTS_4X2                                                                          \
                          ".endr\n"                                                                                     \
                          "ldr r12, [sp, #16]\n"                                                                        \
                          "cmp r1, r12\n"                                                                               \
                          "bne.w 1b\n"                                                                                  \
                          "ldrd r12, r2, [sp]\n"                                                                        \
                          "ldr r1, [sp, #24]\n"                                                                         \
-                         RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, lr\n"                                                                      \
-                         "smmla r5, r5, r3, lr\n"                                                                      \
-                         "smmla r6, r6, r3, lr\n"                                                                      \
-                         "smmla r7, r7, r3, lr\n"                                                                      \
-                         "ldrd r3, lr, [r12, #16]\n"                                                                   \
-                         "smmla r8, r8, r3, lr\n"                                                                      \
-                         "smmla r9, r9, r3, lr\n"                                                                      \
-                         "smmla r10, r10, r3, lr\n"                                                                    \
-                         "smmla r11, r11, r3, lr\n"                                                                    \
-                         "add r3, r2, r1\n"                                                                            \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r6, S) "strb r6, [r2, r1, lsl #1]\n"                                                 \
-                         SATURATE(r5, S) "strb r5, [r3]\n"                                                             \
-                         SATURATE(r7, S) "strb r7, [r3, r1, lsl #1]\n"                                                 \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r3, r3, #1\n"                                                                            \
-                         SATURATE(r8, S) "strb r8, [r2]\n"                                                             \
-                         SATURATE(r10, S) "strb r10, [r2, r1, lsl #1]\n"                                               \
-                         SATURATE(r9, S) "strb r9, [r3]\n"                                                             \
-                         SATURATE(r11, S) "strb r11, [r3, r1, lsl #1]\n"                                               \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "strd r12, r2, [sp]\n"                                                                        \
-                         "ldr r3, [sp, #8]\n"                                                                          \
-                         "cmp r2, r3\n"                                                                                \
-                         "bne.w 2b\n"                                                                                  \
+                         MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                       \
                          "add sp, #28\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
@@ -133,16 +152,10 @@ typedef struct mcc_dsp_result {
 /* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
  * r9 end of y, r12 table, lr patch. */
 #define MCC_DSP_DOT1X2(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x2_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    MCC_DSP_NAKED(mcc_dsp_dot1x2_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r9, lr}\n"                                                                          \
-                         "ldrd r12, r9, [r3]\n"                                                                        \
-                         "ldr r8, [r3, #8]\n"                                                                          \
-                         "add r9, r9, r2\n"                                                                            \
-                         "add r8, r1, r8, lsl #4\n"                                                                    \
-                         "mov lr, r1\n"                                                                                \
+                         MCC_DSP_BEGIN_1X2                                                                             \
                          "2: ldrd r4, r5, [r12]\n"                                                                     \
                          "mov r1, lr\n"                                                                                \
                          "1: .rept 2\n"                                                                                \
@@ -155,16 +168,7 @@ typedef struct mcc_dsp_result {
                          ".endr\n"                                                                                     \
                          "cmp r1, r8\n"                                                                                \
                          "bne 1b\n"                                                                                    \
-                         RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, r6\n"                                                                      \
-                         "ldrd r3, r6, [r12, #16]\n"                                                                   \
-                         "smmla r5, r5, r3, r6\n"                                                                      \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r5, S) "strb r5, [r2, #1]\n"                                                         \
-                         "add r2, r2, #2\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "cmp r2, r9\n"                                                                                \
-                         "bne 2b\n"                                                                                    \
+                         MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                       \
                          "pop {r4-r9, pc}\n");                                                                         \
     }
 
@@ -180,9 +184,7 @@ typedef struct mcc_dsp_result {
     "smlad " #A ", " #X ", " #W ", " #A "\n"                                                                           \
     "smlad " #B ", " #X ", r11, " #B "\n"
 #define MCC_DSP_DOT1X4(T, C, N, S, RAISE, SATURATE)                                                                    \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_dot1x4_##T##_##N(                                     \
-        const int8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                     \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    MCC_DSP_NAKED(mcc_dsp_dot1x4_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                          "sub sp, #40\n"                                                                               \
@@ -254,18 +256,16 @@ typedef struct mcc_dsp_result {
                          "ldrd r8, r9, [sp]\n"                                                                         \
                          "ldr r12, [sp, #16]\n"                                                                        \
                          RAISE(MCC_DSP_RAISE_1X4) "ldrd r2, r3, [r12], #8\n"                                           \
-                         "smmla r4, r4, r2, r3\n"                                                                      \
+                         MCC_DSP_SCALE(r4, r2, r3)                                                                     \
                          "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r5, r5, r2, r3\n"                                                                      \
+                         MCC_DSP_SCALE(r5, r2, r3)                                                                     \
                          "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r6, r6, r2, r3\n"                                                                      \
+                         MCC_DSP_SCALE(r6, r2, r3)                                                                     \
                          "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         "smmla r7, r7, r2, r3\n"                                                                      \
+                         MCC_DSP_SCALE(r7, r2, r3)                                                                     \
                          "str r12, [sp, #16]\n"                                                                        \
-                         SATURATE(r4, S) "strb r4, [r8]\n"                                                             \
-                         SATURATE(r5, S) "strb r5, [r8, #1]\n"                                                         \
-                         SATURATE(r6, S) "strb r6, [r8, #2]\n"                                                         \
-                         SATURATE(r7, S) "strb r7, [r8, #3]\n"                                                         \
+                         MCC_DSP_STORE(r4, S, SATURATE, "[r8]") MCC_DSP_STORE(r5, S, SATURATE, "[r8, #1]")             \
+                         MCC_DSP_STORE(r6, S, SATURATE, "[r8, #2]") MCC_DSP_STORE(r7, S, SATURATE, "[r8, #3]")         \
                          "add r8, r8, #4\n"                                                                            \
                          "str r8, [sp]\n"                                                                              \
                          "cmp r8, r9\n"                                                                                \
@@ -283,13 +283,12 @@ typedef struct mcc_dsp_result {
     "ldrd r2, r3, [r12], #8\nmul r6, r6, r2\nmul r7, r7, r3\n"
 #define MCC_DSP_RAISED(TEXT) TEXT
 #define MCC_DSP_PLAIN(TEXT)
+#define MCC_DSP_BOTH(FORM, N, S, RAISE)                                                                                \
+    FORM(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8) FORM(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
 #define MCC_DSP_DOTS_OF(N, S, RAISE)                                                                                   \
-    MCC_DSP_DOT4X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT4X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
-    MCC_DSP_DOT1X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT1X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                      \
-    MCC_DSP_DOT1X4(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                       \
-    MCC_DSP_DOT1X4(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
+    MCC_DSP_BOTH(MCC_DSP_DOT4X2, N, S, RAISE)                                                                          \
+    MCC_DSP_BOTH(MCC_DSP_DOT1X2, N, S, RAISE)                                                                          \
+    MCC_DSP_BOTH(MCC_DSP_DOT1X4, N, S, RAISE)
 
 #else
 /* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */
@@ -310,6 +309,11 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
     return mcc_dsp_rounded(raised, table + (rows - 2) * lanes + 2 * lane, shift);
 }
 
+#define MCC_DSP_LANES(NAME, LANES, W, C, ALL)                                                                          \
+    MCC_INLINE void NAME(const W *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)                             \
+    {                                                                                                                  \
+        ALL(w, patch, y, t, LANES);                                                                                    \
+    }
 #define MCC_DSP_DOT(T, C, N, S, ROWS)                                                                                  \
     MCC_INLINE void mcc_dsp_dots2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
                                             mcc_index positions)                                                       \
@@ -323,14 +327,8 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot4x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
-    {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 4);                                                                    \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_dot1x2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
-    {                                                                                                                  \
-        mcc_dsp_dots2_##T##_##N(w, patch, y, t, 1);                                                                    \
-    }                                                                                                                  \
+    MCC_DSP_LANES(mcc_dsp_dot4x2_##T##_##N, 4, int8_t, C, mcc_dsp_dots2_##T##_##N)                                     \
+    MCC_DSP_LANES(mcc_dsp_dot1x2_##T##_##N, 1, int8_t, C, mcc_dsp_dots2_##T##_##N)                                     \
     MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
@@ -352,18 +350,7 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
     MCC_DSP_DOT(u8, uint8_t, N, S, ROWS)
 #endif
 
-/* Only those that are called end up in a program. A shift of 0 has no form of its own in the instruction. */
-#define MCC_DSP_DOTS(S) MCC_DSP_DOTS_OF(S, S, MCC_DSP_PLAIN)
-MCC_DSP_DOTS(1)
-MCC_DSP_DOTS(2)
-MCC_DSP_DOTS(3)
-MCC_DSP_DOTS(4)
-MCC_DSP_DOTS(5)
-MCC_DSP_DOTS(6)
-MCC_DSP_DOTS(7)
-MCC_DSP_DOTS(8)
-MCC_DSP_DOTS_OF(raised12, 12, MCC_DSP_RAISED)
-MCC_DSP_DOTS_OF(raised14, 14, MCC_DSP_RAISED)
-MCC_DSP_DOTS_OF(raised16, 16, MCC_DSP_RAISED)
+/* Only those that are called end up in a program. */
+MCC_SHORT_ROUNDINGS(MCC_DSP_DOTS_OF, MCC_DSP_PLAIN, MCC_DSP_RAISED)
 
 #endif /* MCC_DSP_DOTS_H */

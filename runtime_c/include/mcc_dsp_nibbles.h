@@ -24,28 +24,15 @@
 
 /* Registers as in MCC_DSP_DOT4X2; behind what is on the stack there, 8 times the sum of each lane of the patch. */
 #define MCC_DSP_NIBBLES4X2(T, C, N, S, RAISE, SATURATE)                                                                \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_nibbles4x2_##T##_##N(                                 \
-        const uint8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                    \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    MCC_DSP_NAKED(mcc_dsp_nibbles4x2_##T##_##N, uint8_t, C)                                                            \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                          "sub sp, #44\n"                                                                               \
-                         "ldrd r4, r5, [r3]\n"                                                                         \
-                         "ldrd r6, r7, [r3, #8]\n"                                                                     \
-                         "add r5, r5, r2\n"                                                                            \
-                         "add r8, r1, r6, lsl #4\n"                                                                    \
-                         "strd r4, r2, [sp]\n"                                                                         \
-                         "strd r5, r1, [sp, #8]\n"                                                                     \
+                         MCC_DSP_BEGIN_4X2                                                                             \
                          "lsr r6, r6, #1\n"                                                                            \
                          "rsb r6, r6, #0\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_NIBBLES_UNROLL " - 1\n"                                               \
-                         "mov r9, #108\n"                                                                              \
-                         "mul r6, r6, r9\n"                                                                            \
-                         "adr r9, 1f\n"                                                                                \
-                         "add r6, r6, r9\n"                                                                            \
-                         "orr r6, r6, #1\n"                                                                            \
-                         "strd r8, r6, [sp, #16]\n"                                                                    \
-                         "str r7, [sp, #24]\n"                                                                         \
+                         MCC_DSP_ENTER_4X2("108")                                                                      \
                          "mov r4, #0\n"                                                                                \
                          "mov r5, #0\n"                                                                                \
                          "mov r6, #0\n"                                                                                \
@@ -77,29 +64,13 @@
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
                          "sxtb16 lr, r12\n"                                                                            \
                          "and r12, r12, #0x000f000f\n"                                                                 \
-                         "smlad r4, r2, r12, r4\n"                                                                     \
-                         "smlad r8, r2, lr, r8\n"                                                                      \
-                         "smlad r5, r3, r12, r5\n"                                                                     \
-                         "smlad r9, r3, lr, r9\n"                                                                      \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "smlad r6, r2, r12, r6\n"                                                                     \
-                         "smlad r10, r2, lr, r10\n"                                                                    \
-                         "smlad r7, r3, r12, r7\n"                                                                     \
-                         "smlad r11, r3, lr, r11\n"                                                                    \
+                         MCC_DSP_PRODUCTS_4X2                                                                          \
                          "ldr.w r12, [r0], #4\n"                                                                       \
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
                          "sxtb16 lr, r12, ror #8\n"                                                                    \
                          "uxtb16 r12, r12, ror #8\n"                                                                   \
                          "and r12, r12, #0x000f000f\n"                                                                 \
-                         "smlad r4, r2, r12, r4\n"                                                                     \
-                         "smlad r8, r2, lr, r8\n"                                                                      \
-                         "smlad r5, r3, r12, r5\n"                                                                     \
-                         "smlad r9, r3, lr, r9\n"                                                                      \
-                         "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "smlad r6, r2, r12, r6\n"                                                                     \
-                         "smlad r10, r2, lr, r10\n"                                                                    \
-                         "smlad r7, r3, r12, r7\n"                                                                     \
-                         "smlad r11, r3, lr, r11\n"                                                                    \
+                         MCC_DSP_PRODUCTS_4X2                                                                          \
                          ".endr\n"                                                                                     \
                          "ldr r12, [sp, #16]\n"                                                                        \
                          "cmp r1, r12\n"                                                                               \
@@ -125,48 +96,16 @@
                          "add r10, lr, r10, asr #4\n"                                                                  \
                          "add r11, lr, r11, asr #4\n"                                                                  \
                          "ldr r1, [sp, #24]\n"                                                                         \
-                         RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, lr\n"                                                                      \
-                         "smmla r5, r5, r3, lr\n"                                                                      \
-                         "smmla r6, r6, r3, lr\n"                                                                      \
-                         "smmla r7, r7, r3, lr\n"                                                                      \
-                         "ldrd r3, lr, [r12, #16]\n"                                                                   \
-                         "smmla r8, r8, r3, lr\n"                                                                      \
-                         "smmla r9, r9, r3, lr\n"                                                                      \
-                         "smmla r10, r10, r3, lr\n"                                                                    \
-                         "smmla r11, r11, r3, lr\n"                                                                    \
-                         "add r3, r2, r1\n"                                                                            \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r6, S) "strb r6, [r2, r1, lsl #1]\n"                                                 \
-                         SATURATE(r5, S) "strb r5, [r3]\n"                                                             \
-                         SATURATE(r7, S) "strb r7, [r3, r1, lsl #1]\n"                                                 \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r3, r3, #1\n"                                                                            \
-                         SATURATE(r8, S) "strb r8, [r2]\n"                                                             \
-                         SATURATE(r10, S) "strb r10, [r2, r1, lsl #1]\n"                                               \
-                         SATURATE(r9, S) "strb r9, [r3]\n"                                                             \
-                         SATURATE(r11, S) "strb r11, [r3, r1, lsl #1]\n"                                               \
-                         "add r2, r2, #1\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "strd r12, r2, [sp]\n"                                                                        \
-                         "ldr r3, [sp, #8]\n"                                                                          \
-                         "cmp r2, r3\n"                                                                                \
-                         "bne.w 2b\n"                                                                                  \
+                         MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                       \
                          "add sp, #44\n"                                                                               \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 /* Registers as in MCC_DSP_DOT1X2; r10 8 times the sum of the patch, r11 a pair of weights. */
 #define MCC_DSP_NIBBLES1X2(T, C, N, S, RAISE, SATURATE)                                                                \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_nibbles1x2_##T##_##N(                                 \
-        const uint8_t *w MCC_DSP_UNUSED, const uint32_t *patch MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED,                    \
-        const mcc_dsp_result *t MCC_DSP_UNUSED)                                                                        \
+    MCC_DSP_NAKED(mcc_dsp_nibbles1x2_##T##_##N, uint8_t, C)                                                            \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                         "ldrd r12, r9, [r3]\n"                                                                        \
-                         "ldr r8, [r3, #8]\n"                                                                          \
-                         "add r9, r9, r2\n"                                                                            \
-                         "add r8, r1, r8, lsl #4\n"                                                                    \
-                         "mov lr, r1\n"                                                                                \
+                         MCC_DSP_BEGIN_1X2                                                                             \
                          "mov r10, #0\n"                                                                               \
                          "mov r11, #0x00080008\n"                                                                      \
                          "3: ldr r3, [r1], #16\n"                                                                      \
@@ -195,23 +134,12 @@
                          "ldrd r6, r7, [r12]\n"                                                                        \
                          "add r4, r4, r6\n"                                                                            \
                          "add r5, r7, r5, asr #4\n"                                                                    \
-                         RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                           \
-                         "smmla r4, r4, r3, r6\n"                                                                      \
-                         "ldrd r3, r6, [r12, #16]\n"                                                                   \
-                         "smmla r5, r5, r3, r6\n"                                                                      \
-                         SATURATE(r4, S) "strb r4, [r2]\n"                                                             \
-                         SATURATE(r5, S) "strb r5, [r2, #1]\n"                                                         \
-                         "add r2, r2, #2\n"                                                                            \
-                         "add r12, r12, #24\n"                                                                         \
-                         "cmp r2, r9\n"                                                                                \
-                         "bne 2b\n"                                                                                    \
+                         MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                       \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 #define MCC_DSP_NIBBLES_OF(N, S, RAISE)                                                                                \
-    MCC_DSP_NIBBLES4X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                   \
-    MCC_DSP_NIBBLES4X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                                                  \
-    MCC_DSP_NIBBLES1X2(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                                                   \
-    MCC_DSP_NIBBLES1X2(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
+    MCC_DSP_BOTH(MCC_DSP_NIBBLES4X2, N, S, RAISE)                                                                      \
+    MCC_DSP_BOTH(MCC_DSP_NIBBLES1X2, N, S, RAISE)
 
 #else
 /* The weight of a channel, the first or the second of two. */
@@ -237,32 +165,13 @@ MCC_INLINE int32_t mcc_dsp_nibble(uint8_t byte, mcc_index channel)
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_nibbles4x2_##T##_##N(const uint8_t *w, const uint32_t *patch, C *y,                        \
-                                                 const mcc_dsp_result *t)                                              \
-    {                                                                                                                  \
-        mcc_dsp_nibbles_##T##_##N(w, patch, y, t, 4);                                                                  \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_nibbles1x2_##T##_##N(const uint8_t *w, const uint32_t *patch, C *y,                        \
-                                                 const mcc_dsp_result *t)                                              \
-    {                                                                                                                  \
-        mcc_dsp_nibbles_##T##_##N(w, patch, y, t, 1);                                                                  \
-    }
+    MCC_DSP_LANES(mcc_dsp_nibbles4x2_##T##_##N, 4, uint8_t, C, mcc_dsp_nibbles_##T##_##N)                              \
+    MCC_DSP_LANES(mcc_dsp_nibbles1x2_##T##_##N, 1, uint8_t, C, mcc_dsp_nibbles_##T##_##N)
 #define MCC_DSP_NIBBLES_OF(N, S, ROWS)                                                                                 \
     MCC_DSP_NIBBLES_FORM(i8, int8_t, N, S, ROWS)                                                                       \
     MCC_DSP_NIBBLES_FORM(u8, uint8_t, N, S, ROWS)
 #endif
 
-#define MCC_DSP_NIBBLES(S) MCC_DSP_NIBBLES_OF(S, S, MCC_DSP_PLAIN)
-MCC_DSP_NIBBLES(1)
-MCC_DSP_NIBBLES(2)
-MCC_DSP_NIBBLES(3)
-MCC_DSP_NIBBLES(4)
-MCC_DSP_NIBBLES(5)
-MCC_DSP_NIBBLES(6)
-MCC_DSP_NIBBLES(7)
-MCC_DSP_NIBBLES(8)
-MCC_DSP_NIBBLES_OF(raised12, 12, MCC_DSP_RAISED)
-MCC_DSP_NIBBLES_OF(raised14, 14, MCC_DSP_RAISED)
-MCC_DSP_NIBBLES_OF(raised16, 16, MCC_DSP_RAISED)
+MCC_SHORT_ROUNDINGS(MCC_DSP_NIBBLES_OF, MCC_DSP_PLAIN, MCC_DSP_RAISED)
 
 #endif /* MCC_DSP_NIBBLES_H */

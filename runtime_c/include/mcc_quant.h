@@ -101,4 +101,11 @@ MCC_INLINE int32_t mcc_inverse_root(uint64_t number, int *moved)
     return (int32_t)(root >> 1);
 }
 
+/* Functions for every short rounding: the end of their names, the shift, and whether sums are raised first. A shift of
+ * 0 has no form of its own in the instruction. */
+#define MCC_SHORT_ROUNDINGS(OF, PLAIN, RAISED)                                                                         \
+    OF(1, 1, PLAIN) OF(2, 2, PLAIN) OF(3, 3, PLAIN) OF(4, 4, PLAIN)                                                    \
+    OF(5, 5, PLAIN) OF(6, 6, PLAIN) OF(7, 7, PLAIN) OF(8, 8, PLAIN)                                                    \
+    OF(raised12, 12, RAISED) OF(raised14, 14, RAISED) OF(raised16, 16, RAISED)
+
 #endif /* MCC_QUANT_H */

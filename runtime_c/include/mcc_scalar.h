@@ -217,6 +217,23 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_sums1x4, uint16_t, "ldrh", "4")
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, "ldrsb", "1")
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, "ldrb", "1")
 
+/* The registers that a caller wants back: onto the stack; and from it, which ends the function. */
+#define MCC_SCALAR_SAVE                                                                                                \
+    ".syntax unified\n"                                                                                                \
+    "push {r4-r7, lr}\n"                                                                                               \
+    "mov r4, r8\n"                                                                                                     \
+    "mov r5, r9\n"                                                                                                     \
+    "mov r6, r10\n"                                                                                                    \
+    "mov r7, r11\n"                                                                                                    \
+    "push {r4-r7}\n"
+#define MCC_SCALAR_RESTORE                                                                                             \
+    "pop {r4-r7}\n"                                                                                                    \
+    "mov r8, r4\n"                                                                                                     \
+    "mov r9, r5\n"                                                                                                     \
+    "mov r10, r6\n"                                                                                                    \
+    "mov r11, r7\n"                                                                                                    \
+    "pop {r4-r7, pc}\n"
+
 /* r5 sums, r6 table, r7 y; r8 shift, r9-r11 steps, r12 end of the sums. The upper half of a product of 32 bits is put
  * together from four products of 16 bits. */
 #define MCC_SCALAR_ROUND(T, C, SATURATE)                                                                               \
@@ -224,13 +241,7 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, "ldrb", "1")
                                           const int32_t *table MCC_SCALAR_UNUSED,                                      \
                                           const mcc_scalar_rounding *r MCC_SCALAR_UNUSED)                              \
     {                                                                                                                  \
-        __asm__ volatile(".syntax unified\n"                                                                           \
-                         "push {r4-r7, lr}\n"                                                                          \
-                         "mov r4, r8\n"                                                                                \
-                         "mov r5, r9\n"                                                                                \
-                         "mov r6, r10\n"                                                                               \
-                         "mov r7, r11\n"                                                                               \
-                         "push {r4-r7}\n"                                                                              \
+        __asm__ volatile(MCC_SCALAR_SAVE                                                                               \
                          "mov r7, r0\n"                                                                                \
                          "mov r5, r1\n"                                                                                \
                          "mov r6, r2\n"                                                                                \
@@ -275,12 +286,7 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, "ldrb", "1")
                          "add r7, r11\n"                                                                               \
                          "cmp r5, r12\n"                                                                               \
                          "bne 1b\n"                                                                                    \
-                         "pop {r4-r7}\n"                                                                               \
-                         "mov r8, r4\n"                                                                                \
-                         "mov r9, r5\n"                                                                                \
-                         "mov r10, r6\n"                                                                               \
-                         "mov r11, r7\n"                                                                               \
-                         "pop {r4-r7, pc}\n");                                                                         \
+                         MCC_SCALAR_RESTORE);                                                                          \
     }
 MCC_SCALAR_ROUND(i8, int8_t, "sxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmovs r1, #127\neors r1, r0\n")
 MCC_SCALAR_ROUND(u8, uint8_t, "uxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmvns r1, r0\n")

@@ -38,13 +38,7 @@ typedef struct mcc_scalar_columns {
 #define MCC_SCALAR_COLUMNS(T, LOAD)                                                                                    \
     MCC_SCALAR_NAKED mcc_scalar_columns_##T(const mcc_scalar_columns *columns MCC_SCALAR_UNUSED)                       \
     {                                                                                                                  \
-        __asm__ volatile(".syntax unified\n"                                                                           \
-                         "push {r4-r7, lr}\n"                                                                          \
-                         "mov r4, r8\n"                                                                                \
-                         "mov r5, r9\n"                                                                                \
-                         "mov r6, r10\n"                                                                               \
-                         "mov r7, r11\n"                                                                               \
-                         "push {r4-r7}\n"                                                                              \
+        __asm__ volatile(MCC_SCALAR_SAVE                                                                               \
                          "sub sp, #36\n"                                                                               \
                          "mov r4, sp\n"                                                                                \
                          "ldmia r0!, {r1, r2, r3}\n"                                                                   \
@@ -76,12 +70,7 @@ typedef struct mcc_scalar_columns {
                          "str r6, [r7]\n"                                                                              \
                          "str r5, [r7, #4]\n"                                                                          \
                          "add sp, #36\n"                                                                               \
-                         "pop {r4-r7}\n"                                                                               \
-                         "mov r8, r4\n"                                                                                \
-                         "mov r9, r5\n"                                                                                \
-                         "mov r10, r6\n"                                                                               \
-                         "mov r11, r7\n"                                                                               \
-                         "pop {r4-r7, pc}\n");                                                                         \
+                         MCC_SCALAR_RESTORE);                                                                          \
     }
 MCC_SCALAR_COLUMNS(i8, "ldrsb")
 MCC_SCALAR_COLUMNS(u8, "ldrb")

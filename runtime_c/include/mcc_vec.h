@@ -246,25 +246,17 @@
     MCC_VEC_APART(N, mcc_all_apart_f32x##N)
 
 /* Over all lanes: halves are combined down to four lanes. */
+#define MCC_VEC_HALVES(NAME, N, HALF, BOTH)                                                                            \
+    MCC_VEC_INLINE float mcc_##NAME##_f32x##N(mcc_f32x##N v)                                                           \
+    {                                                                                                                  \
+        mcc_f32x##HALF half[2];                                                                                        \
+        (void)memcpy(half, &v, sizeof half);                                                                           \
+        return mcc_##NAME##_f32x##HALF(BOTH);                                                                          \
+    }
 #define MCC_VEC_ACROSS(N, HALF)                                                                                        \
-    MCC_VEC_INLINE float mcc_sum_f32x##N(mcc_f32x##N v)                                                                \
-    {                                                                                                                  \
-        mcc_f32x##HALF half[2];                                                                                        \
-        (void)memcpy(half, &v, sizeof half);                                                                           \
-        return mcc_sum_f32x##HALF(half[0] + half[1]);                                                                  \
-    }                                                                                                                  \
-    MCC_VEC_INLINE float mcc_largest_f32x##N(mcc_f32x##N v)                                                            \
-    {                                                                                                                  \
-        mcc_f32x##HALF half[2];                                                                                        \
-        (void)memcpy(half, &v, sizeof half);                                                                           \
-        return mcc_largest_f32x##HALF(mcc_max_f32x##HALF(half[0], half[1]));                                           \
-    }                                                                                                                  \
-    MCC_VEC_INLINE float mcc_product_f32x##N(mcc_f32x##N v)                                                            \
-    {                                                                                                                  \
-        mcc_f32x##HALF half[2];                                                                                        \
-        (void)memcpy(half, &v, sizeof half);                                                                           \
-        return mcc_product_f32x##HALF(mcc_mul_f32x##HALF(half[0], half[1]));                                           \
-    }                                                                                                                  \
+    MCC_VEC_HALVES(sum, N, HALF, half[0] + half[1])                                                                    \
+    MCC_VEC_HALVES(largest, N, HALF, mcc_max_f32x##HALF(half[0], half[1]))                                             \
+    MCC_VEC_HALVES(product, N, HALF, mcc_mul_f32x##HALF(half[0], half[1]))                                             \
     MCC_VEC_INLINE float mcc_smallest_f32x##N(mcc_f32x##N v) { return -mcc_largest_f32x##N(mcc_neg_f32x##N(v)); }      \
     typedef float mcc_f32x##N##_across
 

@@ -63,6 +63,14 @@ MCC_VEC_SCALE(16);
 #define MCC_VECMATH_FUNCTION MCC_VEC_INLINE
 #endif
 
+/* The polynomial of exp, from its second coefficient on. */
+#define MCC_VECMATH_EXP(N, P, X)                                                                                       \
+    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.00139468664f));                                                        \
+    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.00833351072f));                                                        \
+    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.0416662656f));                                                         \
+    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.166666657f));                                                          \
+    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.5f));
+
 #define MCC_VECMATH(N)                                                                                                 \
     /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). The bounds leave n within                  \
        -151..129. */                                                                                                   \
@@ -74,11 +82,7 @@ MCC_VEC_SCALE(16);
         const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
         const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
         mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
-        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00139468664f));                                                    \
-        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00833351072f));                                                    \
-        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.0416662656f));                                                     \
-        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
-        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
+        MCC_VECMATH_EXP(N, p, r)                                                                                       \
         p = mcc_add_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), mcc_set_f32x##N(1.0f));                      \
         return mcc_scale_f32x##N(p, whole);                                                                            \
     }                                                                                                                  \
@@ -87,11 +91,7 @@ MCC_VEC_SCALE(16);
     {                                                                                                                  \
         const mcc_i32x##N small = mcc_less_f32x##N(mcc_abs_f32x##N(x), mcc_set_f32x##N(0.34f));                        \
         mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
-        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00139468664f));                                                    \
-        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.00833351072f));                                                    \
-        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.0416662656f));                                                     \
-        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.166666657f));                                                      \
-        p = mcc_fma_f32x##N(p, x, mcc_set_f32x##N(0.5f));                                                              \
+        MCC_VECMATH_EXP(N, p, x)                                                                                       \
         p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, x), x, x);                                                              \
         return mcc_select_f32x##N(small, p, mcc_sub_f32x##N(mcc_exp_f32x##N(x), mcc_set_f32x##N(1.0f)));               \
     }                                                                                                                  \
