@@ -21,7 +21,6 @@ from mccompile.codegen.blocks.block_weights import (
     contents,
     kind_of,
     label,
-    parameter_names,
     raised,
     stored,
     weights_refusal,
@@ -98,9 +97,6 @@ class AnyBlocks(Kernel):
 
     def label(self, call: Call) -> str:
         return label(call)
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return parameter_names(call)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         layout = _Layout(call)

@@ -18,6 +18,7 @@ from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.marked import local, named
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import (
     Product,
@@ -34,7 +35,7 @@ from mccompile.codegen.tiles import (
 )
 from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.expr.dims_c import size_c
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from mccompile.kinds.conv import Conv
@@ -64,7 +65,6 @@ class Direct(Kernel):
     isa = "c"
 
     def cases(self) -> Sequence[Case]:
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
         nhwc = {0: (0, 2, 3, 1)}
         cases = [
@@ -95,7 +95,7 @@ class Direct(Kernel):
             _case(
                 "packed_tall", Conv((1, 2), (1, 1), (1, 0, 1, 0), 1, f32), (1, 3, 12, 3), (4, 3, 3, 2), constant=True
             ),
-            _case("epilogue", replace(plain, epilogue=relu), (1, 3, 6, 7), (4, 3, 3, 3), extras=1),
+            _case("epilogue", replace(plain, epilogue=RELU_OF_SUM), (1, 3, 6, 7), (4, 3, 3, 3), extras=1),
             _case("empty_batch", plain, (0, 3, 6, 6), (4, 3, 3, 3)),
             _case("f64", replace(plain, accumulator=f64), (1, 3, 6, 7), (4, 3, 3, 3), dtype=f64),
         ]
@@ -143,11 +143,6 @@ class Direct(Kernel):
         space = "x".join(map(size_name, x.shape[2:]))
         name = "depthwise" if kind.group > 1 and kind.group == x.shape[1] else "conv"
         return f"{name}_{kernel}_{space}x{x.shape[1]}_{w.shape[0]}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Conv)
-        ins = ["x", "w", *["x_zero"] * kind.x_zero, *["w_zero"] * kind.w_zero]
-        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return self.printer(call).context()

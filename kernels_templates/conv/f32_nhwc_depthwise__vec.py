@@ -20,10 +20,11 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.codegen.vector.vector_loops import narrow
+from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     HALF_RUN,
@@ -103,7 +104,6 @@ class Depthwise(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         sizes = [(1, 1, 1), (2, 3, 2), (7, 1, 3), (3, 7, 7), (4, 4, 15), (16, 2, 16), (17, 5, 17), (5, 31, 33)]
         cases = [_case(f"3x3_{h}x{w}x{c}", plain, (1, c, h, w), (3, 3)) for h, w, c in sizes]
         cases += [
@@ -119,9 +119,8 @@ class Depthwise(Kernel):
             case = _case(f"weights_{dtype}", plain, (1, 21, 6, 5), (3, 3))
             cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (21, 1, 3, 3)))))
         for name, repeated in [("bias", (0, 2, 3)), ("residual", ()), ("scalar", (0, 1, 2, 3))]:
-            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (1, 19, 4, 5), (3, 3))
-            ins, permute = (*case.ins, case.outs[0]), {**case.permute, 2: (0, 2, 3, 1)}
-            cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=RELU_OF_SUM), (1, 19, 4, 5), (3, 3))
+            cases.append(with_picture(case, repeated))
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         cases.append(in_halves(_case("half", replace(plain, epilogue=HALF_RELU), (1, 19, 6, 9), (3, 3))))
@@ -130,7 +129,7 @@ class Depthwise(Kernel):
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, w, y = call.of(Conv), *call.ins[:2], call.outs[0]
+        kind, x, w = call.of(Conv), *call.ins[:2]
         reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
         reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
@@ -141,12 +140,9 @@ class Depthwise(Kernel):
             return No("not depthwise, or with several results per channel")
         if w.buffer.constant is None:
             return No("the weights are not constant")
-        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
-            return No("operand or result does not lie channels-last")
-        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
-            return No("an operand of the epilogue does not lie channels-last")
-        if 0 in (*x.shape[1:], *y.shape[1:]):
-            return No("there is nothing to compute")
+        reason = channels_last_refusal(call, call.ins[2:])
+        if reason:
+            return No(reason)
         layout = _Layout(call)
         if len(layout.axes) > 2:
             return No("only for one or two spatial axes")

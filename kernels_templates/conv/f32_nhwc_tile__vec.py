@@ -17,8 +17,10 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_conv import VectorConv, best_layout, merged_weights
+from mccompile.codegen.vector.vector_loops import channels_last_refusal
 from mccompile.codegen.vector.vector_taps import conv_of
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
@@ -45,7 +47,6 @@ class ChannelsLastTile(Kernel):
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
         pointwise = replace(plain, pads=(0, 0, 0, 0))
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         sizes = [(1, 1, 1), (2, 3, 2), (3, 7, 3), (7, 2, 7), (15, 16, 15), (16, 31, 16), (17, 5, 17), (31, 8, 31)]
         cases = [
             _case(f"1x1_{pixels}x{c_in}_{c_out}", pointwise, (1, c_in, 1, pixels), (c_out, c_in, 1, 1))
@@ -79,27 +80,24 @@ class ChannelsLastTile(Kernel):
         for dtype in (f16, bf16):
             case = _case(f"weights_{dtype}", plain, (1, 5, 6, 17), (21, 5, 3, 3))
             cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (21, 5, 3, 3)))))
-        shape = (1, 19, 6, 17)
         for name, repeated in [
             ("bias", (0, 2, 3)),
             ("scalar", (0, 1, 2, 3)),
             ("per_position", (1,)),
             ("residual", ()),
         ]:
-            kind = replace(plain, epilogue=relu)
+            kind = replace(plain, epilogue=RELU_OF_SUM)
             case = _case(f"epilogue_{name}", kind, (1, 3, 6, 17), (19, 3, 3, 3))
-            ins, permute = (*case.ins, TensorType(f32, shape)), {**case.permute, 2: (0, 2, 3, 1)}
-            cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+            cases.append(with_picture(case, repeated))
         for group, c_in, c_out in [(2, 3, 16), (3, 7, 5), (4, 4, 4), (5, 1, 2), (6, 2, 3), (7, 1, 1), (3, 16, 33)]:
             image, window = (2, group * c_in, 5, 19), (group * c_out, c_in, 3, 3)
             cases.append(_case(f"groups_{group}x{c_in}_{c_out}", replace(plain, group=group), image, window))
         grouped = replace(plain, group=4)
-        bias = _case("groups_bias", replace(grouped, epilogue=relu), (1, 12, 6, 17), (20, 3, 3, 3))
-        ins, permute = (*bias.ins, *bias.outs), {**bias.permute, 2: (0, 2, 3, 1)}
+        bias = _case("groups_bias", replace(grouped, epilogue=RELU_OF_SUM), (1, 12, 6, 17), (20, 3, 3, 3))
         wide = replace(grouped, strides=(2, 2), group=2)
         cases += [
-            replace(bias, ins=ins, permute=permute, repeated={2: (0, 2, 3)}),
-            replace(bias, name="groups_residual", ins=ins, permute=permute),
+            with_picture(bias, (0, 2, 3)),
+            with_picture(replace(bias, name="groups_residual")),
             _case("groups_planar", grouped, (1, 8, 4, 9), (16, 2, 3, 3), planar=True),
             replace(_case("groups_planar_result", grouped, (1, 8, 4, 9), (16, 2, 3, 3)), permute_outs={}),
             _case("groups_strided", wide, (1, 40, 7, 9), (48, 20, 3, 3)),
@@ -126,7 +124,7 @@ class ChannelsLastTile(Kernel):
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, w, y = conv_of(call), *call.ins[:2], call.outs[0]
+        kind, w = conv_of(call), call.ins[1]
         reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
         reason = reason or refusals(kind.expressions(), computed_in(call))
         if reason:
@@ -135,10 +133,9 @@ class ChannelsLastTile(Kernel):
             return No("not with zero points")
         if w.buffer.constant is None:
             return No("the weights are not constant")
-        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
-            return No("an operand of the epilogue does not lie channels-last")
-        if 0 in (*x.shape[1:], *y.shape[1:]):
-            return No("there is nothing to compute")
+        reason = channels_last_refusal(call, call.ins[2:], result=False)
+        if reason:
+            return No(reason)
         layout, size, cut = best_layout(call, target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")

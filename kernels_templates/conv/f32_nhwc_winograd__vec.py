@@ -19,13 +19,16 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
-from mccompile.codegen.vector.vector_loops import chunks
+from mccompile.codegen.vector.vector_loops import channels_last_refusal, chunks
 from mccompile.codegen.vector.vector_tiles import (
     SECOND_LEVEL,
+    Group,
     Groups,
+    Part,
     Pass,
     Taps,
     Tile,
@@ -39,7 +42,6 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_refusal,
 )
 from mccompile.codegen.vector.winograd import input_transform, output_transform, transformed_weights
-from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kernels.work import Units, slowest
@@ -52,18 +54,6 @@ TRANSFORM = 5  # cycles per vector of an element of a patch
 FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
 FROM_OTHERS = 10.0  # what that takes longer where another core reads the same at the same time
 JUST_WRITTEN = 2.0  # bytes per cycle that another core has written, which may be far away
-
-
-@dataclass(frozen=True)
-class Part:
-    header: str
-    tile: Tile
-
-
-@dataclass(frozen=True)
-class Group:
-    header: str
-    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -99,7 +89,6 @@ class Winograd(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         sizes = [(4, 4, 16, 16), (7, 7, 33, 31), (15, 16, 17, 15), (9, 33, 8, 24), (5, 6, 3, 2), (1, 2, 16, 17)]
         cases = [_case(f"{h}x{w}x{c}_{o}", plain, (1, c, h, w), o) for h, w, c, o in sizes]
         cases += [
@@ -108,13 +97,12 @@ class Winograd(Kernel):
             _case("uneven_pads", replace(plain, pads=(2, 0, 1, 3)), (1, 20, 10, 9), 16),
         ]
         for name, repeated in (("bias", (0, 2, 3)), ("residual", ())):
-            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (1, 16, 10, 11), 19)
-            ins, permute = (*case.ins, case.outs[0]), {**case.permute, 2: (0, 2, 3, 1)}
-            cases.append(replace(case, ins=ins, permute=permute, repeated={2: repeated}))
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=RELU_OF_SUM), (1, 16, 10, 11), 19)
+            cases.append(with_picture(case, repeated))
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, x, w, y = call.of(Conv), *call.ins[:2], call.outs[0]
+        kind, w, y = call.of(Conv), call.ins[1], call.outs[0]
         reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
         if reason:
             return No(reason)
@@ -126,12 +114,9 @@ class Winograd(Kernel):
             return No("only for windows of 3x3 with stride 1 and one group")
         if w.buffer.constant is None:
             return No("the weights are not constant")
-        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
-            return No("operand or result does not lie channels-last")
-        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[2:]):
-            return No("an operand of the epilogue does not lie channels-last")
-        if 0 in (*x.shape[1:], *y.shape[1:]):
-            return No("there is nothing to compute")
+        reason = channels_last_refusal(call, call.ins[2:])
+        if reason:
+            return No(reason)
         plan = min(_plans(call, target), key=lambda plan: _cycles(call, plan, target))
         patches = _in_workspace(call, plan), plan.per_block
         floats = sum(_uneven(rows * step) for rows, step in zip(patches, _steps(call, plan), strict=True))

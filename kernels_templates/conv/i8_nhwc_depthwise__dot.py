@@ -169,10 +169,6 @@ class DepthwiseDots(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _Layout(call, *call.blocks[:2]).units())
 
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Conv)
-        return ["y"], ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * _layout(call).rows.y_space[0]
 

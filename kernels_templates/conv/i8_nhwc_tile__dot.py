@@ -158,11 +158,6 @@ class ChannelsLastDots(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return dot_headers(call)
 
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = conv_of(call)
-        zeros = [*["x_zero"] * kind.x_zero, *["w_zero"] * kind.w_zero]
-        return ["y"], ["x", "w", *zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * DotConv(call).rows.y_space[0]
 

@@ -18,6 +18,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import (
     Product,
@@ -32,7 +33,7 @@ from mccompile.codegen.tiles import (
     packed_row,
     term_c,
 )
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
     Call,
@@ -95,7 +96,6 @@ class Gather(Kernel):
     isa = "c"
 
     def cases(self) -> Sequence[Case]:
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         twice = ConvTranspose((2, 2), (1, 1), (0, 0), (), 1, f32)
         nhwc = {0: (0, 2, 3, 1)}
         cases = [
@@ -124,7 +124,7 @@ class Gather(Kernel):
             _case(
                 "packed_dilated", replace(twice, dilations=(2, 3)), (1, 2, 5, 6), (2, 9, 3, 3), (13, 17), constant=True
             ),
-            _case("epilogue", replace(twice, epilogue=relu), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
+            _case("epilogue", replace(twice, epilogue=RELU_OF_SUM), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
             _case("f64", replace(twice, accumulator=f64), (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=f64),
         ]
         zero, bytes = replace(twice, accumulator=i32, x_zero=True, pads=(1, 0)), {0: (0.0, 255.0), 1: (-128.0, 127.0)}
@@ -156,10 +156,6 @@ class Gather(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: f"inputs_taps_{self.printer(call).row}_channels"} if is_constant(call.ins[1]) else {}
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        ins = ["x", "w", *["x_zero"] * call.of(ConvTranspose).x_zero]
-        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def printer(self, call: Call) -> _Printer:
         return _Printer(call, self.parameter_names(call)[1])

@@ -11,9 +11,10 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c
 from mccompile.expr.code import Code
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kinds.deform_conv import DeformConv
@@ -44,7 +45,6 @@ class DeformConvPlaces(Kernel):
             return Case(name, kind, (*ins, *(y for _ in range(extras))), (y,), **options)
 
         plain = DeformConv((3, 3), (1, 1), (1, 1), (1, 1), 1, f32)
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         halves = [
             case(
                 dtype.name,
@@ -56,8 +56,8 @@ class DeformConvPlaces(Kernel):
         return [
             case("plain", plain, (2, 4, 5, 6), 3, (5, 6), permute={0: (0, 2, 3, 1)}),
             case("groups", DeformConv((2, 3), (2, 1), (1, 2), (0, 2), 2, f32, True), (1, 4, 5, 6), 6, (2, 6), 2),
-            case("epilogue", DeformConv((3, 3), (1, 1), (1, 1), (1, 1), 1, f32, True, relu), (1, 2, 4, 4), 3, (4, 4),
-                 extras=1),
+            case("epilogue", DeformConv((3, 3), (1, 1), (1, 1), (1, 1), 1, f32, True, RELU_OF_SUM),
+                 (1, 2, 4, 4), 3, (4, 4), extras=1),
             case("far_away", plain, (1, 2, 4, 4), 2, (4, 4), ranges={2: (-9.0, 9.0)}),
             case("one_axis", DeformConv((3,), (1,), (1,), (1,), 1, f64), (2, 3, 7), 2, (7,), dtype=f64),
             case("three_axes", DeformConv((2, 1, 2), (1, 1, 1), (1, 1, 1), (0, 0, 0), 1, f32), (1, 2, 3, 2, 3), 2,
@@ -150,7 +150,3 @@ class DeformConvPlaces(Kernel):
     def label(self, call: Call) -> str:
         kernel = "x".join(map(str, call.of(DeformConv).kernel))
         return f"deform_conv_{kernel}_{static(call.ins[0].shape[1])}_{static(call.outs[0].shape[1])}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        fixed = list(call.kind.roles[: call.of(DeformConv).fixed])
-        return ["y"], fixed + [f"e{i}" for i in range(len(call.ins) - len(fixed))]

@@ -17,6 +17,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.rows import row_by_row
 from mccompile.codegen.tiles import (
@@ -34,7 +35,7 @@ from mccompile.codegen.tiles import (
     parts,
     term_c,
 )
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types, viewed
 from mccompile.kinds.gemm import Gemm
@@ -60,7 +61,6 @@ class Strided(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         cases = [
             _case("square", plain, (8, 12), (12, 8)),
             _case("odd", plain, (7, 5), (5, 11)),
@@ -79,7 +79,7 @@ class Strided(Kernel):
             _case("packed_transposed", plain, (3, 17), (17, 16), permute={1: (1, 0)}, constant=True),
             _case("constant_batches", plain, (2, 3, 4), (2, 4, 5), constant=True),
             _case("packed_long_sum", plain, (3, 1500), (1500, 5), constant=True),
-            _case("epilogue", replace(plain, epilogue=relu), (5, 6), (6, 9), extras=1),
+            _case("epilogue", replace(plain, epilogue=RELU_OF_SUM), (5, 6), (6, 9), extras=1),
             _case("f64", Gemm(f64), (5, 6), (6, 9), dtype=f64),
             _case("i32", Gemm(i32), (5, 6), (6, 9), dtype=i32, span=2**31 - 1),
             _case("i64", Gemm(i64), (5, 6), (6, 9), dtype=i64),
@@ -124,11 +124,6 @@ class Strided(Kernel):
         a, b = call.ins[:2]
         sizes = "x".join(map(size_name, (a.shape[-2], a.shape[-1], b.shape[-1])))
         return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Gemm)
-        ins = ["a", "b", *["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
-        return ["y"], ins + [f"e{i}" for i in range(len(call.ins) - len(ins))]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return self.printer(call).context()

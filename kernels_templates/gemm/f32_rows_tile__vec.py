@@ -17,12 +17,15 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32
 from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
+    Group,
     Groups,
+    Part,
     Pass,
     Run,
     Taps,
@@ -52,21 +55,11 @@ NOT_CUT, BY_BATCHES, BY_COLUMNS, BY_ROWS = range(4)  # how the work is cut for s
 
 
 @dataclass(frozen=True)
-class Part:
-    """Tiles along the rows."""
-
-    header: str
-    tile: Tile
-
-
-@dataclass(frozen=True)
-class Group:
+class Columns(Group):
     """Tiles along the columns: `step` apart, of which `columns` count."""
 
-    header: str
     step: int
     columns: int
-    parts: tuple[Part, ...]
 
 
 class RowsTile(Kernel):
@@ -75,7 +68,6 @@ class RowsTile(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         sizes = [(1, 1, 2), (2, 3, 7), (3, 7, 15), (7, 15, 16), (15, 16, 17), (16, 31, 31), (17, 33, 33), (33, 5, 100)]
         turned = {1: (1, 0)}
         cases = [_case(f"packed_{m}x{k}x{n}", plain, (m, k), (k, n), constant=True) for m, k, n in sizes]
@@ -94,12 +86,12 @@ class RowsTile(Kernel):
             case = _case(f"weights_{dtype}", plain, (9, 6), (6, 37), constant=True)
             cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (6, 37)))))
         for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
-            case = _case(f"epilogue_{name}", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
+            case = _case(f"epilogue_{name}", replace(plain, epilogue=RELU_OF_SUM), (9, 6), (6, 19), constant=True)
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), repeated={2: repeated}))
         chosen = apply("select", operand(1, bool_), operand(0, f32), literal(-7, f32))
         masked = _case("mask", replace(plain, epilogue=chosen), (9, 6), (6, 19), constant=True)
         masked = replace(masked, ins=(*masked.ins, TensorType(bool_, (9, 19))))
-        residual = _case("residual_across", replace(plain, epilogue=relu), (9, 6), (6, 19), constant=True)
+        residual = _case("residual_across", replace(plain, epilogue=RELU_OF_SUM), (9, 6), (6, 19), constant=True)
         residual = replace(residual, ins=(*residual.ins, *residual.outs), permute={2: (1, 0)})
         cases += [
             masked,
@@ -235,7 +227,7 @@ class _Layout:
         step = vectors * self.size.lanes
         units = Units() if self.cut == BY_ROWS else None
         parts = [self.part(*run, vectors, last, units) for run in _row_runs(self.rows, self.size)]
-        return Group(header, step, step - self.size.lanes + last, tuple(parts))
+        return Columns(header, tuple(parts), step, step - self.size.lanes + last)
 
     def part(self, first: Dim, stop: Dim, count: int, vectors: int, last: int, units: Units | None) -> Part:
         lanes = self.size.lanes

@@ -137,11 +137,6 @@ class RowDots(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return dot_headers(call)
 
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Gemm)
-        zeros = [*["a_zero"] * kind.a_zero, *["b_zero"] * kind.b_zero]
-        return ["y"], ["a", "b", *zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-
     def units(self, call: Call) -> Sequence[int]:
         """Groups of columns."""
         units = Units()

@@ -15,7 +15,7 @@ from mccompile.base.dtypes import DType, bool_, f16, f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest
 from mccompile.codegen.tiles import Range, epilogue_alias
-from mccompile.codegen.vector.vector_loops import chunks, vector_nest
+from mccompile.codegen.vector.vector_loops import chunks, elementwise_units, vector_nest
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
@@ -98,12 +98,7 @@ class VectorLoops(Kernel):
         return vector_headers(call, _computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
-        """Rows, or vectors of the only row."""
-        loops = vector_nest([*call.outs, *call.ins])
-        assert isinstance(loops, Nest)
-        if len(loops.loops) > 1:
-            return (1,) * loops.loops[0].extent
-        return (1,) * -(-loops.loops[0].extent // call.blocks[0])
+        return elementwise_units(call)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = vector_nest([*call.outs, *call.ins])

@@ -13,7 +13,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes, dot_refusal
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.vector.vector_loops import Chunk, chunks, vector_nest
+from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
 from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
@@ -74,12 +74,7 @@ class ByteLoops(Kernel):
         return dot_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
-        """Rows, or vectors of the only row."""
-        loops = vector_nest([*call.outs, *call.ins])
-        assert isinstance(loops, Nest)
-        if len(loops.loops) > 1:
-            return (1,) * loops.loops[0].extent
-        return (1,) * -(-loops.loops[0].extent // call.blocks[0])
+        return elementwise_units(call)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = vector_nest([*call.outs, *call.ins])

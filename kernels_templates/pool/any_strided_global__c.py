@@ -14,10 +14,11 @@ from typing import Any
 from mccompile.base.dims import product, static, upper
 from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import LONG, term_c
 from mccompile.codegen.windows import ring_row, ring_rows
-from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.ir import operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.pool import Pool
@@ -30,10 +31,9 @@ class Global(Kernel):
     def cases(self) -> Sequence[Case]:
         def case(name: str, algorithm: str, dtype: Any, *shape: int, extras: int = 0, **options: Any) -> Case:
             rank = len(shape) - 2
-            relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
             ones = (1,) * rank
             kind = Pool(
-                algorithm, shape[2:], ones, ones, (0,) * 2 * rank, ones, dtype, epilogue=relu if extras else None
+                algorithm, shape[2:], ones, ones, (0,) * 2 * rank, ones, dtype, epilogue=RELU_OF_SUM if extras else None
             )
             out = TensorType(dtype, (*shape[:2], *ones))
             return Case(name, kind, (TensorType(dtype, shape), *[out] * extras), (out,), **options)

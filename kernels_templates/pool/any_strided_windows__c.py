@@ -13,11 +13,12 @@ from typing import Any
 from mccompile.base.dims import Dim, bounds, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
 from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
 from mccompile.expr.dims_c import size_c
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kinds.pool import Pool
@@ -44,7 +45,6 @@ class Windows(Kernel):
         plain = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
         mean = replace(plain, algorithm="average")
         nhwc = {0: (0, 2, 3, 1)}
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         cases = [
             _case("max", plain, (2, 3, 16, 17), (8, 9)),
             _case("max_channels_last", plain, (1, 8, 9, 10), (5, 5), permute=nhwc),
@@ -62,7 +62,7 @@ class Windows(Kernel):
             _case("norm_1", replace(mean, algorithm="lp", p=1), (1, 3, 9, 16), (5, 8)),
             _case("norm_2", replace(mean, algorithm="lp"), (1, 3, 9, 16), (5, 8)),
             _case("norm_3", replace(mean, algorithm="lp", p=3), (1, 4, 9, 16), (5, 8), permute=nhwc),
-            _case("epilogue", replace(mean, epilogue=relu), (1, 3, 9, 16), (5, 8), extras=1),
+            _case("epilogue", replace(mean, epilogue=RELU_OF_SUM), (1, 3, 9, 16), (5, 8), extras=1),
             _case("f64", replace(mean, accumulator=f64), (1, 3, 9, 16), (5, 8), dtype=f64),
             _case("sum", replace(plain, algorithm="sum"), (1, 3, 9, 16), (5, 8)),
             _sum_case("sum_i8", replace(plain, algorithm="sum", accumulator=i32), (1, 4, 9, 16), (5, 8), i8),

@@ -14,10 +14,11 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import including
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, cut_sum, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
-from mccompile.codegen.vector.vector_loops import narrow
+from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
 from mccompile.codegen.vector.vector_tiles import (
     Groups,
     TileSize,
@@ -27,7 +28,7 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_registers,
 )
 from mccompile.codegen.windows import Axis, axes
-from mccompile.expr.ir import apply, cast, literal, operand
+from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.vector_c import NARROW, refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
 from mccompile.kernels.work import Units
@@ -52,7 +53,6 @@ class ChannelsLast(Kernel):
         largest = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
         mean = replace(largest, algorithm="average")
         whole = replace(mean, kernel=(9, 7), strides=(1, 1), pads=(0, 0, 0, 0))
-        relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         cases = [_case(f"max_{c}", largest, (1, c, 7, 8), (4, 4)) for c in (1, 3, 15, 16, 17, 33, 100)]
         cases += [
             _case("max_dilated", replace(largest, dilations=(2, 3), strides=(1, 1)), (2, 20, 9, 12), (7, 8)),
@@ -71,9 +71,8 @@ class ChannelsLast(Kernel):
                 ins = tuple(TensorType(dtype, t.shape) for t in (*case.ins, *case.outs)[: 1 + (name == "scaled")])
                 permute = {**case.permute, 1: (0, 2, 3, 1)} if name == "scaled" else case.permute
                 cases.append(replace(case, ins=ins, outs=(TensorType(dtype, case.outs[0].shape),), permute=permute))
-        case = _case("epilogue", replace(mean, epilogue=relu), (1, 19, 9, 16), (5, 8))
-        ins, permute = (*case.ins, case.outs[0]), {**case.permute, 1: (0, 2, 3, 1)}
-        return [*cases, replace(case, ins=ins, permute=permute)]
+        case = _case("epilogue", replace(mean, epilogue=RELU_OF_SUM), (1, 19, 9, 16), (5, 8))
+        return [*cases, with_picture(case)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
@@ -85,12 +84,9 @@ class ChannelsLast(Kernel):
             v.buffer.dtype not in (f32, *NARROW) for v in (*call.ins, y)
         ):
             return No("only for the largest and the mean of floats of at most 32 bits")
-        if any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
-            return No("operand or result does not lie channels-last")
-        if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in call.ins[1:]):
-            return No("an operand of the epilogue does not lie channels-last")
-        if 0 in (*x.shape[1:], *y.shape[1:]):
-            return No("there is nothing to compute")
+        reason = channels_last_refusal(call, call.ins[1:])
+        if reason:
+            return No(reason)
         channels = static(x.shape[1])
         lanes = best_lanes(channels, target)
         vectors = min(-(-channels // lanes), vector_registers(lanes, target) // 4)

@@ -15,14 +15,14 @@ from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import index_c, size_name
+from mccompile.codegen.cells import Cells
+from mccompile.codegen.loops import index_c
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
     Call,
     Case,
     Cost,
-    Kernel,
     Needs,
     No,
     Target,
@@ -46,8 +46,7 @@ class Gate:
     w_scale: str = ""
 
 
-class StridedCells(Kernel):
-    kind = Recurrent
+class StridedCells(Cells):
     isa = "c"
 
     def cases(self) -> Sequence[Case]:
@@ -109,14 +108,6 @@ class StridedCells(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 4e-10, code=800)
-
-    def label(self, call: Call) -> str:
-        time, batch, directions, _ = call.ins[0].shape
-        return f"{call.of(Recurrent).cell}_{'x'.join(map(size_name, (time, batch, directions, call.ins[1].shape[2])))}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Recurrent)
-        return [f"{name}_out" for name in kind.gives], [f"{name}_in" for name in kind.names]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Printer(call, self.parameter_names(call)).context()

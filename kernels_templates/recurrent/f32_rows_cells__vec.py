@@ -17,20 +17,20 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cells import Cells
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.vector.vector_loops import Chunk, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, static_views, viewed
 from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides h
 
 
-class VectorCells(Kernel):
-    kind = Recurrent
+class VectorCells(Cells):
     isa = "vec"
 
     def cases(self) -> Sequence[Case]:
@@ -98,14 +98,6 @@ class VectorCells(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: f"{' '.join(_passes(call.of(Recurrent)))} of cells in {call.blocks[0]}"}
-
-    def label(self, call: Call) -> str:
-        time, batch, directions, _ = call.ins[0].shape
-        return f"{call.of(Recurrent).cell}_{time}x{batch}x{directions}x{call.ins[1].shape[2]}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = call.of(Recurrent)
-        return [f"{name}_out" for name in kind.gives], [f"{name}_in" for name in kind.names]
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)

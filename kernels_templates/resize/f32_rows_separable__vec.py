@@ -18,12 +18,13 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
 from mccompile.codegen.windows import ring_row, ring_rows
-from mccompile.expr.ir import apply, literal, operand
+from mccompile.expr.ir import operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
 from mccompile.kinds.resize import Resize
@@ -46,7 +47,6 @@ class Separable(Kernel):
 
     def cases(self) -> Sequence[Case]:
         linear, cubic = Resize((2, 3), (2, 2), f32), Resize((2, 3), (4, 4), f32)
-        biased = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
         cases = [_case(f"channels_{c}", linear, (2, c, 4, 5), (7, 3)) for c in (1, 2, 3, 5, 15, 16, 17, 33, 70)]
         cases += [
             _case("cubic", cubic, (1, 19, 5, 6), (7, 11)),
@@ -71,7 +71,8 @@ class Separable(Kernel):
             ("residual", 19, True, ()),
             ("other_layout", 6, True, ()),
         ]:
-            case = _case(f"epilogue_{name}", replace(linear, epilogue=biased), (1, channels, 4, 5), (7, 18), last=last)
+            kind = replace(linear, epilogue=RELU_OF_SUM)
+            case = _case(f"epilogue_{name}", kind, (1, channels, 4, 5), (7, 18), last=last)
             extra = len(case.ins)
             permute = dict(case.permute) | ({extra: (0, 2, 3, 1)} if last and name != "other_layout" else {})
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), permute=permute, repeated={extra: repeated}))

@@ -77,9 +77,6 @@ class StridedWalk(Kernel):
             "combine": kind.combine,
         }
 
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return ["y"], list(call.of(TreeEnsemble).names)
-
 
 def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:
     """Two trees over three features: a node with two leaves, and a chain of two; leaves have one weight or two."""

@@ -170,8 +170,8 @@ class Kernel:
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         """Names of the C parameters for results and operands."""
         outs = ["y"] if len(call.outs) == 1 else [f"y{i}" for i in range(len(call.outs))]
-        roles = list(call.kind.roles[: len(call.ins)])
-        return outs, roles + [f"e{i}" for i in range(len(call.ins) - len(roles))]
+        fixed = call.kind.names[: len(call.ins)]
+        return outs, [*fixed, *(f"e{i}" for i in range(len(call.ins) - len(fixed)))]
 
     def unpassed(self, call: Call) -> frozenset[str]:
         """Of these the operands that the function is not given, as what it reads of them is packed into others."""

@@ -46,6 +46,11 @@ class Kind:
     name: ClassVar[str] = ""
     roles: ClassVar[tuple[str, ...]] = ()  # names of the fixed operands, for comments and checks
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the fixed operands that are there."""
+        return self.roles
+
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         """Why these types do not fit the kind, or nothing. Called by the verifier."""
         raise NotImplementedError
@@ -77,7 +82,7 @@ class WithEpilogue(Kind):
     @property
     def fixed(self) -> int:
         """How many operands come before those of the epilogue."""
-        return len(self.roles)
+        return len(self.names)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.epilogue,) if self.epilogue else ()

@@ -28,8 +28,8 @@ class BlockGemm(WithEpilogue):
     epilogue: Expr | None = None
 
     @property
-    def fixed(self) -> int:
-        return 3 + self.zeros
+    def names(self) -> tuple[str, ...]:
+        return (*self.roles, *["b_zero"] * self.zeros)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

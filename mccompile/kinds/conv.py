@@ -32,8 +32,8 @@ class Conv(WithEpilogue):
     w_zero: bool = False
 
     @property
-    def fixed(self) -> int:
-        return 2 + self.x_zero + self.w_zero
+    def names(self) -> tuple[str, ...]:
+        return (*self.roles, *["x_zero"] * self.x_zero, *["w_zero"] * self.w_zero)
 
     def out_shape(self, x: Shape, w: Shape) -> Shape:
         """The result's shape; how often the window fits."""

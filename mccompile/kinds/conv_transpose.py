@@ -32,8 +32,8 @@ class ConvTranspose(WithEpilogue):
     x_zero: bool = False  # is there a zero point of x among the operands?
 
     @property
-    def fixed(self) -> int:
-        return 2 + self.x_zero
+    def names(self) -> tuple[str, ...]:
+        return (*self.roles, *["x_zero"] * self.x_zero)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

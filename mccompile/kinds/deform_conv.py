@@ -33,8 +33,8 @@ class DeformConv(WithEpilogue):
     epilogue: Expr | None = None
 
     @property
-    def fixed(self) -> int:
-        return 3 + self.masked
+    def names(self) -> tuple[str, ...]:
+        return self.roles[: 3 + self.masked]
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1 or len(outs[0].shape) != 2 + len(self.kernel):

@@ -27,8 +27,8 @@ class Gemm(WithEpilogue):
     b_zero: bool = False
 
     @property
-    def fixed(self) -> int:
-        return 2 + self.a_zero + self.b_zero
+    def names(self) -> tuple[str, ...]:
+        return (*self.roles, *["a_zero"] * self.a_zero, *["b_zero"] * self.b_zero)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

@@ -15,12 +15,13 @@ from .rules.at_run_time import Formula, chosen, either, equals, from_front, stat
 from .rules.elementwise import check_dtypes, wide
 
 
+@dataclass(frozen=True)
 class ArgExtreme(Operator):
     fusion = REDUCTION
     largest: ClassVar[bool]
-    axis: int
-    keepdims: int
-    select_last_index: int
+    axis: int = 0
+    keepdims: int = 1
+    select_last_index: int = 0
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
@@ -50,9 +51,6 @@ class ArgMax(ArgExtreme):
     name = "ArgMax"
     versions = (1, 11, 12, 13)
     largest = True
-    axis: int = 0
-    keepdims: int = 1
-    select_last_index: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,13 @@ class ArgMin(ArgExtreme):
     name = "ArgMin"
     versions = (1, 11, 12, 13)
     largest = False
-    axis: int = 0
-    keepdims: int = 1
-    select_last_index: int = 0
 
 
+@dataclass(frozen=True)
 class Cumulative(Operator):
     combine: ClassVar[str]
-    exclusive: int
-    reverse: int
+    exclusive: int = 0
+    reverse: int = 0
 
     def axis(self, site: Site) -> int:
         axes = site.known_ints(1, "the axis")
@@ -114,8 +110,6 @@ class CumSum(Cumulative):
     name = "CumSum"
     versions = (11, 14)
     combine = "add"
-    exclusive: int = 0
-    reverse: int = 0
 
 
 @dataclass(frozen=True)
@@ -123,5 +117,3 @@ class CumProd(Cumulative):
     name = "CumProd"
     versions = (26,)
     combine = "mul"
-    exclusive: int = 0
-    reverse: int = 0

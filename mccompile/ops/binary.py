@@ -9,119 +9,23 @@ from ..base.dtypes import f64, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast
 from .api import Invalid
-from .rules.elementwise import Binary, BinaryFunction, check_count, check_dtypes, wide
+from .rules.elementwise import Binary, BinaryFunction, check_count, check_dtypes, scalar_function, wide
 
-
-@dataclass(frozen=True)
-class Add(BinaryFunction):
-    name = "Add"
-    versions = (1, 6, 7, 13, 14)
-    function = "add"
-
-
-@dataclass(frozen=True)
-class Sub(BinaryFunction):
-    name = "Sub"
-    versions = (1, 6, 7, 13, 14)
-    function = "sub"
-
-
-@dataclass(frozen=True)
-class Mul(BinaryFunction):
-    name = "Mul"
-    versions = (1, 6, 7, 13, 14)
-    function = "mul"
-
-
-@dataclass(frozen=True)
-class Div(BinaryFunction):
-    name = "Div"
-    versions = (1, 6, 7, 13, 14)
-    function = "div"
-
-
-@dataclass(frozen=True)
-class BitwiseAnd(BinaryFunction):
-    name = "BitwiseAnd"
-    versions = (18,)
-    function = "bit_and"
-    takes = "integers"
-
-
-@dataclass(frozen=True)
-class BitwiseOr(BinaryFunction):
-    name = "BitwiseOr"
-    versions = (18,)
-    function = "bit_or"
-    takes = "integers"
-
-
-@dataclass(frozen=True)
-class BitwiseXor(BinaryFunction):
-    name = "BitwiseXor"
-    versions = (18,)
-    function = "bit_xor"
-    takes = "integers"
-
-
-@dataclass(frozen=True)
-class And(BinaryFunction):
-    name = "And"
-    versions = (1, 7)
-    function = "and"
-    takes = "bools"
-
-
-@dataclass(frozen=True)
-class Or(BinaryFunction):
-    name = "Or"
-    versions = (1, 7)
-    function = "or"
-    takes = "bools"
-
-
-@dataclass(frozen=True)
-class Xor(BinaryFunction):
-    name = "Xor"
-    versions = (1, 7)
-    function = "xor"
-    takes = "bools"
-
-
-@dataclass(frozen=True)
-class Less(BinaryFunction):
-    name = "Less"
-    versions = (1, 7, 9, 13)
-    function = "less"
-
-
-@dataclass(frozen=True)
-class Greater(BinaryFunction):
-    name = "Greater"
-    versions = (1, 7, 9, 13)
-    function = "greater"
-
-
-@dataclass(frozen=True)
-class LessOrEqual(BinaryFunction):
-    name = "LessOrEqual"
-    versions = (12, 16)
-    function = "less_equal"
-
-
-@dataclass(frozen=True)
-class GreaterOrEqual(BinaryFunction):
-    name = "GreaterOrEqual"
-    versions = (12, 16)
-    function = "greater_equal"
-
-
-@dataclass(frozen=True)
-class Equal(BinaryFunction):
-    name = "Equal"
-    versions = (1, 7, 11, 13, 19)
-    function = "equal"
-    takes = "elements of any type"
+Add = scalar_function(BinaryFunction, "Add", (1, 6, 7, 13, 14), "add")
+Sub = scalar_function(BinaryFunction, "Sub", (1, 6, 7, 13, 14), "sub")
+Mul = scalar_function(BinaryFunction, "Mul", (1, 6, 7, 13, 14), "mul")
+Div = scalar_function(BinaryFunction, "Div", (1, 6, 7, 13, 14), "div")
+BitwiseAnd = scalar_function(BinaryFunction, "BitwiseAnd", (18,), "bit_and", takes="integers")
+BitwiseOr = scalar_function(BinaryFunction, "BitwiseOr", (18,), "bit_or", takes="integers")
+BitwiseXor = scalar_function(BinaryFunction, "BitwiseXor", (18,), "bit_xor", takes="integers")
+And = scalar_function(BinaryFunction, "And", (1, 7), "and", takes="bools")
+Or = scalar_function(BinaryFunction, "Or", (1, 7), "or", takes="bools")
+Xor = scalar_function(BinaryFunction, "Xor", (1, 7), "xor", takes="bools")
+Less = scalar_function(BinaryFunction, "Less", (1, 7, 9, 13), "less")
+Greater = scalar_function(BinaryFunction, "Greater", (1, 7, 9, 13), "greater")
+LessOrEqual = scalar_function(BinaryFunction, "LessOrEqual", (12, 16), "less_equal")
+GreaterOrEqual = scalar_function(BinaryFunction, "GreaterOrEqual", (12, 16), "greater_equal")
+Equal = scalar_function(BinaryFunction, "Equal", (1, 7, 11, 13, 19), "equal", takes="elements of any type")
 
 
 @dataclass(frozen=True)

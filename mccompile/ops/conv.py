@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,8 +20,8 @@ FLOATS = (f16, bf16, f32, f64)
 
 
 @dataclass(frozen=True)
-class _Convolution(Operator):
-    """What Conv and ConvInteger share: everything but element types and the operands after the weights."""
+class _Sliding(Operator):
+    """Attributes of all convolutions."""
 
     fusion: ClassVar[str] = ANCHOR
     channels_last: ClassVar[bool] = True
@@ -32,11 +32,20 @@ class _Convolution(Operator):
     pads: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
 
+    def check(self, site: Site, inputs: Callable[[Shape], Dim]) -> None:
+        """Raises where the operands do not fit; `inputs` is how many channels of x weights of that shape are for."""
+        check_operands(site, self.kernel_shape, self.group)
+        if site.shape(0)[1] != inputs(site.shape(1)) or as_int(site.shape(1)[0]) % self.group:
+            raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
+
+
+@dataclass(frozen=True)
+class _Convolution(_Sliding):
+    """What Conv and ConvInteger share: everything but element types and the operands after the weights."""
+
     def window(self, site: Site) -> Window:
         x, w = site.shape(0), site.shape(1)
-        check_operands(site, self.kernel_shape, self.group)
-        if x[1] != w[1] * self.group or as_int(w[0]) % self.group:
-            raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
+        self.check(site, lambda w: w[1] * self.group)
         return Window.of(x[2:], w[2:], self.strides, self.dilations, self.pads, self.auto_pad)
 
 
@@ -96,25 +105,15 @@ class ConvInteger(_Convolution):
 
 
 @dataclass(frozen=True)
-class _Transposed(Operator):
+class _Transposed(_Sliding):
     """What transposed convolutions share: everything but element types and the operands after the weights."""
 
-    fusion: ClassVar[str] = ANCHOR
-    channels_last: ClassVar[bool] = True
-    auto_pad: str = "NOTSET"
-    dilations: tuple[int, ...] | None = None
-    group: int = 1
-    kernel_shape: tuple[int, ...] | None = None
     output_padding: tuple[int, ...] | None = None
     output_shape: tuple[int, ...] | None = None
-    pads: tuple[int, ...] | None = None
-    strides: tuple[int, ...] | None = None
 
     def kind(self, site: Site) -> ConvTransposeKind:
         x, w = site.shape(0), site.shape(1)
-        check_operands(site, self.kernel_shape, self.group)
-        if x[1] != w[0] or as_int(w[0]) % self.group:
-            raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
+        self.check(site, lambda w: w[0])
         rank = len(x) - 2
         kernel, strides, dilations = window_sizes(rank, w[2:], self.strides, self.dilations)
         more = self.output_padding or (0,) * rank

@@ -33,6 +33,7 @@ from .rules.elementwise import check_dtypes, wide
 from .rules.known_elements import fitting
 
 
+@dataclass(frozen=True)
 class Reduction(Operator):
     """Fields, operands and shapes that all reductions share."""
 
@@ -40,8 +41,8 @@ class Reduction(Operator):
     takes: ClassVar[str] = "numbers"
     combine: ClassVar[str] = "add"
     through_floats: ClassVar[bool] = False  # integers too are computed as floats
-    noop_with_empty_axes: int
-    keepdims: int
+    noop_with_empty_axes: int = 0
+    keepdims: int = 1
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
@@ -162,16 +163,12 @@ def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
 class ReduceSum(Reduction):
     name = "ReduceSum"
     versions = (1, 11, 13)
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
 
 @dataclass(frozen=True)
 class ReduceMean(Reduction):
     name = "ReduceMean"
     versions = (1, 11, 13, 18)
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("div", total, count())
@@ -195,8 +192,6 @@ class ReduceMax(Extreme):
     versions = (1, 11, 12, 13, 18, 20)
     combine = "max"
     of_bools = "or"
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
 
 @dataclass(frozen=True)
@@ -205,8 +200,6 @@ class ReduceMin(Extreme):
     versions = (1, 11, 12, 13, 18, 20)
     combine = "min"
     of_bools = "and"
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
 
 @dataclass(frozen=True)
@@ -214,16 +207,12 @@ class ReduceProd(Reduction):
     name = "ReduceProd"
     versions = (1, 11, 13, 18)
     combine = "mul"
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
 
 @dataclass(frozen=True)
 class ReduceL1(Reduction):
     name = "ReduceL1"
     versions = (1, 11, 13, 18)
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def element(self, x: Expr) -> Expr:
         return apply("abs", x)
@@ -234,8 +223,6 @@ class ReduceL2(Reduction):
     name = "ReduceL2"
     versions = (1, 11, 13, 18)
     through_floats = True
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def element(self, x: Expr) -> Expr:
         return apply("mul", x, x)
@@ -248,8 +235,6 @@ class ReduceL2(Reduction):
 class ReduceSumSquare(Reduction):
     name = "ReduceSumSquare"
     versions = (1, 11, 13, 18)
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def element(self, x: Expr) -> Expr:
         return apply("mul", x, x)
@@ -260,8 +245,6 @@ class ReduceLogSum(Reduction):
     name = "ReduceLogSum"
     versions = (1, 11, 13, 18, 28)
     through_floats = True
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("log", total)
@@ -274,8 +257,6 @@ class ReduceLogSumExp(Reduction):
     name = "ReduceLogSumExp"
     versions = (1, 11, 13, 18, 28)
     through_floats = True
-    noop_with_empty_axes: int = 0
-    keepdims: int = 1
 
     def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
         dtype = x.buffer.dtype

@@ -19,6 +19,11 @@ from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
 class Axes(Operator):
     """Operators whose operand 1 names axes of size 1."""
 
+    @classmethod
+    def from_onnx(cls, node: OnnxNode) -> Operator:
+        node.attribute_to_input("axes", 1)
+        return make(cls, node)
+
     def declared_shape(self, site: Site) -> Shape:
         """The shape, where the axes are computed at run time."""
         before = static_shape(site.type(0))
@@ -193,11 +198,6 @@ class Squeeze(Axes, SameElements):
     name = "Squeeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
 
-    @classmethod
-    def from_onnx(cls, node: OnnxNode) -> Operator:
-        node.attribute_to_input("axes", 1)
-        return make(cls, node)
-
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)
         if not site.has(1):
@@ -227,11 +227,6 @@ class Squeeze(Axes, SameElements):
 class Unsqueeze(Axes, SameElements):
     name = "Unsqueeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
-
-    @classmethod
-    def from_onnx(cls, node: OnnxNode) -> Operator:
-        node.attribute_to_input("axes", 1)
-        return make(cls, node)
 
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)

@@ -4,6 +4,7 @@ cannot say it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..base.dims import Dim, static
 from ..base.tensor import Shape, TensorType
@@ -74,13 +75,6 @@ class ChannelShuffle(Operator):
         to.set(0, to.reshape(cut.permuted(order), x.shape))
 
 
-def _image(site: Site, blocksize: int) -> Shape:
-    x = site.shape(0)
-    if len(x) != 4 or blocksize < 1:
-        raise Invalid(f"x {site.type(0)} must have rank 4 and the block size {blocksize} be positive")
-    return x
-
-
 def _divided(dim: Dim, by: int, what: str) -> Dim:
     if dim % by != 0:
         raise Invalid(f"{what} {dim} does not divide by {by}")
@@ -88,17 +82,29 @@ def _divided(dim: Dim, by: int, what: str) -> Dim:
 
 
 @dataclass(frozen=True)
-class DepthToSpace(Operator):
-    name = "DepthToSpace"
-    versions = (1, 11, 13, 28)
-    fusion = INJECTIVE
+class _Blocks(Operator):
+    """Squares of pixels of a picture and groups of its channels change places."""
+
+    fusion: ClassVar[str] = INJECTIVE
     blocksize: int
     mode: str = "DCR"
 
-    def infer(self, site: Site) -> list[Fact]:
-        n, c, h, w = _image(site, self.blocksize)
+    def image(self, site: Site) -> Shape:
+        x = site.shape(0)
+        if len(x) != 4 or self.blocksize < 1:
+            raise Invalid(f"x {site.type(0)} must have rank 4 and the block size {self.blocksize} be positive")
         if self.mode not in ("DCR", "CRD"):
             raise Invalid(f"mode {self.mode!r} is not DCR or CRD")
+        return x
+
+
+@dataclass(frozen=True)
+class DepthToSpace(_Blocks):
+    name = "DepthToSpace"
+    versions = (1, 11, 13, 28)
+
+    def infer(self, site: Site) -> list[Fact]:
+        n, c, h, w = self.image(site)
         b = self.blocksize
         return [Fact(TensorType(site.type(0).dtype, (n, _divided(c, b * b, "the number of channels"), h * b, w * b)))]
 
@@ -114,17 +120,12 @@ class DepthToSpace(Operator):
 
 
 @dataclass(frozen=True)
-class SpaceToDepth(Operator):
+class SpaceToDepth(_Blocks):
     name = "SpaceToDepth"
     versions = (1, 13, 28)
-    fusion = INJECTIVE
-    blocksize: int
-    mode: str = "DCR"
 
     def infer(self, site: Site) -> list[Fact]:
-        n, c, h, w = _image(site, self.blocksize)
-        if self.mode not in ("DCR", "CRD"):
-            raise Invalid(f"mode {self.mode!r} is not DCR or CRD")
+        n, c, h, w = self.image(site)
         b = self.blocksize
         space = _divided(h, b, "the height"), _divided(w, b, "the width")
         return [Fact(TensorType(site.type(0).dtype, (n, static(b * b) * c, *space)))]

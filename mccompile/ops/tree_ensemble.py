@@ -197,15 +197,16 @@ def _features(node: OnnxNode) -> tuple[int, DType]:
     return x.shape[-1], f64 if x.dtype is f64 else f32
 
 
+@dataclass(frozen=True)
 class Trees(Operator):
     """What the three have in common."""
 
-    targets: int
-    combine: str
-    mode: str
-    uses: tuple[str, ...]
-    base: int  # how many base values there are
-    transform: str
+    targets: int = 1
+    combine: str = "sum"
+    mode: str = "LEQ"
+    uses: tuple[str, ...] = ()
+    base: int = 0  # how many base values there are
+    transform: str = "NONE"
 
     def rows(self, site: Site) -> Any:
         x = site.type(0)
@@ -236,12 +237,6 @@ class TreeEnsembleRegressor(Trees):
     name = "TreeEnsembleRegressor"
     domain = "ai.onnx.ml"
     versions = (1, 3)
-    targets: int = 1
-    combine: str = "sum"
-    mode: str = "LEQ"
-    uses: tuple[str, ...] = ()
-    base: int = 0
-    transform: str = "NONE"
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
@@ -270,13 +265,7 @@ class TreeEnsembleClassifier(Trees):
     name = "TreeEnsembleClassifier"
     domain = "ai.onnx.ml"
     versions = (1, 3)
-    labels: Labels
-    targets: int = 1
-    combine: str = "sum"
-    mode: str = "LEQ"
-    uses: tuple[str, ...] = ()
-    base: int = 0
-    transform: str = "NONE"
+    labels: Labels = ()
     binary: bool = False
     positive: bool = False
 
@@ -298,7 +287,7 @@ class TreeEnsembleClassifier(Trees):
             base = base[1:]
         tables = forest.tables(node, dtype, base, features, targets)
         positive = all(weight >= 0 for weight in forest.weight)
-        return cls(labels, targets, transform=transform, binary=binary, positive=positive, **tables)
+        return cls(targets, labels=labels, transform=transform, binary=binary, positive=positive, **tables)
 
     def infer(self, site: Site) -> list[Fact]:
         rows = self.rows(site)
@@ -337,12 +326,6 @@ class TreeEnsemble(Trees):
     name = "TreeEnsemble"
     domain = "ai.onnx.ml"
     versions = (5,)
-    targets: int = 1
-    combine: str = "sum"
-    mode: str = "LEQ"
-    uses: tuple[str, ...] = ()
-    base: int = 0
-    transform: str = "NONE"
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:

@@ -6,180 +6,32 @@ from dataclasses import dataclass
 
 from ..base.dtypes import bool_
 from ..expr.ir import Expr, apply, literal
-from .rules.elementwise import Unary, UnaryFunction
+from .rules.elementwise import Unary, UnaryFunction, scalar_function
 
-
-@dataclass(frozen=True)
-class Abs(UnaryFunction):
-    name = "Abs"
-    versions = (6, 13)
-    function = "abs"
-    takes = "numbers"
-
-
-@dataclass(frozen=True)
-class Neg(UnaryFunction):
-    name = "Neg"
-    versions = (6, 13)
-    function = "neg"
-    takes = "numbers"
-
-
-@dataclass(frozen=True)
-class Sign(UnaryFunction):
-    name = "Sign"
-    versions = (9, 13)
-    function = "sign"
-    takes = "numbers"
-
-
-@dataclass(frozen=True)
-class Sqrt(UnaryFunction):
-    name = "Sqrt"
-    versions = (6, 13)
-    function = "sqrt"
-
-
-@dataclass(frozen=True)
-class Exp(UnaryFunction):
-    name = "Exp"
-    versions = (6, 13)
-    function = "exp"
-
-
-@dataclass(frozen=True)
-class Log(UnaryFunction):
-    name = "Log"
-    versions = (6, 13)
-    function = "log"
-
-
-@dataclass(frozen=True)
-class Sin(UnaryFunction):
-    name = "Sin"
-    versions = (7, 22)
-    function = "sin"
-
-
-@dataclass(frozen=True)
-class Cos(UnaryFunction):
-    name = "Cos"
-    versions = (7, 22)
-    function = "cos"
-
-
-@dataclass(frozen=True)
-class Tan(UnaryFunction):
-    name = "Tan"
-    versions = (7, 22)
-    function = "tan"
-
-
-@dataclass(frozen=True)
-class Asin(UnaryFunction):
-    name = "Asin"
-    versions = (7, 22)
-    function = "asin"
-
-
-@dataclass(frozen=True)
-class Acos(UnaryFunction):
-    name = "Acos"
-    versions = (7, 22)
-    function = "acos"
-
-
-@dataclass(frozen=True)
-class Atan(UnaryFunction):
-    name = "Atan"
-    versions = (7, 22)
-    function = "atan"
-
-
-@dataclass(frozen=True)
-class Sinh(UnaryFunction):
-    name = "Sinh"
-    versions = (9, 22)
-    function = "sinh"
-
-
-@dataclass(frozen=True)
-class Cosh(UnaryFunction):
-    name = "Cosh"
-    versions = (9, 22)
-    function = "cosh"
-
-
-@dataclass(frozen=True)
-class Tanh(UnaryFunction):
-    name = "Tanh"
-    versions = (6, 13)
-    function = "tanh"
-
-
-@dataclass(frozen=True)
-class Asinh(UnaryFunction):
-    name = "Asinh"
-    versions = (9, 22)
-    function = "asinh"
-
-
-@dataclass(frozen=True)
-class Acosh(UnaryFunction):
-    name = "Acosh"
-    versions = (9, 22)
-    function = "acosh"
-
-
-@dataclass(frozen=True)
-class Atanh(UnaryFunction):
-    name = "Atanh"
-    versions = (9, 22)
-    function = "atanh"
-
-
-@dataclass(frozen=True)
-class Erf(UnaryFunction):
-    name = "Erf"
-    versions = (9, 13)
-    function = "erf"
-
-
-@dataclass(frozen=True)
-class Floor(UnaryFunction):
-    name = "Floor"
-    versions = (6, 13)
-    function = "floor"
-
-
-@dataclass(frozen=True)
-class Ceil(UnaryFunction):
-    name = "Ceil"
-    versions = (6, 13)
-    function = "ceil"
-
-
-@dataclass(frozen=True)
-class Round(UnaryFunction):
-    name = "Round"
-    versions = (11, 22)
-    function = "round_even"
-
-
-@dataclass(frozen=True)
-class Not(UnaryFunction):
-    name = "Not"
-    versions = (1,)
-    function = "not"
-    takes = "bools"
-
-
-@dataclass(frozen=True)
-class BitwiseNot(UnaryFunction):
-    name = "BitwiseNot"
-    versions = (18,)
-    function = "bit_not"
-    takes = "integers"
+Abs = scalar_function(UnaryFunction, "Abs", (6, 13), "abs", takes="numbers")
+Neg = scalar_function(UnaryFunction, "Neg", (6, 13), "neg", takes="numbers")
+Sign = scalar_function(UnaryFunction, "Sign", (9, 13), "sign", takes="numbers")
+Sqrt = scalar_function(UnaryFunction, "Sqrt", (6, 13), "sqrt")
+Exp = scalar_function(UnaryFunction, "Exp", (6, 13), "exp")
+Log = scalar_function(UnaryFunction, "Log", (6, 13), "log")
+Sin = scalar_function(UnaryFunction, "Sin", (7, 22), "sin")
+Cos = scalar_function(UnaryFunction, "Cos", (7, 22), "cos")
+Tan = scalar_function(UnaryFunction, "Tan", (7, 22), "tan")
+Asin = scalar_function(UnaryFunction, "Asin", (7, 22), "asin")
+Acos = scalar_function(UnaryFunction, "Acos", (7, 22), "acos")
+Atan = scalar_function(UnaryFunction, "Atan", (7, 22), "atan")
+Sinh = scalar_function(UnaryFunction, "Sinh", (9, 22), "sinh")
+Cosh = scalar_function(UnaryFunction, "Cosh", (9, 22), "cosh")
+Tanh = scalar_function(UnaryFunction, "Tanh", (6, 13), "tanh")
+Asinh = scalar_function(UnaryFunction, "Asinh", (9, 22), "asinh")
+Acosh = scalar_function(UnaryFunction, "Acosh", (9, 22), "acosh")
+Atanh = scalar_function(UnaryFunction, "Atanh", (9, 22), "atanh")
+Erf = scalar_function(UnaryFunction, "Erf", (9, 13), "erf")
+Floor = scalar_function(UnaryFunction, "Floor", (6, 13), "floor")
+Ceil = scalar_function(UnaryFunction, "Ceil", (6, 13), "ceil")
+Round = scalar_function(UnaryFunction, "Round", (11, 22), "round_even")
+Not = scalar_function(UnaryFunction, "Not", (1,), "not", takes="bools")
+BitwiseNot = scalar_function(UnaryFunction, "BitwiseNot", (18,), "bit_not", takes="integers")
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from ...base.constant import Constant
 from ...base.dims import ceil_div, static
 from ...base.dtypes import DTYPES, DType, bool_, f32, i8, u8
 from ...base.tensor import TensorType
-from ...expr.ir import apply, literal, operand
 from ...kernels.api import Case, viewed
 from ...kinds.block_gemm import BlockGemm
 from ...program.ir import CONSTANT, Call
 from ...targets.api import Target
+from ..cases import RELU_OF_SUM
 from ..loops import size_name
 from ..vector.vector_tiles import vector_refusal
 
@@ -49,11 +49,6 @@ def vector_refusal_of(call: Call, target: Target) -> str:
 def label(call: Call) -> str:
     sizes = (*call.ins[0].shape, call.ins[1].shape[1])
     return f"gemm_{call.ins[1].buffer.dtype.bits}_bits_" + "x".join(map(size_name, sizes))
-
-
-def parameter_names(call: Call) -> tuple[list[str], list[str]]:
-    kind = kind_of(call)
-    return ["y"], ["a", "b", "scale", *["b_zero"] * kind.zeros, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
 
 
 def raised(dtype: DType) -> int:
@@ -93,11 +88,10 @@ def cases() -> list[Case]:
     turned = case_of("turned", (3, 40, 19), "u4", 16, True)
     found.append(replace(turned, permute={index: (1, 0) for index in range(4)}))
     found.append(replace(case_of("alike", (3, 40, 19), "i4", 16, False), repeated={2: (0,)}))
-    relu = apply("max", apply("add", operand(0, f32), operand(1, f32)), literal(0, f32))
     for name, repeated in (("bias", (0,)), ("residual", ())):
         for rows in (1, 40):
             case = case_of(f"epilogue_{name}_{rows}", (rows, 32, 19), "u4", 16, True)
-            kind = replace(case.kind, epilogue=relu) if isinstance(case.kind, BlockGemm) else case.kind
+            kind = replace(case.kind, epilogue=RELU_OF_SUM) if isinstance(case.kind, BlockGemm) else case.kind
             found.append(replace(case, kind=kind, ins=(*case.ins, *case.outs), repeated={4: repeated}))
     return found
 

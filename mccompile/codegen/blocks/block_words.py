@@ -21,7 +21,7 @@ from ...expr.code import Code
 from ...kernels.api import Kernel
 from ...program.ir import Call
 from ..vector.vector_tiles import Groups, TileSize, vector_headers
-from .block_weights import contents, kind_of, label, parameter_names, raised, stored
+from .block_weights import contents, kind_of, label, raised, stored
 
 WORD = 32  # bits
 
@@ -152,9 +152,6 @@ class WordsKernel(Kernel):
 
     def label(self, call: Call) -> str:
         return label(call)
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return parameter_names(call)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call) | {"mcc_vec_bits.h"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +17,17 @@ from ...base.dims import static
 from ...base.dtypes import DType, f32, i4, i8, i32, u8
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand
-from ...kernels.api import Call, Case, Kernel, View, static_views, supports_types
+from ...kernels.api import Call, Case, View
 from ...kinds.conv import Conv
 from ..loops import index_c
 from ..tiles import is_constant
-from .dot import IN_TABLE, TABLE, channel_numbers, epilogue_of, left_over, rescaling_in
+from .dot import channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
+from .patch import Patch
 
 
-class PatchConv(Kernel):
+class PatchConv(Patch):
     kind = Conv
-    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
-    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -63,14 +62,9 @@ class PatchConv(Kernel):
         """Why windows of this call cannot be laid out like that, or nothing. Results may have these `shifts`;
         with `totals`, what is made of sums may be anything."""
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
-        reason = static_views(call)
+        reason = self.sums_refusal(call, kind.accumulator, shifts, totals)
         if reason:
             return reason
-        found = rescaling_in(call, self.raises)
-        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
-            return "sums are not rescaled to 8 bits with short numbers"
-        if found is None and (kind.accumulator is not i32 or supports_types(call)):
-            return "sums are not made of 8-bit integers, or become what scalar C does not know"
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in self.stored or kind.w_zero or kind.group != 1:
             return "operands are not of 8 bits, weights have zero points, or there are groups"
         zeros = call.ins[2 : kind.fixed]
@@ -104,18 +98,6 @@ class PatchConv(Kernel):
         kind, (x, w) = conv_of(call), call.ins[:2]
         kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
         return f"conv_{kernel}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        kind = conv_of(call)
-        names = ["x", "w", *["x_zero"] * kind.x_zero, *(f"e{i}" for i in range(len(call.ins) - kind.fixed))]
-        found = rescaling_in(call, self.raises)
-        if found is not None:
-            for index, name in zip(found.tables, (TABLE, *IN_TABLE), strict=False):
-                names[index] = name
-        return ["y"], names
-
-    def unpassed(self, call: Call) -> frozenset[str]:
-        return frozenset(IN_TABLE).intersection(self.parameter_names(call)[1])
 
     def placed(self, call: Call) -> tuple[list[Placed], tuple[View, str]]:
         """Operands of the epilogue and the result, with the index of channel o of position `at`."""

@@ -15,17 +15,16 @@ from ...base.dtypes import DType, f32, i8, i32, u8
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, operand
 from ...expr.scalar_c import load_c, store_c, to_statements
-from ...kernels.api import Call, Case, Kernel, View, static_views, supports_types
+from ...kernels.api import Call, Case, View
 from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
-from .dot import IN_TABLE, TABLE, channel_numbers, epilogue_of, left_over, rescaling_in
+from .dot import channel_numbers, epilogue_of, left_over
+from .patch import Patch
 
 
-class PatchGemm(Kernel):
+class PatchGemm(Patch):
     kind = Gemm
-    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
-    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     block: ClassVar[int] = 4  # elements of a row are taken so many at a time
 
     def cases(self) -> Sequence[Case]:
@@ -54,14 +53,9 @@ class PatchGemm(Kernel):
         """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`;
         with `totals`, what is made of sums may be anything."""
         kind, (a, b), y = gemm_of(call), call.ins[:2], call.outs[0]
-        reason = static_views(call)
+        reason = self.sums_refusal(call, kind.accumulator, shifts, totals)
         if reason:
             return reason
-        found = rescaling_in(call, self.raises)
-        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
-            return "sums are not rescaled to 8 bits with short numbers"
-        if found is None and (kind.accumulator is not i32 or supports_types(call)):
-            return "sums are not made of 8-bit integers, or become what scalar C does not know"
         if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in self.stored or kind.a_zero or kind.b_zero:
             return "operands are not of 8 bits, or have zero points"
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
@@ -78,17 +72,6 @@ class PatchGemm(Kernel):
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]
         return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
-
-    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        names = ["a", "b", *(f"e{i}" for i in range(len(call.ins) - 2))]
-        found = rescaling_in(call, self.raises)
-        if found is not None:
-            for index, name in zip(found.tables, (TABLE, *IN_TABLE), strict=False):
-                names[index] = name
-        return ["y"], names
-
-    def unpassed(self, call: Call) -> frozenset[str]:
-        return frozenset(IN_TABLE).intersection(self.parameter_names(call)[1])
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         a, y = call.ins[0], call.outs[0]

@@ -24,7 +24,19 @@ from ..tiles import Range
 from ..windows import ring_row, ring_rows
 from .vector_epilogue import Reference, epilogue_statements
 from .vector_taps import ConvTaps, conv_of
-from .vector_tiles import Groups, Tile, TileSize, best_tile, computed_in, fetched_ahead, in_runs, lanes_of, row_cycles
+from .vector_tiles import (
+    Group,
+    Groups,
+    Part,
+    Tile,
+    TileSize,
+    best_tile,
+    computed_in,
+    fetched_ahead,
+    in_runs,
+    lanes_of,
+    row_cycles,
+)
 
 NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
@@ -32,20 +44,8 @@ GROUPED_WEIGHTS = 160 << 10  # the same where there are groups: each reads littl
 
 
 @dataclass(frozen=True)
-class Part:
-    """Neighbouring tiles of one size along the positions."""
-
-    header: str
+class Positions(Part):
     x_at: str
-    tile: Tile
-
-
-@dataclass(frozen=True)
-class Group:
-    """Neighbouring tiles of one size along the channels."""
-
-    header: str
-    parts: tuple[Part, ...]
 
 
 def best_layout(call: Call, target: Target) -> tuple[VectorConv, TileSize, int]:
@@ -240,4 +240,4 @@ class VectorConv(ConvTaps):
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)
         tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)
-        return Part(header, x_at, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)))
+        return Positions(header, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)), x_at)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...base.dims import static
 from ...base.dtypes import DType, bool_, f32
 from ...kernels.work import Units
-from ...program.ir import View
+from ...program.ir import Call, View
 from ..loops import Nest, nest
 
 SHORTEST = 4  # rows of fewer elements are left to scalar code
@@ -82,6 +82,26 @@ def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
     if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):
         return "elements do not lie side by side"
     return loops
+
+
+def elementwise_units(call: Call) -> Sequence[int]:
+    """What the workers of a call share: rows, or vectors of the only row."""
+    loops = vector_nest([*call.outs, *call.ins])
+    assert isinstance(loops, Nest)
+    if len(loops.loops) > 1:
+        return (1,) * loops.loops[0].extent
+    return (1,) * -(-loops.loops[0].extent // call.blocks[0])
+
+
+def channels_last_refusal(call: Call, extras: Sequence[View], result: bool = True) -> str:
+    """Why vectors of channels cannot be taken of operands of the epilogue, or, unless `result` is False, of x and the
+    result; or nothing."""
+    x, y = call.ins[0], call.outs[0]
+    if result and any(v.strides[1] != 1 and v.shape[1] != 1 for v in (x, y)):
+        return "operand or result does not lie channels-last"
+    if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in extras):
+        return "an operand of the epilogue does not lie channels-last"
+    return "there is nothing to compute" if 0 in (*x.shape[1:], *y.shape[1:]) else ""
 
 
 def chunks(counter: str, extent: int, lanes: int, units: Units | None = None) -> list[Chunk]:

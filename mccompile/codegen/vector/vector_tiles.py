@@ -243,6 +243,22 @@ def _without_collisions(step_bytes: int) -> int:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Neighbouring tiles of one size along the positions or rows."""
+
+    header: str
+    tile: Tile
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neighbouring tiles of one size along the channels or columns."""
+
+    header: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
 class Groups:
     """Channels cut into tiles: whole ones, then one with the vectors that are left over or whose last is not full."""
 

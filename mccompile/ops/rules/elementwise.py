@@ -6,13 +6,16 @@ Invariant: type rule, known values and lowering all come from `element`, so they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from ...base.dims import Dim, bounds
 from ...base.dtypes import DType, f32
+from ...base.errors import InternalError
 from ...base.tensor import Shape, TensorType, broadcast, may_be_equal, show_shape
+from ...expr.functions import FUNCTIONS
 from ...expr.ir import Expr, apply, cast, operand
 from ..api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .known_elements import known_result
@@ -123,6 +126,19 @@ class BinaryFunction(Binary):
 
     def expr(self, a: Expr, b: Expr) -> Expr:
         return apply(self.function, a, b)
+
+
+Function = TypeVar("Function", UnaryFunction, BinaryFunction)
+
+
+def scalar_function(
+    base: type[Function], name: str, versions: tuple[int, ...], function: str, **more: str
+) -> type[Function]:
+    """The operator of that name, which is one scalar function, element by element; `more` may say what it takes."""
+    if function not in FUNCTIONS:
+        raise InternalError(f"no scalar function {function!r}")
+    made = type(name, (base,), {"name": name, "versions": versions, "function": function, **more})
+    return dataclass(frozen=True)(made)
 
 
 def _align(node: OnnxNode) -> None:

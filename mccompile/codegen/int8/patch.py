@@ -1,0 +1,39 @@
+"""What kernels of 8-bit integers share that multiply a patch of elements with all channels: which sums they make, and
+what their functions are given of the numbers that rescale these."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...base.dtypes import DType, i8, i32
+from ...kernels.api import Call, Kernel, static_views, supports_types
+from .dot import IN_TABLE, TABLE, rescaling_in
+
+
+class Patch(Kernel):
+    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
+
+    def sums_refusal(self, call: Call, accumulator: DType, shifts: range, totals: bool) -> str:
+        """Why these sums are not made, or nothing. Results may have these `shifts`; with `totals`, what is made of sums
+        may be anything."""
+        reason = static_views(call)
+        if reason:
+            return reason
+        found = rescaling_in(call, self.raises)
+        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
+            return "sums are not rescaled to 8 bits with short numbers"
+        if found is None and (accumulator is not i32 or supports_types(call)):
+            return "sums are not made of 8-bit integers, or become what scalar C does not know"
+        return ""
+
+    def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
+        outs, names = super().parameter_names(call)
+        found = rescaling_in(call, self.raises)
+        if found is not None:
+            for index, name in zip(found.tables, (TABLE, *IN_TABLE), strict=False):
+                names[index] = name
+        return outs, names
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(IN_TABLE).intersection(self.parameter_names(call)[1])
