@@ -73,9 +73,8 @@ class Options:
     target: str = "generic"  # a name, or the path of a TOML file
     prefer: str = ""  # "ram", "time", "flash" or "balanced"; empty: what the target prefers
     name: str = ""  # of the model, and prefix of all C names; empty: from the file's name
-    dims: Mapping[str, tuple[int, int]] = field(
-        default_factory=dict
-    )  # free dimensions by name: lowest and highest size
+    # free dimensions by name: lowest and highest size
+    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # of inputs by name
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
     signature: str = ""  # of a TFLite file with several; empty: that of its first subgraph
@@ -114,6 +113,24 @@ class Options:
     recipe: Recipe = field(default_factory=Recipe)  # how
     print_after: frozenset[str] = frozenset()
     dump: Path | None = None
+
+    def __post_init__(self) -> None:
+        for what, value, allowed, flag in (
+            ("there is no planner {!r}", self.planner, ("", *PLANNERS), "--planner"),
+            ("there is no layout {!r}", self.io_layout, ("onnx", "nhwc"), "--io-layout"),
+            ("cannot prefer {!r}", self.prefer, ("", *Prefer), "--prefer"),
+            ("the blob cannot be {!r}", self.blob, CARRIERS, "--blob"),
+            ("rows cannot be {!r}", self.rows, ("off", "auto"), "--rows"),
+            ("weights cannot be stored as {!r}", self.weights_dtype, ("", "f16", "bf16"), "--weights-dtype"),
+        ):
+            if value not in allowed:
+                why = f"it can be {', '.join(filter(None, allowed))}"
+                raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
+        check_section(self.weights_section, self.blob)
+        check_wrappers(self.wrappers)
+        if self.threads < 1:
+            fix = "did you mean --threads 1?"
+            raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))
 
     def resolved_target(self) -> Target:
         target = target_api.load(self.target)
@@ -396,7 +413,7 @@ def _planner(options: Options, target: Target) -> Planner:
 
 
 def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassManager:
-    """A manager for the options, with all of them checked. `facts`: see `compile`."""
+    """A manager for the options, with what names passes and kernels checked. `facts`: see `compile`."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "stream", "lower", "all"}
     registry = Registry.load(options.kernels)
@@ -409,22 +426,6 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
             raise WrongUse(Problem(what, flag, why, meant(wanted, known, flag)))
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
-    for what, value, allowed, flag in (
-        ("there is no planner {!r}", options.planner, ("", *PLANNERS), "--planner"),
-        ("there is no layout {!r}", options.io_layout, ("onnx", "nhwc"), "--io-layout"),
-        ("cannot prefer {!r}", options.prefer, ("", *Prefer), "--prefer"),
-        ("the blob cannot be {!r}", options.blob, CARRIERS, "--blob"),
-        ("rows cannot be {!r}", options.rows, ("off", "auto"), "--rows"),
-        ("weights cannot be stored as {!r}", options.weights_dtype, ("", "f16", "bf16"), "--weights-dtype"),
-    ):
-        if value not in allowed:
-            why = f"it can be {', '.join(filter(None, allowed))}"
-            raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
-    check_section(options.weights_section, options.blob)
-    check_wrappers(options.wrappers)
-    if options.threads < 1:
-        fix = "did you mean --threads 1?"
-        raise WrongUse(Problem(f"there cannot be {options.threads} threads", "--threads", "one is the least", fix))
     target = options.resolved_target()
     rows = options.rows == "auto" and target.prefer == Prefer.RAM and "form_rows" not in options.without
     context = Context(
