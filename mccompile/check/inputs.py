@@ -19,8 +19,7 @@ from ..base.dims import upper
 from ..base.errors import BadFile, Problem
 from ..base.structures import Items, Maybe, Slots, Structure
 from ..frontend.original import read_values
-from ..graph.ir import Graph, Value
-from ..graph.pattern import graphs
+from ..graph.ir import Graph, Value, graphs
 from ..toolchain.lists import packed
 from . import contracts
 from .sizes import Sizes, trials

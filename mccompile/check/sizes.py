@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, symbols
-from ..graph.ir import Graph
-from ..graph.pattern import graphs
+from ..graph.ir import Graph, graphs
 
 Sizes = Mapping[str, int]
 _BROADCAST = {"Add", "Sub", "Mul", "Div", "Pow", "Where", "And", "Or", "Max", "Min", "Less", "Greater", "Equal"}

@@ -417,3 +417,10 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
         yield node
         for region in node.regions:
             yield from all_nodes(region)
+
+
+def graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph and its regions, at any depth."""
+    yield graph
+    for node in all_nodes(graph):
+        yield from node.regions

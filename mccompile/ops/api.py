@@ -9,8 +9,11 @@ guess.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, TypeVar
 
@@ -162,6 +165,13 @@ def find(domain: str, name: str) -> type[Operator] | None:
     return _REGISTRY.get((domain, name))
 
 
+@cache
+def quoted_names() -> frozenset[str]:
+    """Capitalized words in quotes in the files of operators: all names of operators, and no file is imported."""
+    texts = (path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
+    return frozenset(name for text in texts for name in re.findall(r'"([A-Z]\w*)"', text))
+
+
 def resolve(domain: str, name: str) -> type[Operator]:
     """The class for an operator's name; KeyError where there is none."""
     found = find(domain, name)
@@ -194,6 +204,7 @@ __all__ = [
     "make",
     "normal_axes",
     "normal_axis",
+    "quoted_names",
     "registry",
     "resolve",
     "same_type",

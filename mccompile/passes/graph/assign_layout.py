@@ -22,8 +22,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import upper
-from ...graph.ir import Fact, Graph, Node, Origin, Refused, Value
-from ...graph.pattern import graphs
+from ...graph.ir import Fact, Graph, Node, Origin, Refused, Value, graphs
 from ...ops.api import Operator
 from ...ops.reshape import Unsqueeze
 from ...ops.transpose import Transpose, TransposeInMemory

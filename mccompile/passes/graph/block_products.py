@@ -13,13 +13,13 @@ import numpy as np
 
 from ...base.dims import static
 from ...graph.ir import Graph, Value
-from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 from ...ops.api import normal_axis
 from ...ops.binary import Add, Mul
 from ...ops.block_matmul import BlockMatMul
 from ...ops.matmul import Gemm
 from ...ops.transpose import Transpose
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 
 _WEIGHTS = Made(
     "DequantizeLinear", ConstantOperand("w"), ConstantOperand("scale"), Maybe(ConstantOperand("zero")), name="unpacked"

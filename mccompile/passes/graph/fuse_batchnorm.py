@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...graph.ir import Graph, Node, Value
-from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
 from ...ops.binary import Add, Mul
 from ...targets.api import Prefer
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
 
 _ANCHOR = Made(
     "Conv ConvTranspose Gemm",

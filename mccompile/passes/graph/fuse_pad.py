@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...graph.ir import Graph, Op, Value
-from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
 from ..quantized.quantized_tensors import dequantized
 
 _NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Abs", "Softmax", "Exp", "Softplus"})

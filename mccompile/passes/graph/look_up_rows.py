@@ -12,13 +12,13 @@ import numpy as np
 from ...base.dims import static
 from ...base.dtypes import i32, i64, u64
 from ...graph.ir import Graph, Value
-from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule, rewrite
 from ...ops.binary import Add, GreaterOrEqual, Less, Or
 from ...ops.cast import Cast
 from ...ops.choose import Where
 from ...ops.gather import Gather
 from ...ops.reshape import Reshape
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule, rewrite
 
 _LINES = Made("OneHot", Anything("places"), ConstantOperand("depth"), ConstantOperand("values"), name="one_hot")
 _COMPARED = Made("Equal", Anything("column"), ConstantOperand("counted"), either_order=True, name="equal")

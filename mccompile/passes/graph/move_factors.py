@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.ir import Graph, Node, Value
-from ...graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Pattern, Rule, rewrite
 from ...ops.api import ANCHOR, Operator
 from ...ops.matmul import MatMul
 from ...ops.rules.elementwise import Elementwise
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Pattern, Rule, rewrite
 
 SMALLEST, LARGEST = 2.0**-16, 2.0**16  # of factors that move
 SHORTEST = 4  # sums of a product, which a factor is multiplied with; shorter ones are no more work than the factors

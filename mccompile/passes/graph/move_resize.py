@@ -14,8 +14,8 @@ import numpy as np
 
 from ...base.dims import static
 from ...graph.ir import Graph, Value
-from ...graph.pattern import Anything, Made, Maker, Match, Rule, rewrite
 from ..api import Context
+from ..pattern import Anything, Made, Maker, Match, Rule, rewrite
 
 _RESIZED = Made("Resize", Anything("x"), rest=True, name="resize", read_once=True)
 _SIZES = 2  # behind x

@@ -15,8 +15,7 @@ from ...base import dims
 from ...base.dims import Dim, Symbol, Symbolic
 from ...base.dtypes import SHORT
 from ...base.text import write_fields
-from ...graph.ir import Graph, Node, Value
-from ...graph.pattern import graphs
+from ...graph.ir import Graph, Node, Value, graphs
 from ...ops.api import Operator
 from ...ops.conv import ConvInteger, ConvTransposeInteger
 from ...ops.fixed_point import Rescale

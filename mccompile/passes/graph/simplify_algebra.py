@@ -12,7 +12,6 @@ import numpy as np
 
 from ...base.dtypes import DType, i8, u8
 from ...graph.ir import Graph, Op, Value
-from ...graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 from ...ops.binary import Add, Sub
 from ...ops.cast import Cast
 from ...ops.choose import Clip
@@ -22,6 +21,7 @@ from ...ops.identity import Dropout
 from ...ops.reshape import Reshape
 from ...ops.transpose import Transpose
 from ..api import Context
+from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 
 X, Y, C = Anything("x"), Anything("y"), ConstantOperand("c")
 _RESHAPES = "Reshape Flatten Squeeze Unsqueeze"

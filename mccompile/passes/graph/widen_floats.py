@@ -13,8 +13,7 @@ from ...base.constant import Constant
 from ...base.dtypes import bf16, f16, f32
 from ...base.names import Names
 from ...base.tensor import TensorType
-from ...graph.ir import Fact, Graph, Node, Refused, Value
-from ...graph.pattern import graphs
+from ...graph.ir import Fact, Graph, Node, Refused, Value, graphs
 from ...ops.cast import Cast
 from ...targets.api import Prefer
 from ..api import Context

@@ -11,9 +11,9 @@ import numpy as np
 from ...base.dtypes import SHORT, DType, f32, i8, u8
 from ...codegen.int8.dot import RAISED_SHIFTS
 from ...graph.ir import Node, Value
-from ...graph.pattern import Maker
 from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
 from .short_rounding import ShortRounding, short_rounding

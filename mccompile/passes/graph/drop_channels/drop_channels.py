@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ....graph.ir import Graph, Node, Value
-from ....graph.pattern import graphs
+from ....graph.ir import Graph, Node, Value, graphs
 from ....ops.binary import Add
 from ....ops.fixed_point import ShortRescale
 from ....targets.api import Target

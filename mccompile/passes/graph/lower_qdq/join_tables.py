@@ -10,8 +10,7 @@ import numpy as np
 
 from ....base.constant import Constant
 from ....base.names import Names
-from ....graph.ir import Graph, Node, Value
-from ....graph.pattern import graphs
+from ....graph.ir import Graph, Node, Value, graphs
 from ....ops.fixed_point import ByteRescale, Lookup, ProductInteger, Rescale
 
 STEPS = (Lookup, ProductInteger, Rescale, ByteRescale)

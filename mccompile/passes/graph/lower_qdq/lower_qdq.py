@@ -25,12 +25,12 @@ import numpy as np
 from ....base.dtypes import i32
 from ....base.provenance import show
 from ....graph.ir import Graph, Value, all_nodes
-from ....graph.pattern import Anything, Made, Maker, Match, Rule, rewrite
 from ....ops.binary import Mul
 from ....ops.cast import Cast
 from ....ops.fixed_point import Lookup, ProductInteger, times_taken
 from ....ops.quantize import DequantizeLinear, QuantizeLinear
 from ...api import Context
+from ...pattern import Anything, Made, Maker, Match, Rule, rewrite
 from ...quantized.quantized_tensors import Bounds, Scheme, bytes_rescaled, dequantized, rescaled
 from ..eliminate_dead import eliminate_dead
 from ..fold_constants import fold_constants

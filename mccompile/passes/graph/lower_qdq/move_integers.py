@@ -15,8 +15,7 @@ import numpy as np
 
 from ....base.constant import Constant
 from ....base.names import Names
-from ....graph.ir import Fact, Graph, Node, Refused, Value
-from ....graph.pattern import graphs
+from ....graph.ir import Fact, Graph, Node, Refused, Value, graphs
 from ....ops.concat import Concat, Split
 from ....ops.expand import Expand, Tile
 from ....ops.gather import Gather

@@ -14,12 +14,12 @@ import numpy as np
 from ....base.dims import product
 from ....base.dtypes import f32
 from ....graph.ir import Value
-from ....graph.pattern import ConstantOperand, Either, Made, Maker, Match, Maybe, Pattern
 from ....kinds.byte_norm import LARGEST, Precision
 from ....ops.api import normal_axis
 from ....ops.byte_normalization import NormInteger, SoftmaxInteger
 from ....ops.normalization import GroupNormalization, InstanceNormalization, LayerNormalization, RMSNormalization
 from ....ops.softmax import Softmax
+from ...pattern import ConstantOperand, Either, Made, Maker, Match, Maybe, Pattern
 from ...quantized.quantized_tensors import Scheme, exact
 
 TABLE_BITS = 30  # of an exponential

@@ -12,12 +12,12 @@ import numpy as np
 from ....base.dtypes import f32, i32
 from ....codegen.int8.dot import RAISED_SHIFTS
 from ....graph.ir import Value
-from ....graph.pattern import Made, Maker, Match, Maybe, Rule
 from ....ops.binary import Add, Mul
 from ....ops.cast import Cast
 from ....ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
 from ....ops.matmul import Gemm, MatMulInteger
 from ....ops.quantize import QuantizeLinear
+from ...pattern import Made, Maker, Match, Maybe, Rule
 from ...quantized.quantized_tensors import Scheme, exact, rescaled
 from .quantized_rules import BIAS, W, X, between, bounds, product_range, result, source, zero_of
 from .quantized_weights import Ranges, Weights

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ....graph.ir import Value
-from ....graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule
+from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule
 from ...quantized.quantized_tensors import Bounds, Scheme, scheme
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from ....base.dims import static
 from ....base.dtypes import i32
 from ....graph.ir import Value
-from ....graph.pattern import ConstantOperand, Made, Maker, Match
 from ....ops.api import normal_axes
 from ....ops.cast import Cast
 from ....ops.fixed_point import SumPool
@@ -19,6 +18,7 @@ from ....ops.pool import AveragePool
 from ....ops.reduce import ReduceMean, ReduceSum
 from ....ops.reshape import Reshape
 from ....ops.transpose import Transpose
+from ...pattern import ConstantOperand, Made, Maker, Match
 from ...quantized.quantized_tensors import Scheme, rescaled
 from .quantized_rules import X, between, bounds, result, source, zero_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Value
-from ....graph.pattern import Maker, Match
+from ...pattern import Maker, Match
 from ...quantized.quantized_tensors import scheme
 
 Ranges = list[tuple[int, int]]

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....graph.ir import Graph, Value
-from ....graph.pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, graphs, rewrite
+from ....graph.ir import Graph, Value, graphs
 from ....ops.conv import Conv
 from ...api import Context
+from ...pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
 from .branches import Branch, branch_of, widened
 from .side_by_side import SideBySide
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from ....base.constant import Constant
 from ....base.provenance import Provenance, merge
-from ....graph.ir import Graph, Node, Op, Value
-from ....graph.pattern import graphs
+from ....graph.ir import Graph, Node, Op, Value, graphs
 from ....ops.api import Operator
 from ....ops.concat import Concat, Split
 from ....ops.rules.elementwise import Elementwise, Unary

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....graph.ir import Graph, Node, Op, Value
-from ....graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Number, Pattern, Rule, rewrite
 from ....ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swish
 from ....ops.normalization import GroupNormalization, LayerNormalization, RMSNormalization
 from ....ops.reduce import ReduceL2, ReduceSumSquare
 from ....ops.slice import Slice
 from ....ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
 from ...api import Context
+from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Number, Pattern, Rule, rewrite
 from .reductions import REDUCTIONS
 
 X = Anything("x")

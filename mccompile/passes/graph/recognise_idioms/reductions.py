@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Value
-from ....graph.pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule
 from ....ops.pool import GlobalAveragePool
 from ....ops.reshape import Reshape
 from ....ops.softmax import Softmax
 from ....ops.transpose import Transpose
+from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule
 
 X = Anything("x")
 

@@ -8,10 +8,10 @@ import pytest
 from mccompile.base.constant import Constant
 from mccompile.base.errors import InternalError
 from mccompile.graph.ir import Graph, Value
-from mccompile.graph.pattern import Anything, Made, Maker, Match, Maybe, Number, Rule, rewrite
 from mccompile.graph.text import read, show
 from mccompile.graph.verify import verify
 from mccompile.ops.api import resolve
+from mccompile.passes.pattern import Anything, Made, Maker, Match, Maybe, Number, Rule, rewrite
 
 X = Anything("x")
 
@@ -49,6 +49,11 @@ def test_the_replacement_has_the_name_and_the_provenance_of_all_it_replaces() ->
         '%b: f32[4] = Abs(%x) from "first", "second", "third"',
         '%y: f32[4] = Exp(%b) from "y"',
     ]
+
+
+def test_a_pattern_over_an_operator_that_does_not_exist_cannot_be_made() -> None:
+    with pytest.raises(InternalError, match="a pattern is for Negate, which is no operator"):
+        Made("Neg Negate", X)
 
 
 def test_a_node_that_others_read_is_matched_but_stays() -> None:

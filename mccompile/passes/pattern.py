@@ -19,7 +19,8 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.errors import InternalError
 from ..base.provenance import Provenance, merge
-from .ir import Graph, Node, Op, Value, all_nodes
+from ..graph.ir import Graph, Node, Op, Value, graphs
+from ..ops.api import quoted_names
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,10 @@ class Made:
         rest: bool = False,
     ) -> None:
         """`operators`: one name or several, separated by blanks; `name` gives access to the node."""
-        object.__setattr__(self, "operators", tuple(operators.split()))
+        names = tuple(operators.split())
+        if unknown := sorted(set(names) - quoted_names()):
+            raise InternalError(f"a pattern is for {', '.join(unknown)}, which is no operator")
+        object.__setattr__(self, "operators", names)
         object.__setattr__(self, "operands", operands)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "either_order", either_order)
@@ -198,13 +202,6 @@ def rewrite(graph: Graph, rules: Sequence[Rule]) -> int:
     """Applies the rules to the graph and its regions until nothing fits; how often that was."""
     names = {value.name for part in graphs(graph) for value in part.values()}
     return sum(_Rewriting(part, rules, names, graph).run() for part in list(graphs(graph)))
-
-
-def graphs(graph: Graph) -> Iterator[Graph]:
-    """The graph and its regions, at any depth."""
-    yield graph
-    for node in all_nodes(graph):
-        yield from node.regions
 
 
 class _Rewriting:
