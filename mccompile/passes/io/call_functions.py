@@ -14,8 +14,7 @@ from ...base.errors import Problem, WrongUse
 from ...base.near import meant, near_file
 from ...base.own_functions import OwnFunction
 from ...base.provenance import Provenance
-from ...graph.ir import Fact, Graph, Node, Value, all_nodes, reads
-from ...graph.pattern import graphs
+from ...graph.ir import Fact, Graph, Node, Value, all_nodes, graphs, reads
 from ...ops.api import Operator
 from ...ops.external import External, handed_attributes
 from ...ops.transpose import Transpose
