@@ -206,7 +206,8 @@ def read(model: Path, options: Options) -> Graph:
 def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
     """The order of axes of each input and output that is handed over channels-last."""
     asked = {name for forms in (options.inputs, options.outputs) for name, form in forms.items() if form.nhwc}
-    return turned(graph, None if options.io_layout == "nhwc" else asked)
+    found = turned(graph, None if options.io_layout == "nhwc" else asked)
+    return {n: order for n, order in found.items() if n not in options.inputs or not options.inputs[n].camera}
 
 
 # Options that may make an arena smaller, as fields and in words.

@@ -163,7 +163,8 @@ MODEL_OPTIONS = [
         "input_forms",
         multiple=True,
         metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
-        help="Element type and layout that the program passes; the model gets (input - mean) * scale.",
+        help="Element type and layout that the program passes; the model gets (input - mean) * scale. Frames of a "
+        "camera: NAME=nv21,resize=bilinear:640x480,crop=X:Y:WxH,letterbox; also nv12, yuyv, rgb565, gray, rgb.",
     ),
     click.option(
         "--output",

@@ -15,16 +15,20 @@ from typing import Any
 import numpy as np
 
 from ...base.constant import Constant
-from ...base.dtypes import DTYPES, DType, f32, i32
+from ...base.dtypes import DTYPES, DType, f32, i32, u8
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Value, is_input
 from ...ops.along_axis import ArgMax
 from ...ops.binary import Mul, Sub
+from ...ops.camera import FORMATS
 from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ...ops.slice import Slice
+from ...ops.transpose import Transpose
+from ..graph.assign_layout import last_order
+from .camera_frames import any_frame, camera_of, read_camera, seen_picture
 
 Numbers = tuple[float, ...]
 
@@ -39,6 +43,11 @@ class InputForm:
     raw: bool = False  # what the model would quantize first is handed over quantized
     mean: Numbers = ()
     scale: Numbers = ()
+    camera: str = ""  # frames of a sensor, in this format: converted and resized to what the model takes
+    resize: str = ""  # "bilinear", "nearest" or "area"
+    frame: tuple[int, ...] = ()  # width and height of the sensor's; none: those of the model's pictures
+    crop: tuple[int, ...] = ()  # x, y, width and height of what is used of them
+    letterbox: int | None = None  # keep the ratio of sides; what there is around it
 
 
 @dataclass(frozen=True)
@@ -59,14 +68,21 @@ def parse_input(text: str) -> tuple[str, InputForm]:
     form: dict[str, Any] = {}
     for word in words:
         what, _, numbers = word.partition("=")
-        if what in ("nhwc", "bgr", "raw") and not numbers:
+        if word in FORMATS:
+            form["camera"] = word
+        elif what in ("resize", "crop", "letterbox"):
+            form |= read_camera(what, numbers)
+        elif what in ("nhwc", "bgr", "raw") and not numbers:
             form[what] = True
         elif what in ("mean", "scale"):
             form[what] = _numbers(numbers)
         elif what == "std":
             form["scale"] = tuple(1 / number for number in _numbers(numbers))
         else:
-            form["dtype"] = _dtype(word, "nhwc, bgr, raw, mean=, scale=, std=")
+            known = ("nhwc", "bgr", "raw", "mean=", "scale=", "std=", "resize=", "crop=", "letterbox", *FORMATS)
+            form["dtype"] = _dtype(word, ", ".join(known))
+    if form.keys() & {"resize", "crop", "letterbox"}:
+        form.setdefault("camera", "rgb")
     return name, InputForm(**form)
 
 
@@ -119,6 +135,8 @@ class Handover:
     def given(self, name: str, x: np.ndarray) -> np.ndarray:
         """What a program would hand over for the model's own input x, as near as its type allows."""
         form, type = self.inputs[name]
+        if form.camera:
+            return any_frame(camera_of(name, form, type), x)
         dtype = form.dtype or type.dtype
         found = x.astype(np.float64) / _spread(form.scale, x.shape, 1.0) + _spread(form.mean, x.shape, 0.0)
         if not dtype.is_float:
@@ -128,6 +146,8 @@ class Handover:
     def seen(self, name: str, given: np.ndarray) -> np.ndarray:
         """What the model's own input is then."""
         form, type = self.inputs[name]
+        if form.camera:
+            given = seen_picture(camera_of(name, form, type), given, type)
         x = _swapped(given, form.bgr)
         if form.mean or form.scale or type.dtype.is_float:
             x = x.astype(np.float32) - _spread(form.mean, x.shape, 0.0).astype(np.float32)
@@ -179,11 +199,16 @@ class _Edge:
         name, type = value.name, value.type
         if form.raw:
             form = self._raw_input(value, form)
-        dtype = form.dtype or type.dtype
-        given = Value(name, Fact(TensorType(dtype, type.shape)))
+        dtype = u8 if form.camera else form.dtype or type.dtype
+        camera = camera_of(name, form, type) if form.camera else None
+        given = Value(name, Fact(TensorType(dtype, camera.frame if camera else type.shape)))
         self.graph.inputs[next(i for i, v in enumerate(self.graph.inputs) if v is value)] = given
         value.name = self._free(f"{name}/model")
         x = given
+        if camera is not None:
+            x = self._node(camera, [x])
+            if type.shape[1] != camera.channels:
+                x = self._node(Transpose(perm=last_order(4)), [x])
         if form.bgr:
             cut = (-1, -4, _channels(3, type, name), -1)  # from the last to the first
             x = self._node(Slice(), [x, *(self._constant(np.array([n], np.int64), f"{name}/bgr") for n in cut)])
