@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,15 @@ def test_weights_are_mapped_and_a_changed_file_is_refused(tmp_path: Path) -> Non
     command = ["./build/classify", blob, "0.f32"]
     refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (1, "the blob is damaged\n")
+
+
+def test_a_shared_library_shows_what_its_header_declares(tmp_path: Path) -> None:
+    folder = copied("shared_library", tmp_path)
+    said = run("make", "run", MCCOMPILE, folder=folder)
+    header = (folder / "build" / "digits" / "digits.h").read_text()
+    declared = re.findall(r"^(?:extern )?[a-z][\w ]*[ *](digits_\w+)(?:\(|\[|;)", header, re.MULTILINE)
+    assert set(re.findall(r"^[0-9a-f]+ [TR] (\w+)$", said, re.MULTILINE)) == set(declared) and len(declared) > 4
+    assert "1 pictures" in said
 
 
 def test_python_tells_the_digits(tmp_path: Path) -> None:
