@@ -23,7 +23,20 @@ if TYPE_CHECKING:
 
 
 def is_project(model: Path) -> bool:
-    return model.suffix in (".toml", ".json")
+    return model.suffix == ".toml" or (model.suffix == ".json" and not _is_of_a_tool(model))
+
+
+def _is_of_a_tool(path: Path) -> bool:
+    """Other tools save models as JSON too."""
+    from ..doors.api import Source
+    from ..doors.registry import door_of
+    from ..frontend.foreign import recognised
+
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return False
+    return door_of(Source(path, data)) is not None or recognised(path, data) is not None
 
 
 def jobs_of(model: Path, options: Options) -> list[tuple[Path, Options]]:

@@ -1,7 +1,8 @@
-"""Models of XGBoost, through onnxmltools; the .ubj files that it saves."""
+"""Models of XGBoost, through onnxmltools; the .ubj and .json files that it saves."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from onnx import ModelProto
@@ -9,6 +10,8 @@ from onnx import ModelProto
 from ..base.errors import BadFile, Problem
 from .api import Door, Given, Reading, Source, quiet, refusal
 from .tables import FIX, declared, named_batch
+
+_JSON = re.compile(rb'\s*\{\s*"learner"\s*:')
 
 
 class XGBoost(Door):
@@ -19,7 +22,8 @@ class XGBoost(Door):
     classes = ("xgboost.sklearn.XGBModel", "xgboost.core.Booster")
 
     def opens(self, source: Source) -> bool:
-        return source.data.startswith(b"{L") and b"learner" in source.data[:64]
+        binary = source.data.startswith(b"{L") and b"learner" in source.data[:64]
+        return binary or _JSON.match(source.data[:64]) is not None
 
     def read(self, source: Source, reading: Reading) -> Any:
         import xgboost

@@ -62,6 +62,15 @@ _STARTS = {
     ),
     b"\x1f\x8b": Foreign("compressed by gzip", "gunzip -c FILE > MODEL.onnx"),
 }
+_DUMPS = {
+    rb'\s*\{\s*"name"\s*:\s*"tree"': Foreign(
+        "trees that LightGBM dumped, which it does not load again", "save it with Booster.save_model, as .txt"
+    ),
+    rb'\s*\[\s*\{\s*"nodeid"': Foreign(
+        "trees that XGBoost dumped, which it does not load again", "save it with Booster.save_model, as .ubj"
+    ),
+    rb"binf": Foreign("a model in XGBoost's old binary format", "load it with XGBoost 2 and save it as .ubj"),
+}
 _SUFFIXES = {
     ".pt": _TORCHSCRIPT,
     ".pth": _STATE_DICT,
@@ -119,6 +128,9 @@ def _of_content(data: bytes) -> Foreign | None:
     head = data[:_HEAD].lstrip().lower()
     if head.startswith((b"<!doctype html", b"<html")):
         return _of_page(data)
+    for form, foreign in _DUMPS.items():
+        if re.match(form, data[:_HEAD]):
+            return foreign
     if re.match(rb".{7}\0\{\"", data[:_HEAD], re.DOTALL):
         return Foreign("a file of weights (safetensors), without the network", _EXPORT_AGAIN)
     return None

@@ -9,6 +9,7 @@ import pytest
 
 from mccompile import cli
 from mccompile.cli import commands
+from mccompile.cli.jobs import is_project
 from tests import small_models
 
 
@@ -39,6 +40,14 @@ def project(mlp: Path) -> Path:
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     assert cli.run([str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
+
+
+def test_json_of_another_tool_is_no_project(tmp_path: Path) -> None:
+    tree, project = tmp_path / "tree.json", tmp_path / "project.json"
+    tree.write_text('{"name": "tree", "version": "v4"}', encoding="utf-8")
+    project.write_text('{"model": [{"file": "a.onnx"}]}', encoding="utf-8")
+    assert not is_project(tree)
+    assert is_project(project) and is_project(tmp_path / "missing.json")
 
 
 def test_bench_of_several_targets(mlp: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from tests.doors.tables import compare, table
 catboost = pytest.importorskip("catboost", reason="the extra catboost is not installed; `make doors` runs this")
 
 X, CLASSES, NUMBERS = table()
+KINDS = ("cbm", "json")
 QUIET: dict[str, Any] = {"iterations": 5, "verbose": 0, "allow_writing_files": False}
 
 
@@ -29,15 +30,19 @@ def test_classifiers(classes: Any) -> None:
 def test_regressors_and_their_files(tmp_path: Path) -> None:
     model = catboost.CatBoostRegressor(**QUIET).fit(X, NUMBERS)
     compare(model, X, model.predict(X))
-    model.save_model(str(tmp_path / "model.cbm"))
-    compare(tmp_path / "model.cbm", X, model.predict(X))
-    assert cli.run(["check", str(tmp_path / "model.cbm"), "--dim", "batch=1"]) == 0
+    for kind in KINDS:
+        path = tmp_path / f"model.{kind}"
+        model.save_model(str(path), format=kind)
+        compare(path, X, model.predict(X))
+        assert cli.run(["check", str(path), "--dim", "batch=1"]) == 0
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.cbm"
-    catboost.CatBoostRegressor(**QUIET).fit(X, NUMBERS).save_model(str(path))
-    path.write_bytes(path.read_bytes()[:300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{kind}"
+    catboost.CatBoostRegressor(**QUIET).fit(X, NUMBERS).save_model(str(path), format=kind)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 3 // 4])
     with pytest.raises(MccError, match="CatBoost cannot load"):
         mccompile.compile(path)
 

@@ -33,16 +33,18 @@ def test_regressors_and_their_boosters() -> None:
     compare(model.get_booster(), X, model.predict(X))
 
 
-def test_a_saved_booster_needs_no_trust(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["ubj", "json"])
+def test_a_saved_booster_needs_no_trust(suffix: str, tmp_path: Path) -> None:
     model = xgboost.XGBRegressor(**QUIET).fit(X, NUMBERS)
-    path = tmp_path / "model.ubj"
+    path = tmp_path / f"model.{suffix}"
     model.get_booster().save_model(path)
     compare(path, X, model.predict(X))
     assert cli.run(["check", str(path), "--dim", "batch=1"]) == 0
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.ubj"
+@pytest.mark.parametrize("suffix", ["ubj", "json"])
+def test_a_damaged_file_is_refused(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{suffix}"
     xgboost.XGBRegressor(**QUIET).fit(X, NUMBERS).get_booster().save_model(path)
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(MccError, match="cannot load"):

@@ -47,6 +47,9 @@ CONTENTS = {
     "Ultralytics": (zipped("n/data.pkl", data=pickled("ultralytics.nn.tasks", "torch")), "yolo export model="),
     "pickled Python object": (pickle.dumps(Net(), 4), "test_foreign.Net"),
 
+    "LightGBM dumped": (b'{"name": "tree", "version": "v4"}', "save it with Booster.save_model, as .txt"),
+    "XGBoost dumped": (b'[\n  { "nodeid": 0, "depth": 0}]', "save it with Booster.save_model, as .ubj"),
+    "old binary format": (b"binf\0\0\0\0", "save it as .ubj"),
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", " lfs pull"),
     "web page": (
         b"\n<!DOCTYPE html><link rel=canonical href=https://github.com/a/b/blob/main/m/n.onnx>",
