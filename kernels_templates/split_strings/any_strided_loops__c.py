@@ -33,6 +33,8 @@ class SplitStringsLoops(Kernel):
             case("delimiter", SplitStrings("--")),
             case("delimiter_once", SplitStrings("-", 1)),
             case("whole", SplitStrings("-", 0)),
+            case("runs", SplitStrings(kept=((ord("a"), ord("b")), (128, 255)))),
+            case("long_runs", SplitStrings(kept=((0, ord("-") - 1), (ord("-") + 1, 255)), least=2)),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -44,16 +46,30 @@ class SplitStringsLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (y, counts, _), x = call.kind, call.outs, call.ins[0]
         assert isinstance(kind, SplitStrings) and counts.is_dense
-        text = kind.delimiter.encode()
+        text, blank = kind.delimiter.encode(), kind.blank.encode()
         return {
             "count": dim_c(x.shape[0]),
             "x": index_c(x.strides, ["i"]),
             "y": index_c(y.strides, ["i", "pieces"]),
             "room": static(y.shape[1]),
             "splits": kind.splits,
-            "delimiter": '"' + "".join(f"\\{byte:03o}" for byte in text) + '"' if text else "",
+            "delimiter": _literal(text) if text else "",
             "delimiter_bytes": len(text),
+            "kept": " || ".join(map(_is_within, kind.kept)),
+            "least": kind.least,
+            "blank": f"mcc_string_of({_literal(blank)}, {len(blank)}u)" if blank else "mcc_string_empty()",
         }
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_text.h"})
+
+
+def _literal(text: bytes) -> str:
+    return '"' + "".join(f"\\{byte:03o}" for byte in text) + '"'
+
+
+def _is_within(span: tuple[int, int]) -> str:
+    """Does a byte lie within these?"""
+    low, high = span
+    tests = [f"byte >= {low}u"] * (low > 0) + [f"byte <= {high}u"] * (high < 255)
+    return f"byte == {low}u" if low == high else f"({' && '.join(tests) or '1'})"

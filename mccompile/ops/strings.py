@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dims import upper
+from ..base.dims import Dim, upper
 from ..base.dtypes import bool_, i64, string, u8
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, literal, operand
@@ -154,15 +154,19 @@ class StringSplit(Operator):
             counts = np.zeros(x.type.static_shape, np.int64)
             views = [to.nothing(type), to.constant(counts)]
         else:
-            room = upper(pieces)
-            types = TensorType(string, (count, room)), TensorType(i64, (count,)), TensorType(i64, (1,))
-            kind = SplitStrings(self.delimiter, self.maxsplit)
-            found, numbers, most = to.call(kind, [to.reshape(x, (count,))], *types)
-            measured(to, pieces, most)
-            views = [to.reshape(found, (*x.shape, room)).sliced(len(x.shape), 0, pieces), to.reshape(numbers, x.shape)]
+            views = [*split(to, SplitStrings(self.delimiter, self.maxsplit), count, pieces)]
         for number, view in enumerate(views):
             if to.wants(number):
                 to.set(number, view)
+
+
+def split(to: Lowering, kind: SplitStrings, count: int, pieces: Dim) -> tuple[View, View]:
+    """The pieces of operand 0, and how many of them each string has."""
+    x, room = to.input(0), upper(pieces)
+    types = TensorType(string, (count, room)), TensorType(i64, (count,)), TensorType(i64, (1,))
+    found, numbers, most = to.call(kind, [to.reshape(x, (count,))], *types)
+    measured(to, pieces, most)
+    return to.reshape(found, (*x.shape, room)).sliced(len(x.shape), 0, pieces), to.reshape(numbers, x.shape)
 
 
 CASES = {"NONE": None, "LOWER": str.lower, "UPPER": str.upper}

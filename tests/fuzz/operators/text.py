@@ -43,6 +43,17 @@ def parted(g: Builder, op: str) -> Value | None:
     return found[1]
 
 
+@makes("com.microsoft::Tokenizer")
+def tokenized(g: Builder, op: str) -> Value | None:
+    x = g.input("object", (g.integer(1, 3),), "text")
+    form = g.pick([{"tokenexp": "[a-zA-Z0-9_]+"}, {"separators": [" ", "[.,]"]}])
+    more = {"mark": 0, "mincharnum": g.integer(1, 2), "pad_value": g.pick(["", "#"])}
+    made = g.node(op, [x], domain="com.microsoft", last=True, **more, **form)
+    if made is not None:
+        g.bounds[made.name] = (40,)
+    return made
+
+
 @makes("TfIdfVectorizer")
 def weighted(g: Builder, op: str) -> Value | None:
     x = g.index(0, 5, (g.integer(1, 2), g.integer(3, 8)))
