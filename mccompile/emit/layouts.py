@@ -134,6 +134,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         "prefixes": prefixes,
         "carried": not external,
         "sources": [place for path, place in places.items() if path.endswith(".c") and not _is_program(path)],
+        "modules_in_c": [place for path, place in places.items() if path.endswith("_micropython.c")],
         "module_sources": {prefix: _of_module(places, prefix) for prefix in prefixes},
         "headers": [f"{prefix}.h" for prefix in prefixes],
         "programs": programs,

@@ -13,7 +13,7 @@ from typing import Any
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ..render import TEMPLATES, Source, render_c
-from . import cpp, javascript, rust
+from . import cpp, javascript, micropython, rust
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ LANGUAGES: Mapping[str, Language] = {
     "cpp": Language((".hpp",), cpp.facts),
     "rust": Language((".rs",), rust.facts, rust.SHARED),
     "javascript": Language((".js", ".d.ts", "_module.c"), javascript.facts, folder="javascript/"),
+    "micropython": Language(("_micropython.c",), micropython.facts, folder="micropython/"),
 }
 
 
