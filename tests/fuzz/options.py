@@ -4,7 +4,7 @@ does. A new option is a line in one of the two tables; a test holds them against
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -175,17 +175,17 @@ EXEMPT: Mapping[str, str] = {
 
 
 def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
-    found = Options()
+    found: dict[str, Any] = {}
     for field in fields(Options):
         if field.name in CHOICES:
             value = CHOICES[field.name](chance, subject, machine)
             if value is not None:
-                found = replace(found, **{field.name: value})
-    if found.blob == "incbin" and found.single_file:
-        found = replace(found, blob="array")
-    if found.blob == "external":
-        found = replace(found, weights_section="")
-    return found
+                found[field.name] = value
+    if found.get("blob") == "incbin" and found.get("single_file"):
+        found["blob"] = "array"
+    if found.get("blob") == "external":
+        found.pop("weights_section", None)
+    return Options(**found)
 
 
 def shown(options: Options) -> str:

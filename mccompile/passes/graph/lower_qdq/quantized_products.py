@@ -81,8 +81,7 @@ def _conv(match: Match, make: Maker) -> Value | None:
     padded = any(op.window(node.site()).pads)
     zero = make.constant(np.array(x.zero, x.dtype.numpy), f"{match['x'].name}/zero") if padded else None
     weights = make.constant(w.array, match["w"].name)
-    integer = ConvInteger(op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides)
-    total = make.node(integer, match["x"], weights, zero, w.zero_operand(match, make))
+    total = make.node(ConvInteger(**vars(op)), match["x"], weights, zero, w.zero_operand(match, make))
     return _products(match, make, total, x, w, not padded, (w.channels, *[1] * (node.output.type.rank - 2)))
 
 
@@ -94,10 +93,7 @@ def _conv_transpose(match: Match, make: Maker) -> Value | None:
     if x is None or array is None:
         return None
     weights, zero = make.constant(array, match["w"].name), zero_of(make, match["x"], x)
-    integer = ConvTransposeInteger(
-        op.auto_pad, op.dilations, op.group, op.kernel_shape, op.output_padding, op.output_shape, op.pads, op.strides
-    )
-    total = make.node(integer, match["x"], weights, zero)
+    total = make.node(ConvTransposeInteger(**vars(op)), match["x"], weights, zero)
     return _products(match, make, total, x, w, False, (w.channels, *[1] * (rank - 2)))
 
 

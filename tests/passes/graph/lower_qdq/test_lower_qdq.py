@@ -212,6 +212,23 @@ def test_a_convolution_between_quantizations_sums_integers() -> None:
     assert re.sub(r" = #\w+", "", show(graph)) == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes", "shape"),
+    [
+        ("Conv", "pads = [0, 1, 2, 1], strides = [2, 1], dilations = [1, 2]", "1, 2, 4, 7"),
+        ("ConvTranspose", "pads = [0, 1, 2, 1], strides = [2, 3]", "1, 2, 10, 18"),
+    ],
+)
+def test_a_window_of_integers_is_that_of_the_floats(op: str, attributes: str, shape: str) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+        g (int8[1, 2, 6, 7] q) => (int8[{shape}] y)
+        <float s = {{0.5}}, int8 z = {{3}}, int8[2, 2, 2, 2] w = {{{", ".join(map(str, range(16)))}}}> {{
+            x = DequantizeLinear (q, s, z)  v = DequantizeLinear (w, s)
+            t = {op} <{attributes}> (x, v)  y = QuantizeLinear (t, s, z)
+        }}"""
+    check_exact(onnx.parser.parse_model(text))
+
+
 def test_elements_are_chosen_after_their_quantization() -> None:
     between = BEFORE.replace(
         "%y: i8[1,1,4,4] = QuantizeLinear(%c, %s",
