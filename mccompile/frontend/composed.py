@@ -360,6 +360,9 @@ def why_not(domain: str, name: str) -> tuple[str, str] | None:
     if domain == CONTRIB and name in _SEARCHES:
         fix = "export the decoder as a model of its own, with its past as inputs, and choose tokens in your program"
         return f"{name} runs a whole decoder for every token, until the tokens say that it is enough", fix
+    if domain == f"{CONTRIB}.nchwc":
+        fix = "save the model with ORT_ENABLE_EXTENDED or below, or take the one that was optimized"
+        return "onnxruntime optimized the model for the vectors of one machine", fix
     return None
 
 

@@ -287,3 +287,19 @@ def test_what_is_not_known_of_an_operator_is_refused() -> None:
     model = _model("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 2, "do_rotary": 1})
     with pytest.raises(MccError, match="do_rotary"):
         backend.prepare(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "why"),
+    [
+        ("BeamSearch", CONTRIB, "export the decoder as a model of its own"),
+        ("ReorderInput", f"{CONTRIB}.nchwc", "save the model with ORT_ENABLE_EXTENDED"),
+    ],
+)
+def test_what_is_not_written_out_says_what_helps(name: str, domain: str, why: str) -> None:
+    node = helper.make_node(name, ["x0"], ["y"], domain=domain)
+    info = [helper.make_tensor_value_info(n, 1, (1, 8, 2, 2)) for n in ("x0", "y")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    model = helper.make_model(helper.make_graph([node], "g", info[:1], info[1:]), opset_imports=opsets)
+    with pytest.raises(MccError, match=why):
+        backend.prepare(model)
