@@ -37,7 +37,7 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_refusal,
     vector_registers,
 )
-from mccompile.codegen.windows import Axis, axes
+from mccompile.codegen.windows import Axis, any_axes, known
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
@@ -222,7 +222,7 @@ class _Layout:
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
-        found = axes(self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads)
+        found = known(any_axes(self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads))
         single = Axis(1, 1, 1, 1, 1, 0, 0, 0, 0, (0,) * len(self.extras))
         self.axes = found if len(found) > 1 else [single, *found]
         self.rows, self.columns = self.axes[0], self.axes[-1]

@@ -27,7 +27,7 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_refusal,
     vector_registers,
 )
-from mccompile.codegen.windows import Axis, axes
+from mccompile.codegen.windows import Axis, any_axes, known
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.vector_c import NARROW, refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
@@ -122,7 +122,7 @@ class _Layout:
         self.x, self.y, self.extras = call.ins[0], call.outs[0], call.ins[1:]
         kind = self.kind
         window = (kind.kernel, kind.strides, kind.dilations, kind.pads)
-        self.axes = axes(self.y, self.x, (), self.extras, *window, join=False)
+        self.axes = known(any_axes(self.y, self.x, (), self.extras, *window, join=False))
         self.pads_after = kind.pads[len(kind.kernel) :]
         self.batch, self.channels = static(self.x.shape[0]), static(self.x.shape[1])
         self.lanes, self.vectors = call.blocks

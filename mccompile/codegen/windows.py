@@ -162,19 +162,9 @@ def any_axes(
     return found
 
 
-def axes(
-    out: View,
-    x: View,
-    w: Sequence[int],
-    extras: Sequence[View],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    join: bool = True,
-) -> list[Axis]:
+def known(axes: Sequence[Sliding[Dim]]) -> list[Axis]:
     """The same where all sizes are known at compile time."""
-    return [_known(axis) for axis in any_axes(out, x, w, extras, kernel, strides, dilations, pads, join)]
+    return [_known(axis) for axis in axes]
 
 
 def _known(axis: Sliding[Dim]) -> Axis:

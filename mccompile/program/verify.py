@@ -8,28 +8,10 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
-from .ir import (
-    CONSTANT,
-    EXTERNAL,
-    INPUT,
-    LASTING,
-    STREAM,
-    TEMPORARY,
-    Buffer,
-    Call,
-    If,
-    Item,
-    Loop,
-    Measure,
-    Program,
-    Rows,
-    Stop,
-    View,
-    reads,
-)
+from . import ir
 
 
-def verify(program: Program, after: str = "") -> None:
+def verify(program: ir.Program, after: str = "") -> None:
     """Raises InternalError with everything that is wrong."""
     checker = _Checker()
     written = {buffer for _, buffer in program.inputs}
@@ -45,7 +27,7 @@ def verify(program: Program, after: str = "") -> None:
         if buffer.name in names:
             checker.problems.append(f"two buffers are named {buffer.name!r}")
         names.add(buffer.name)
-        if (buffer.role == CONSTANT) != (buffer.constant is not None):
+        if (buffer.role == ir.CONSTANT) != (buffer.constant is not None):
             checker.problems.append(f"{buffer} is {buffer.role} but {'has' if buffer.constant else 'has no'} contents")
         seen = {buffer}
         base = buffer
@@ -63,16 +45,16 @@ def verify(program: Program, after: str = "") -> None:
 class _Checker:
     def __init__(self) -> None:
         self.problems: list[str] = []
-        self.given: set[Buffer] = set()  # inputs: nobody writes them
-        self.writer: dict[Buffer, Item] = {}
-        self.filled: dict[Buffer, int] = {}  # elements written so far
+        self.given: set[ir.Buffer] = set()  # inputs: nobody writes them
+        self.writer: dict[ir.Buffer, ir.Item] = {}
+        self.filled: dict[ir.Buffer, int] = {}  # elements written so far
         # What was written of buffers that are written piece by piece: views, and how many of them a mask shows already.
-        self.partly: dict[Buffer, list[View]] = {}
-        self.masks: dict[Buffer, tuple[np.ndarray, int]] = {}
+        self.partly: dict[ir.Buffer, list[ir.View]] = {}
+        self.masks: dict[ir.Buffer, tuple[np.ndarray, int]] = {}
 
-    def body(self, body: list[Item], written: set[Buffer]) -> None:
+    def body(self, body: list[ir.Item], written: set[ir.Buffer]) -> None:
         for item in body:
-            if isinstance(item, If):
+            if isinstance(item, ir.If):
                 self.read(item.condition, written, "if")
                 branches = [set(written), set(written)]
                 filled = dict(self.filled)
@@ -83,20 +65,20 @@ class _Checker:
                 self.filled = {b: max(filled.get(b, 0), self.filled.get(b, 0)) for b in {**filled, **self.filled}}
                 # Both branches may write one result: that is its one writer, the region.
                 self.writer = {**self.writer, **before}
-                ends = [bool(body) and isinstance(body[-1], Stop) for body in (item.then, item.otherwise)]
+                ends = [bool(body) and isinstance(body[-1], ir.Stop) for body in (item.then, item.otherwise)]
                 written |= branches[ends[0]] if any(ends) else branches[0] & branches[1]
-            elif isinstance(item, Loop):
+            elif isinstance(item, ir.Loop):
                 self.loop(item, written)
-            elif isinstance(item, Rows):
+            elif isinstance(item, ir.Rows):
                 self.rows(item, written)
-            elif isinstance(item, Measure):
+            elif isinstance(item, ir.Measure):
                 self.read(item.source, written, f"size {item.symbol}")
-            elif isinstance(item, Call):
+            elif isinstance(item, ir.Call):
                 self.call(item, written)
 
-    def loop(self, loop: Loop, written: set[Buffer]) -> None:
+    def loop(self, loop: ir.Loop, written: set[ir.Buffer]) -> None:
         what = f"loop {loop.counter}"
-        for view in reads(loop):
+        for view in ir.reads(loop):
             self.read(view, written, what)
         self.body(loop.body, written)
         for carry in loop.carries:
@@ -105,7 +87,7 @@ class _Checker:
             self.read(carry.next.whole(), written, what)
             self.fill(carry.last, upper(carry.last.type.count), written)
 
-    def rows(self, region: Rows, written: set[Buffer]) -> None:
+    def rows(self, region: ir.Rows, written: set[ir.Buffer]) -> None:
         """A region of rows: stages after those that they pull, each pulled once but the last."""
         pulled: set[int] = set()
         for stage in region.stages:
@@ -120,7 +102,7 @@ class _Checker:
         if len(pulled) != len(region.stages) - 1:
             self.problems.append(f"rows from {region.provenance}: a stage is never pulled")
 
-    def call(self, call: Call, written: set[Buffer]) -> None:
+    def call(self, call: ir.Call, written: set[ir.Buffer]) -> None:
         what = f"{call.kind.name} from {call.provenance}"
         for view in call.ins:
             self.read(view, written, what)
@@ -130,7 +112,7 @@ class _Checker:
         for view in call.outs:
             self.inside(view, what)
             buffer = view.buffer
-            if buffer.role not in (TEMPORARY, LASTING, STREAM, EXTERNAL) or buffer in self.given:
+            if buffer.role not in (ir.TEMPORARY, ir.LASTING, ir.STREAM, ir.EXTERNAL) or buffer in self.given:
                 self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
@@ -139,7 +121,7 @@ class _Checker:
             times = prod(s.high - s.low + 1 for s in symbols(view.offset))  # a slice in each trip of a loop
             self.fill(buffer, upper(view.type.count) * times, written)
 
-    def fill(self, buffer: Buffer, elements: int, written: set[Buffer]) -> None:
+    def fill(self, buffer: ir.Buffer, elements: int, written: set[ir.Buffer]) -> None:
         """A buffer is written once all of its elements are, be it through buffers that are parts of it."""
         self.filled[buffer] = self.filled.get(buffer, 0) + elements
         if self.filled[buffer] >= upper(buffer.type.count):
@@ -147,14 +129,14 @@ class _Checker:
         if buffer.overlap and buffer.overlap.part:
             self.fill(buffer.overlap.base, elements, written)
 
-    def read(self, view: View, written: set[Buffer], what: str) -> None:
+    def read(self, view: ir.View, written: set[ir.Buffer], what: str) -> None:
         self.inside(view, what)
-        if view.buffer.role in (TEMPORARY, EXTERNAL) and view.buffer not in written and not self.is_written(view):
+        if view.buffer.role in (ir.TEMPORARY, ir.EXTERNAL) and view.buffer not in written and not self.is_written(view):
             self.problems.append(f"{what} reads {view.buffer} before it is written")
-        if view.buffer.role == INPUT and view.buffer not in written:
+        if view.buffer.role == ir.INPUT and view.buffer not in written:
             self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")
 
-    def is_written(self, view: View) -> bool:
+    def is_written(self, view: ir.View) -> bool:
         """Of a buffer that is not complete yet: was all written that the view shows?"""
         parts = self.partly.get(view.buffer, [])
         mask, shown = self.masks.get(view.buffer, (None, 0))
@@ -168,18 +150,18 @@ class _Checker:
         self.masks[view.buffer] = mask, len(parts)
         return bool(_elements(mask, view).all())
 
-    def inside(self, view: View, what: str) -> None:
+    def inside(self, view: ir.View, what: str) -> None:
         if len(view.shape) != len(view.strides):
             self.problems.append(f"{what}: view of {view.buffer} has {len(view.strides)} strides for {view.shape}")
         elif view.last_element >= upper(view.buffer.type.count):
             self.problems.append(f"{what}: view {view.shape} by {view.strides} leaves {view.buffer} {view.buffer.type}")
 
 
-def _elements(flat: np.ndarray, view: View) -> np.ndarray:
+def _elements(flat: np.ndarray, view: ir.View) -> np.ndarray:
     strides = [static(stride) * flat.itemsize for stride in view.strides]
     return np.lib.stride_tricks.as_strided(flat[static(view.offset) :], view.type.static_shape, strides)
 
 
-def _in_other_branch(buffer: Buffer, written: set[Buffer]) -> bool:
+def _in_other_branch(buffer: ir.Buffer, written: set[ir.Buffer]) -> bool:
     """Written before on another path, but not on this one."""
     return buffer not in written

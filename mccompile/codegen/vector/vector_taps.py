@@ -16,7 +16,7 @@ from ...kinds.conv import Conv
 from ...program.ir import Call
 from ..loops import index_c
 from ..tiles import Range
-from ..windows import Axis, axes
+from ..windows import Axis, any_axes, known
 from .vector_tiles import HALF_RUN, Pass, Run, Taps, TileSize, computed_in, in_runs, runs, taken_together
 
 FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
@@ -31,7 +31,9 @@ class ConvTaps:
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         window = (kernel, kind.strides, kind.dilations, kind.pads)
-        *self.rows, self.points = axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
+        *self.rows, self.points = known(
+            any_axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
+        )
         self.merged, self.group = merged, kind.group // merged
         self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
         self.batch = static(self.x.shape[0])

@@ -17,30 +17,10 @@ import numpy as np
 from ...base.dims import Dim, evaluate, symbols
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
-from ...program.ir import (
-    CONSTANT,
-    EXTERNAL,
-    STREAM,
-    Buffer,
-    Call,
-    Carry,
-    If,
-    Item,
-    Loop,
-    Measure,
-    Program,
-    Rows,
-    Stop,
-    View,
-    reads,
-    root,
-    scratches,
-    walk,
-    writes,
-)
+from ...program import ir
 from ...targets.api import Target
 
-Places = Mapping[Buffer, tuple[str, int]]  # base and offset of every buffer of the arenas
+Places = Mapping[ir.Buffer, tuple[str, int]]  # base and offset of every buffer of the arenas
 _NOBODY = 0  # bytes that nobody has written, or that one branch of two leaves to another owner
 _LARGEST = 1 << 26  # units of memory that are played; a program with more is placed all the same
 _DEEP = 2  # loops around one that is not played again where it begins as it did before
@@ -48,7 +28,7 @@ _MOST_TRIPS = 3  # of a loop that are played: both ways round of what changes pl
 
 
 def sharing_problems(
-    program: Program, places: Places, registry: Registry, target: Target, keep_inputs: bool
+    program: ir.Program, places: Places, registry: Registry, target: Target, keep_inputs: bool
 ) -> list[str]:
     """Every read of what somebody else has overwritten, at the largest sizes; an empty list is a proof for these, as
     far as memory is not too large to be played."""
@@ -59,13 +39,13 @@ def sharing_problems(
 
 
 class _Player:
-    def __init__(self, program: Program, places: Places, registry: Registry, target: Target) -> None:
+    def __init__(self, program: ir.Program, places: Places, registry: Registry, target: Target) -> None:
         self.program, self.places, self.registry, self.target = program, places, registry, target
         self.problems: list[str] = []
-        self.names: dict[Buffer, int] = {}
-        self.moved: dict[Buffer, tuple[str, int]] = {}  # where what a loop carries lies in this trip
+        self.names: dict[ir.Buffer, int] = {}
+        self.moved: dict[ir.Buffer, tuple[str, int]] = {}  # where what a loop carries lies in this trip
         self.trips: dict[str, int] = {}  # counters of the loops around, and their last values
-        self.known: dict[int, list[Buffer]] = {}
+        self.known: dict[int, list[ir.Buffer]] = {}
         self.ends: dict[object, Sequence[np.ndarray]] = {}  # how loops ended, by how they began
         sizes = [size for buffer, (_, offset) in places.items() for size in (offset, buffer.max_bytes)]
         widths = [max(1, buffer.dtype.bits // 8) for buffer in places]
@@ -100,40 +80,40 @@ class _Player:
             if not any(buffer is dict(program.inputs)[before] for before in program.states):
                 self.read(buffer.whole(), f"input {buffer.name!r}", "keeps")
 
-    def body(self, body: Sequence[Item]) -> None:
+    def body(self, body: Sequence[ir.Item]) -> None:
         for item in body:
             match item:
-                case Call():
+                case ir.Call():
                     self.call(item)
-                case Rows():
+                case ir.Rows():
                     self.rows(item)
-                case If():
+                case ir.If():
                     self.read(item.condition, "a condition", "reads")
                     self.branches(item)
-                case Loop():
+                case ir.Loop():
                     self.loop(item)
-                case Measure():
+                case ir.Measure():
                     self.read(item.source, f"size {item.symbol}", "reads")
 
-    def call(self, call: Call) -> None:
+    def call(self, call: ir.Call) -> None:
         what = f"{call.kind.name} from {call.provenance}"
         for view in call.ins:
             self.read(view, what, "reads")
-        for scratch in scratches(call):
+        for scratch in ir.scratches(call):
             self.write(scratch.whole())
             for view in call.ins:
                 self.read(view, what, "has its workspace over")
-        touched = {root for root in (self.place(view.buffer)[0] for view in call.outs) if root}
+        touched = {base for base in (self.place(view.buffer)[0] for view in call.outs) if base}
         for result, out in enumerate(call.outs):
             near = [n for n, view in enumerate(call.ins) if self.place(view.buffer)[0] in touched and self.holds(view)]
             self.write(out)
             for index in near:
                 if not self.holds(call.ins[index]):
                     self.may_lie_over(call, what, result, index)
-        for view in (*call.outs, *(scratch.whole() for scratch in scratches(call))):
+        for view in (*call.outs, *(scratch.whole() for scratch in ir.scratches(call))):
             self.read(view, what, "writes twice")
 
-    def may_lie_over(self, call: Call, what: str, result: int, index: int) -> None:
+    def may_lie_over(self, call: ir.Call, what: str, result: int, index: int) -> None:
         """Its kernel must allow a result where it has overwritten an operand."""
         needs = self.registry[call.kernel].match(call, self.target)
         reach = needs.alias.get((result, index)) if isinstance(needs, Needs) else None
@@ -144,16 +124,16 @@ class _Player:
         if reach is None or not 0 <= before <= reach:
             self.problems.append(f"{what} writes {out.buffer} over {view.buffer}, which its kernel does not allow")
 
-    def rows(self, region: Rows) -> None:
+    def rows(self, region: ir.Rows) -> None:
         """All that a region reads from outside is in use as long as it runs."""
         what = f"rows from {region.provenance}"
-        made = {view.buffer for view in writes(region)}
-        outside = [view for view in reads(region) if view.buffer not in made]
+        made = {view.buffer for view in ir.writes(region)}
+        outside = [view for view in ir.reads(region) if view.buffer not in made]
         for view in outside:
             self.read(view, what, "reads")
         shared = {stage.call.ins[stage.over].buffer for stage in region.stages if stage.over is not None}
         inside = [view for stage in region.stages[:-1] for view in stage.call.outs]
-        spaces = [scratch.whole() for scratch in scratches(region)]
+        spaces = [scratch.whole() for scratch in ir.scratches(region)]
         for view in (*inside, *spaces):
             self.write(view)
         for view in outside:
@@ -169,21 +149,21 @@ class _Player:
         for view in kept:
             if view.buffer not in shared:
                 self.read(view, what, "has its result over")
-        for view in writes(region)[-1:]:
+        for view in ir.writes(region)[-1:]:
             self.read(view, what, "writes twice")
 
-    def branches(self, region: If) -> None:
+    def branches(self, region: ir.If) -> None:
         before = {base: tags.copy() for base, tags in self.memory.items()}
         self.body(region.then)
         after, self.memory = self.memory, before
         self.body(region.otherwise)
-        if region.otherwise and isinstance(region.otherwise[-1], Stop):
+        if region.otherwise and isinstance(region.otherwise[-1], ir.Stop):
             self.memory = after
-        elif not (region.then and isinstance(region.then[-1], Stop)):
+        elif not (region.then and isinstance(region.then[-1], ir.Stop)):
             for base, tags in self.memory.items():
                 tags[tags != after[base]] = _NOBODY
 
-    def loop(self, loop: Loop) -> None:
+    def loop(self, loop: ir.Loop) -> None:
         """Loops in loops begin the same way time and again: the time does not grow with the power of their depth."""
         if len(self.trips) < _DEEP:
             self.trips_of(loop)
@@ -198,31 +178,31 @@ class _Player:
         self.trips_of(loop)
         self.ends[key] = [tags.copy() for tags in self.parts(touched)]
 
-    def touched(self, loop: Loop) -> list[Buffer]:
+    def touched(self, loop: ir.Loop) -> list[ir.Buffer]:
         """All that a loop reads and writes."""
         if id(loop) not in self.known:
-            found: dict[Buffer, None] = {}
-            for item in walk([loop]):
-                found |= dict.fromkeys(view.buffer for view in (*reads(item), *writes(item)))
-                found |= dict.fromkeys(scratches(item))
-                if isinstance(item, Loop):
+            found: dict[ir.Buffer, None] = {}
+            for item in ir.walk([loop]):
+                found |= dict.fromkeys(view.buffer for view in (*ir.reads(item), *ir.writes(item)))
+                found |= dict.fromkeys(ir.scratches(item))
+                if isinstance(item, ir.Loop):
                     found |= dict.fromkeys(buffer for c in item.carries for buffer in (c.now, c.next, c.last))
             self.known[id(loop)] = list(found)
         return self.known[id(loop)]
 
-    def parts(self, buffers: Sequence[Buffer]) -> list[np.ndarray]:
+    def parts(self, buffers: Sequence[ir.Buffer]) -> list[np.ndarray]:
         """The owners of their bytes."""
         found = []
         for buffer in buffers:
             base, begin = self.place(buffer)
             if base in self.memory:
-                end = begin + root(buffer)[0].max_bytes
+                end = begin + ir.root(buffer)[0].max_bytes
                 found.append(self.memory[base][begin // self.unit : -(-end // self.unit)])
         return found
 
-    def trips_of(self, loop: Loop) -> None:
+    def trips_of(self, loop: ir.Loop) -> None:
         what = f"loop {loop.counter}"
-        for view in reads(loop):
+        for view in ir.reads(loop):
             self.read(view, what, "starts with")
         known = loop.trips if isinstance(loop.trips, int) and loop.condition is None else _MOST_TRIPS - 1
         trips = known if known <= _MOST_TRIPS else _MOST_TRIPS - 1 + (known - _MOST_TRIPS + 1) % 2
@@ -245,13 +225,13 @@ class _Player:
         for carry in loop.carries:
             self.write(carry.last.whole())
 
-    def hand_on(self, carry: Carry) -> None:
+    def hand_on(self, carry: ir.Carry) -> None:
         bytes = self.cells(carry.next.whole())
         if bytes is not None:
             bytes[...] = self.owner(carry.now)
         self.moved[carry.now], self.moved[carry.next] = self.moved[carry.next], self.moved[carry.now]
 
-    def bring(self, kept: Buffer, made: View) -> None:
+    def bring(self, kept: ir.Buffer, made: ir.View) -> None:
         """What a state becomes, at its place."""
         if self.place(kept) == (self.place(made.buffer)[0], self.first(made)):
             return
@@ -259,31 +239,31 @@ class _Player:
         if bytes is not None:
             bytes[...] = self.owner(made.buffer)
 
-    def owned(self, kept: Buffer, made: Buffer, name: str) -> None:
+    def owned(self, kept: ir.Buffer, made: ir.Buffer, name: str) -> None:
         bytes = self.cells(kept.whole())
         if bytes is not None and not (bytes == self.owner(made)).all():
             self.problems.append(f"state {name!r} is overwritten before the next run")
 
-    def read(self, view: View, what: str, how: str) -> None:
+    def read(self, view: ir.View, what: str, how: str) -> None:
         if not self.holds(view):
             self.problems.append(f"{what} {how} {view.buffer}, which is overwritten")
 
-    def holds(self, view: View) -> bool:
+    def holds(self, view: ir.View) -> bool:
         bytes = self.cells(view)
         return bytes is None or bool((bytes == self.owner(view.buffer)).all())
 
-    def write(self, view: View) -> None:
+    def write(self, view: ir.View) -> None:
         bytes = self.cells(view)
         if bytes is not None:
             bytes[...] = self.owner(view.buffer)
 
-    def owner(self, buffer: Buffer) -> int:
+    def owner(self, buffer: ir.Buffer) -> int:
         """Parts of a buffer are its own."""
         while buffer.overlap and buffer.overlap.part:
             buffer = buffer.overlap.base
         return self.names.setdefault(buffer, len(self.names) + 1)
 
-    def place(self, buffer: Buffer) -> tuple[str, int]:
+    def place(self, buffer: ir.Buffer) -> tuple[str, int]:
         shift, base = 0, buffer
         while base not in self.moved and base.overlap:
             shift += base.overlap.offset
@@ -292,7 +272,7 @@ class _Player:
             return self.moved[base][0], self.moved[base][1] + shift
         return self.places.get(buffer, ("", 0))
 
-    def first(self, view: View) -> int:
+    def first(self, view: ir.View) -> int:
         """The byte of a view's first element."""
         return self.place(view.buffer)[1] + self.size(view.offset) * view.buffer.dtype.bits // 8
 
@@ -302,11 +282,11 @@ class _Player:
     def zero(self, dim: Dim) -> dict[str, int]:
         return {s.name: 0 for s in symbols(dim) if s.name in self.trips}
 
-    def cells(self, view: View) -> np.ndarray | None:
+    def cells(self, view: ir.View) -> np.ndarray | None:
         """The owners of the bytes that a view shows in any trip of the loops around; None where it shows none of an
         arena."""
         base, begin = self.place(view.buffer)
-        if view.buffer.role in (CONSTANT, STREAM, EXTERNAL) or base not in self.memory:
+        if view.buffer.role in (ir.CONSTANT, ir.STREAM, ir.EXTERNAL) or base not in self.memory:
             return None
         bits, memory = view.buffer.dtype.bits, self.memory[base]
         shape = [self.size(dim) for dim in view.shape]
