@@ -3,6 +3,7 @@ as the interpreter calls modules."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,15 @@ include made/micropython.mk
 user: driver.c $(SRC_USERMOD_C) $(SRC_USERMOD_LIB_C)
 	gcc -g -fsanitize=address,undefined PORT_FLAGS $(CFLAGS_USERMOD) -I. $^ -lm -o $@
 """
+CMAKE = """
+cmake_minimum_required(VERSION 3.12)
+project(port C)
+add_library(usermod INTERFACE)
+include(${CMAKE_CURRENT_SOURCE_DIR}/made/micropython.cmake)
+add_executable(user driver.c)
+target_include_directories(user PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(user usermod m)
+"""
 CONV = """
   mp_obj_t x = call("MP_QSTR_input_x");
   if (x->kind != 'f' || !x->may_write) return 1;
@@ -126,11 +136,15 @@ def folder_of(made: ModelProto, folder: Path, options: Options = PLAIN, **dims: 
     return folder
 
 
-def said_by(folder: Path, body: str, code: int = 0) -> str:
+def write_driver(folder: Path, body: str) -> None:
     (folder / "py").mkdir()
     (folder / "py" / "runtime.h").write_text(f"#ifndef R\n#define R\n{RUNTIME}\n#endif\n")
     (folder / "py" / "objarray.h").write_text("#define MP_OBJ_ARRAY_TYPECODE_FLAG_RW 128\n")
     (folder / "driver.c").write_text(DRIVER.replace("BODY", body))
+
+
+def said_by(folder: Path, body: str, code: int = 0) -> str:
+    write_driver(folder, body)
     (folder / "Makefile").write_text(MAKEFILE.replace("PORT_FLAGS", FLAGS))
     built = subprocess.run(["make", "-s", "-C", folder], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -146,6 +160,16 @@ def test_results_are_those_of_the_reference(tmp_path: Path) -> None:
     x = (np.arange(np.prod(shape)) % 7 / 4 - 0.5).astype(np.float32).reshape(shape)
     got = np.array(said_by(folder_of(made, tmp_path), CONV).split(), np.float32)
     np.testing.assert_allclose(got, small_models.reference(made, {"x": x})["y"].ravel(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_its_file_for_cmake_brings_all_sources(tmp_path: Path) -> None:
+    folder = folder_of(small_models.conv(), tmp_path)
+    write_driver(folder, 'call("MP_QSTR_run");')
+    (folder / "CMakeLists.txt").write_text(CMAKE)
+    for command in (["-S", folder, "-B", folder / "build"], ["--build", folder / "build"]):
+        subprocess.run(["cmake", *command], capture_output=True, check=True)
+    subprocess.run([folder / "build" / "user"], check=True)
 
 
 def test_a_damaged_blob_is_a_value_error(tmp_path: Path) -> None:
