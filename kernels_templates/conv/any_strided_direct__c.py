@@ -21,6 +21,8 @@ from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import (
+    Body,
+    Named,
     Product,
     Range,
     Tile,
@@ -40,24 +42,13 @@ from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from mccompile.kinds.conv import Conv
 
-Named = tuple[tuple[str, str], ...]  # C names and their values
-
 
 @dataclass(frozen=True)
-class Body:
-    """What the template prints for one size of tile."""
-
-    tile: Tile
+class ConvBody(Body):
     lanes: tuple[Range, ...]  # loops over channels, where those are inside of the positions
-    around: tuple[Range, ...]  # of the sum: loops around its pieces
-    inside: tuple[Range, ...]
     x_inner: str
     w_inner: str
     zeros: Named
-    loads: Named
-    products: tuple[Product, ...]
-    lines: tuple[str, ...]
-    store: str
 
 
 class Direct(Kernel):
@@ -280,19 +271,10 @@ class _Printer:
         zeros, loads, products = self.products(tile)
         lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
         lines, store = self.epilogue(tile)
-        return Body(
-            tile,
-            tuple(lanes),
-            around,
-            inside,
-            index_c([1, *x_strides], [x_at, *counters]),
-            index_c([1, *w_strides], ["w_at", *counters]),
-            zeros,
-            loads,
-            products,
-            tuple(lines),
-            store,
-        )
+        x_inner = index_c([1, *x_strides], [x_at, *counters])
+        w_inner = index_c([1, *w_strides], ["w_at", *counters])
+        body = tile, around, inside, loads, products, tuple(lines), store
+        return ConvBody(*body, tuple(lanes), x_inner, w_inner, zeros)
 
     def products(self, tile: Tile) -> tuple[Named, Named, tuple[Product, ...]]:
         """Zero points, loads of factors, and products of one step of the sum."""

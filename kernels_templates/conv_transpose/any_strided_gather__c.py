@@ -21,6 +21,7 @@ from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
 from mccompile.codegen.tiles import (
+    Body,
     Product,
     Range,
     Tile,
@@ -50,8 +51,6 @@ from mccompile.kernels.api import (
 )
 from mccompile.kinds.conv_transpose import ConvTranspose
 
-Named = tuple[tuple[str, str], ...]  # C names and their values
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -76,19 +75,6 @@ class Axis:
     def x_step(self) -> int:
         """By how much the input moves back with each."""
         return self.dilation // math.gcd(self.stride, self.dilation)
-
-
-@dataclass(frozen=True)
-class Body:
-    """What the template prints for one size of tile."""
-
-    tile: Tile
-    around: tuple[Range, ...]  # of the sum: loops around its pieces
-    inside: tuple[Range, ...]
-    loads: Named
-    products: tuple[Product, ...]
-    lines: tuple[str, ...]
-    store: str
 
 
 class Gather(Kernel):

@@ -28,6 +28,8 @@ PIECE = 128
 LONG = 4 * PIECE  # sums up to here are not cut
 MAX_RESULTS = 16  # of a tile: what fits the registers of most machines
 
+Named = tuple[tuple[str, str], ...]  # C names and their values
+
 
 @dataclass(frozen=True)
 class Range:
@@ -91,6 +93,19 @@ class Tile:
         if self.points == 1 or self.lanes == 1:
             return "0" if self.count == 1 else "lane" if self.points == 1 else "point"
         return f"point * {self.lanes} + lane"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a template prints for one size of tile."""
+
+    tile: Tile
+    around: tuple[Range, ...]  # of the sum: loops around its pieces
+    inside: tuple[Range, ...]
+    loads: Named
+    products: tuple[Product, ...]
+    lines: tuple[str, ...]
+    store: str
 
 
 def best_tile(points: int, lanes: int, own_factors: bool = False) -> Tile:
