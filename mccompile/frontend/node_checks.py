@@ -42,9 +42,9 @@ def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: 
             raise Unsupported(*reason)
         known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
         raise Unsupported(
-            f"mccompile has no operator {node.op_type}{place}",
-            similar(node.op_type, known)
-            or f"have a C function of your own compute it: --external {node.op_type}=my_function",
+            f"mccompile has no operator {node.op_type}{place}; "
+            f"--external {node.op_type}=FUNCTION lets C of yours compute it",
+            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
         )
     raise Unsupported(
         f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",

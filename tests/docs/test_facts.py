@@ -75,5 +75,5 @@ def test_options_of_commands_that_a_page_shows_exist(page: Path) -> None:
     text = re.sub(r"\\\n", " ", page.read_text(encoding="utf-8"))
     known = {option for command in commands.commands.values() for p in command.params for option in p.opts}
     shown = re.findall(r"(?m)(?:^\$? ?|`)mccompile ([^`#|\n]*)", text)
-    used = {option for line in shown for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", line)}
+    used = {option for line in shown for option in re.findall(r"(?<!\S)--[a-z][a-z0-9-]*", line)}
     assert used <= known | {"--help", "--version"}

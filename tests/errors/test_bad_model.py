@@ -44,8 +44,8 @@ CASES = {
           fix    did you mean Relu or PRelu?
         error: unsupported operator my.Foo
           where  node "f" (my.Foo, opset 1) in net.onnx
-          why    mccompile has no operator Foo of domain 'my'
-          fix    have a C function of your own compute it: --external Foo=my_function
+          why    mccompile has no operator Foo of domain 'my'; --external Foo=FUNCTION lets C of yours compute it
+          fix    see what is supported with `mccompile ops`
         """,
     ),
     "a cycle": (
