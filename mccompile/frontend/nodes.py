@@ -168,12 +168,15 @@ class NodeReader(GraphReader):
         onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, name)[0]
         try:
             return self.append(cls, onnx_node, node.output, results, scope)
-        except Grows as grows:
-            if cls is not resolve("", "Loop") or opset < growing_loops.FIRST_OPSET:
+        except Changes as changes:
+            if cls is not resolve("", "Loop"):
                 raise
-            return growing_loops.read(self, as_given, grows, onnx_node, scope)
-        except Changes:
-            if cls is not resolve("", "Loop") or not peeled_loops.runs(*operands[:2]):
+            begins = peeled_loops.runs(*operands[:2])
+            if isinstance(changes, Grows) and not (begins and changes.may_broadcast):
+                if opset < growing_loops.FIRST_OPSET:
+                    raise
+                return growing_loops.read(self, as_given, changes, onnx_node, scope)
+            if not begins or growing_loops.OWN in scope.opsets:  # there a trip does not grow by what was found
                 raise
             body = next(a.g for a in attributes_of(node, scope.attributes) if is_graph(a))
             return peeled_loops.read(self, node, body, operands, scope)

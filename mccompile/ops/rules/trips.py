@@ -37,6 +37,7 @@ class Grows(Changes):
     def __init__(self, number: int, axis: int, by: int, most: int, rank: int, why: str, fix: str) -> None:
         super().__init__(why, fix)
         self.number, self.axis, self.by, self.most, self.rank = number, axis, by, most, rank
+        self.may_broadcast = most == 1 and by > 1  # then later trips would leave it as it is
 
 
 @dataclass(frozen=True)
