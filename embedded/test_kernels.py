@@ -1,5 +1,5 @@
-"""Kernels for vectors and the like on every machine that has them and runs programs under emulation: all their cases,
-and sizes around their blocks. Each kernel's cases are one program."""
+"""Kernels for vectors and the like on this machine and on every other that has them and is emulated: all their cases,
+and sizes around their blocks. Each kernel's cases are one program, as optimized as the target's programs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from mccompile.kernels.api import Call, Case, Kernel
 from mccompile.targets import api as targets
 from tests.damaged import damaged
 from tests.kernels import harness
-from tests.kernels.test_matrix import KERNELS, wrong_results
+from tests.kernels.test_matrix import IDS_OF_PORTABLE, KERNELS, warnings, wrong_results
 from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
 
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
+HAS_VECTORS = "vec" in targets.load("native").isas
 OWN = [
     (target, id)
-    for target in TARGETS
+    for target in ("native", *TARGETS)
     for id, kernel in KERNELS.items()
     if kernel.isa != "c" and kernel.isa in targets.load(target).isas
 ]
@@ -30,6 +31,11 @@ OWN = [
 @pytest.mark.parametrize(("target", "id"), OWN)
 def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Path) -> None:
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
+
+
+@pytest.mark.parametrize("id", IDS_OF_PORTABLE)
+def test_portable_kernel_is_optimized_without_warnings(id: str, tmp_path: Path) -> None:
+    assert not warnings(id, ["gcc", "-std=c99", "-O2", "-c", *harness.STRICT], tmp_path)
 
 
 HALVES = "aarch64-fp16"
@@ -83,7 +89,7 @@ def test_odd_sizes_of_sixteen_bit_floats(id: str, family: Callable[[int, int, in
     assert not wrong_odd_sizes(KERNELS[id], halved, targets.load(HALVES), tmp_path, every=4)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "every"), [*([("native", 1)] if HAS_VECTORS else []), *((t, 4) for t in TARGETS)])
 @pytest.mark.parametrize(("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
-def test_odd_sizes(target: str, id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:
-    assert not wrong_odd_sizes(KERNELS[id], family, targets.load(target), tmp_path, every=4)
+def test_odd_sizes(target: str, every: int, id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:
+    assert not wrong_odd_sizes(KERNELS[id], family, targets.load(target), tmp_path, every)

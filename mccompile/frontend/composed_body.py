@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+import onnx
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, defs, helper, numpy_helper
 
 from ..base.dtypes import f32
 from ..base.tensor import TensorType
@@ -34,6 +35,18 @@ class Body:
         narrow = (v.type.dtype for v in operands if v is not None and v.type.dtype.is_narrow_float)
         self.narrow = next(narrow, None)
         self._wide: dict[int, str] = {}  # operands that were narrow
+
+    @property
+    def opset(self) -> int:
+        """Of ONNX's operators that it is made of."""
+        return self._opset
+
+    @opset.setter
+    def opset(self, opset: int) -> None:
+        if opset > defs.onnx_opset_version():
+            why = f"it is written out with operators of opset {opset}, which onnx {onnx.__version__} does not have"
+            raise Unsupported(why, "pip install --upgrade onnx")
+        self._opset = opset
 
     def has(self, index: int) -> bool:
         return index < len(self.operands) and self.operands[index] is not None

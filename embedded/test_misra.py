@@ -14,7 +14,7 @@ from onnx import ModelProto
 from embedded.models import quantized, recurrent
 from tests.small_models import branches, conv, written
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "misra.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "misra.md"
 MODELS = (branches, conv, quantized, recurrent)  # most of the runtime, regions, floats and integers
 
 
