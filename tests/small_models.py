@@ -140,7 +140,18 @@ def text(seed: int = 0) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty, text)}
+def unpooled() -> ModelProto:
+    """One channel, unpooled into a part of a tensor: most axes of what is written have one element."""
+    nodes = [
+        node("MaxPool", "x", "most places", kernel_shape=[2, 2], strides=[2, 2]),
+        node("MaxUnpool", "most places", "u", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Sin", "z", "s"),
+        node("Concat", "s u", "y", axis=-1),
+    ]
+    return model("unpooled", nodes, [("x", [1, 1, 8, 8]), ("z", [1, 1, 8, 8])], [("y", [1, 1, 8, 16])])
+
+
+ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty, text, unpooled)}
 
 
 def save(made: ModelProto, folder: Path) -> Path:

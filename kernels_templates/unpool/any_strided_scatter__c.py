@@ -50,13 +50,14 @@ class Scatter(Kernel):
         clear = nest(y.type.static_shape, [y])
         walk = nest(x.type.static_shape, [x, places], prefix="j")
         total = 1
-        axes = []
+        axes: list[Mapping[str, Any]] = []
+        strides = []
         for axis in range(len(inner) - 1, -1, -1):
-            axes.append({"name": f"i{axis}", "size": inner[axis], "step": total})
+            if inner[axis] > 1:
+                axes.insert(0, {"name": f"i{axis}", "size": inner[axis], "step": total})
+                strides.insert(0, static(y.strides[axis]))
             total *= inner[axis]
-        axes.reverse()
-        names = [str(axis["name"]) for axis in axes]
-        to = index_c([static(stride) for stride in y.strides], names)
+        to = index_c(strides, [axis["name"] for axis in axes])
         dtype = x.buffer.dtype
         return {
             "clear": clear.loops,

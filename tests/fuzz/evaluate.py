@@ -134,10 +134,24 @@ def _normalized(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
 
 
 def _by_resize(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
-    """The reference, except where pytorch_half_pixel makes a length of 1: it reads at -0.5, the standard at 0."""
+    """The reference, except where pytorch_half_pixel makes a length of 1: it reads at -0.5, the standard at 0. Nearest
+    elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole number."""
+    given = {entry.name: entry.s for entry in model.graph.node[0].attribute}
+    how = given.get("coordinate_transformation_mode", b"half_pixel")
+    if given.get("mode", b"nearest") == b"nearest" and how != b"tf_crop_and_resize":
+        return _chosen(model, feeds)
     found = _by_reference(model, feeds)
-    modes = [entry.s for entry in model.graph.node[0].attribute if entry.name == "coordinate_transformation_mode"]
-    return None if found and modes == [b"pytorch_half_pixel"] and 1 in found[0].shape else found
+    return None if found and how == b"pytorch_half_pixel" and 1 in found[0].shape else found
+
+
+def _chosen(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
+    """What a node that only chooses elements of its first operand makes of them, by what it makes of their places."""
+    (node,) = model.graph.node
+    x = feeds[node.input[0]]
+    places = {**feeds, node.input[0]: np.arange(x.size, dtype=np.float32).reshape(x.shape)}
+    opset = next(entry.version for entry in model.opset_import if entry.domain == "")
+    found = _by_onnxruntime(one_node(node, list(places), places, opset), places)
+    return found and [x.reshape(-1)[found[0].astype(np.int64)]]
 
 
 def _by_onnxruntime(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:

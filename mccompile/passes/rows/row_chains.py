@@ -191,9 +191,9 @@ class Chains:
                 if source in maker and maker[source] != len(calls) - 1:
                     number = maker[source]
                     own.append((number, window.of(rows_at_a_time(call, window, calls[number].height))))
-            inside = {call.call.ins[w.operand].buffer for _, w in own}
-            if any(v.buffer in maker and v.buffer not in inside for v in call.call.ins):
-                return None
+            by_rows = {window.operand for _, window in own}
+            if any(v.buffer in maker and n not in by_rows for n, v in enumerate(call.call.ins)):
+                return None  # it needs all of what is only there by rows
             feeds.append(own)
         heights = [call.height for call in calls]
         tree = tree_of(feeds, heights)
@@ -230,7 +230,8 @@ class Chains:
         folded = {
             view.buffer for c in calls for view in c.call.ins if len(view.shape) > c.axis and _overlaps(view, c.axis)
         }
-        over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in folded]
+        whole = {buffer for call in calls for buffer in _read_whole(call)}
+        over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in folded | whole]
         rigid = overlapping and made_row and not calls[-1].takes_all
         far = zip(outside, run.before, reads, strict=True)
         before = {buffer: bytes for buffer, bytes, (_, row) in far if rigid and row}
@@ -254,6 +255,12 @@ class Chains:
             before,
             {number: operand for number, (_, operand) in in_place.items()},
         )
+
+
+def _read_whole(call: RowCall) -> set[Buffer]:
+    """What every row of it reads all of."""
+    by_rows = {window.operand for window in call.windows}
+    return {view.buffer for number, view in enumerate(call.call.ins) if number not in by_rows}
 
 
 def _row_bytes(view: View, axis: int) -> int:

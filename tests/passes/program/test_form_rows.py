@@ -210,6 +210,19 @@ def test_columns_are_not_taken_for_rows(size: tuple[int, int]) -> None:
     np.testing.assert_allclose(results(compiled(made, "auto"), made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_product_of_a_tensor_and_itself_needs_all_rows_of_it(kept: bool) -> None:
+    nodes = [
+        node("AveragePool", "x", "a", kernel_shape=[3, 2], strides=[2, 1]),
+        node("Transpose", "a", "t", perm=[0, 1, 3, 2]),
+        node("MatMul", "a t", "y"),
+    ]
+    made = model("gram", nodes, [("x", [2, 6, 9, 3])], [("y", [2, 6, 4, 4])])
+    rows = compile_graph(load_proto(made, Path()), Options(keep_inputs=kept), "gram")
+    expected = results(compiled(made, "off"), made, 0)["y"]
+    np.testing.assert_allclose(results(rows, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_rows_lie_over_those_that_are_only_added_to_them() -> None:
     lives = {life.name: life for life in compiled(widened(), "auto").plan.lives}
     padded, added = lives["c/last"], lives["e/last"]
