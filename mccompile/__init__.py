@@ -17,8 +17,20 @@ if TYPE_CHECKING:
     from .python.audio import audio_frontend
     from .python.compiled import Compiled, compile
     from .python.network import Network, Outputs, load
+    from .python.pictures import image_functions
 
-__all__ = ["Compiled", "MccError", "Network", "Options", "Outputs", "__version__", "audio_frontend", "compile", "load"]
+__all__ = [
+    "Compiled",
+    "MccError",
+    "Network",
+    "Options",
+    "Outputs",
+    "__version__",
+    "audio_frontend",
+    "compile",
+    "image_functions",
+    "load",
+]
 
 _HOMES = {
     "Compiled": "python.compiled",
@@ -29,6 +41,7 @@ _HOMES = {
     "audio_frontend": "python.audio",
     "backend": "",
     "compile": "python.compiled",
+    "image_functions": "python.pictures",
     "load": "python.network",
 }
 

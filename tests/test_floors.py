@@ -25,6 +25,7 @@ FLOORS = {
     "project": 10,
     "option_texts": 10,
     "pipeline": 9,
+    "imgproc": 9,
     "quantize": 9,
     "fitting": 9,
     "emit": 8,

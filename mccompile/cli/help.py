@@ -85,7 +85,7 @@ COMMANDS = (
     Group(
         "Compile",
         "mccompile kws.onnx -o out --target cortex-m4",
-        ("compile", "quantize", "convert", "frontend", "kernel", "blob"),
+        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "blob"),
     ),
     Group(
         "Check and measure",

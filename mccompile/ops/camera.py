@@ -22,9 +22,9 @@ from .api import Fact, Invalid, Lowering, Operator, Site
 from .pad import padded
 
 _WEIGHT = 1 << 11  # 1.0 of the share of a row or a column
-_UNIT = 1 << 20  # 1.0 of the factors below
-_LUMA = 1220542
-_OF_V, _OF_U = (1673527, -852492, 0), (0, -409993, 2116026)  # for red, green, blue
+UNIT = 1 << 20  # 1.0 of the factors below
+LUMA = 1220542
+OF_V, OF_U = (1673527, -852492, 0), (0, -409993, 2116026)  # for red, green, blue
 _PACKED = ((2048, 32, 1), (32, 64, 32), (8, 4, 8))  # rgb565: divided, what is left, times
 FORMATS = ("nv21", "nv12", "yuyv", "rgb565", "gray", "rgb")
 MODES = ("bilinear", "nearest", "area")
@@ -129,7 +129,7 @@ class Camera(Operator):
         """Factors by channel."""
         assert callable(numbers)
         if self.format in ("nv21", "nv12", "yuyv"):
-            return [numbers(_OF_U, 1), numbers(_OF_V, 1)]
+            return [numbers(OF_U, 1), numbers(OF_V, 1)]
         return [numbers(each, 1) for each in _PACKED] if self.format == "rgb565" else []
 
     def pixel(self, views: Sequence[View], colours: Sequence[Expr], read: object) -> Expr:
@@ -148,11 +148,11 @@ class Camera(Operator):
             return apply("mul", part, colours[2])
         luma, u, v = map(read, views)
         raised = apply("max", apply("sub", luma, literal(16, i32)), literal(0, i32))
-        terms = [apply("mul", raised, literal(_LUMA, i32))]
+        terms = [apply("mul", raised, literal(LUMA, i32))]
         for each, factor in ((u, colours[0]), (v, colours[1])):
             terms.append(apply("mul", apply("sub", each, literal(128, i32)), factor))
-        total = reduce(lambda a, b: apply("add", a, b), [*terms, literal(_UNIT // 2, i32)])
-        whole = apply("div", apply("max", total, literal(0, i32)), literal(_UNIT, i32))
+        total = reduce(lambda a, b: apply("add", a, b), [*terms, literal(UNIT // 2, i32)])
+        whole = apply("div", apply("max", total, literal(0, i32)), literal(UNIT, i32))
         return apply("min", whole, literal(255, i32))
 
     def taps(self, axis: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -203,9 +203,9 @@ class Camera(Operator):
         if self.format == "rgb565":
             word = parts[0] + 256 * parts[1]
             return np.stack([word // d % m * k for d, m, k in zip(*_PACKED, strict=True)])
-        luma = np.maximum(parts[0] - 16, 0) * _LUMA + _UNIT // 2
-        found = [luma + u * (parts[1] - 128) + v * (parts[2] - 128) for u, v in zip(_OF_U, _OF_V, strict=True)]
-        return np.asarray(np.clip(np.stack(found) // _UNIT, 0, 255))
+        luma = np.maximum(parts[0] - 16, 0) * LUMA + UNIT // 2
+        found = [luma + u * (parts[1] - 128) + v * (parts[2] - 128) for u, v in zip(OF_U, OF_V, strict=True)]
+        return np.asarray(np.clip(np.stack(found) // UNIT, 0, 255))
 
 
 def _shares(first: int, size: int, out: int) -> list[tuple[np.ndarray, np.ndarray]]:

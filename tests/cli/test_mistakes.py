@@ -88,6 +88,15 @@ MISTAKES = (
     wrong("conv.onnx -o out --input x=u8,nwhc", "'nwhc' is none of", "did you mean nhwc?"),
     wrong("conv.onnx -o out --output y=argmx", "'argmx' is none of", "did you mean argmax?"),
     wrong("state.onnx -o out --state h_ou=h_in", "no output 'h_ou'", "did you mean h_out?"),
+    # image functions
+    wrong("imgproc rotete -o img1", "no image function 'rotete'", "did you mean rotate?"),
+    wrong("imgproc rotate=91 -o img2", "rotate cannot be '91'", "did you mean 90?"),
+    wrong("imgproc flip --size 0x9 -o img3", "no picture of 0x9", "did you mean --size 1x9?"),
+    wrong("imgproc flip --size 320 -o img4", "no width and height", "did you mean --size 320x240?"),
+    wrong("imgproc flip --channels 5 -o img5", "cannot have 5 channels", "did you mean --channels 4?"),
+    wrong("imgproc cvt_color=yuv2rgb_nv21 --size 9x8 -o img6", "no frames of 9x8", "did you mean --size 10x8?"),
+    wrong("imgproc cvt_color=yuv2rgb_nv21 --dtype f32 -o img7", "cannot be f32", "leave out --dtype"),
+    wrong("imgproc flip --to 9x9 -o img8", "means nothing", "leave out --to"),
     # budgets, checking and quantizing
     wrong("conv.onnx -o out --budget falsh=64K", "'falsh=64K' is none of", "did you mean flash?"),
     wrong("conv.onnx -o out --budget weights=10", "over the budget", "--budget weights=", code=1),

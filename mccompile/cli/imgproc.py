@@ -1,0 +1,49 @@
+"""`mccompile imgproc`: image functions, for what stands in front of a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .commands import commands
+
+
+@commands.command()
+@click.argument("functions", metavar="FUNCTION[=VARIANT],...")
+@click.option("--size", metavar="320x240", help="Width and height of the source; default: arguments of the functions.")
+@click.option("--to", metavar="96x96", help="The same of the result, where it has its own.")
+@click.option("--channels", type=int, metavar="N", help="Of a pixel; default: an argument.")
+@click.option("--dtype", default="u8", show_default=True, metavar="u8|f32", help="Elements.")
+@click.option("--strided", is_flag=True, help="Strides stay arguments where sizes are known.")
+@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
+@click.option("--name", default="imgproc", show_default=True, help="Prefix in C.")
+@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+def imgproc(
+    functions: str,
+    size: str | None,
+    to: str | None,
+    channels: int | None,
+    dtype: str,
+    strided: bool,
+    output: Path,
+    target: str,
+    name: str,
+    force: bool,
+) -> None:
+    """Write image functions as a small library of C: header, source, a test and a benchmark.
+
+    FUNCTION is cvt_color, flip, roi or rotate, with all its variants, or with one: such as
+    rotate=90,cvt_color=yuv2rgb_nv21. Definitions are those of OpenCV. Sizes that are given become constants.
+    """
+    from ..imgproc.package import library
+    from ..imgproc.requests import asked_for, chosen, read_size
+
+    pairs = [None if text is None else read_size(text, flag) for text, flag in ((size, "--size"), (to, "--to"))]
+    asked = asked_for(dtype, pairs[0], pairs[1], channels, strided)
+    made = library(chosen(functions.split(","), asked), target, name)
+    made.write(output, force)
+    for each in made.report["image_functions"]:
+        scratch = each["scratch_bytes"]
+        click.echo(f"{output}: {each['name']}" + (f", scratch of {scratch} bytes" if scratch else ""))

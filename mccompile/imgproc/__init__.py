@@ -1,0 +1,1 @@
+"""Image functions as a small library of C: `mccompile imgproc`."""

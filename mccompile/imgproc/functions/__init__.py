@@ -1,0 +1,1 @@
+"""One pair of Python and template for each image function."""
