@@ -29,6 +29,7 @@ from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.few_bits import few_bits
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
+from .passes.program.fuse_attention import fuse_attention
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
@@ -63,6 +64,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
+    ProgramPass("fuse_attention", fuse_attention),
     ProgramPass("window_transforms", window_transforms),
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("band_products", band_products),

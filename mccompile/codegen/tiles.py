@@ -120,16 +120,17 @@ def best_tile(points: int, lanes: int, own_factors: bool = False) -> Tile:
     return min((t for t in _tiles(points, lanes) if lanes % t.lanes == 0), key=lambda t: (work(t), -t.points))
 
 
-def best_cover(points: int, lanes: int) -> Tile:
+def best_cover(points: int, lanes: int, high: int = 0) -> Tile:
     """The tile for a matrix of `points` x `lanes` results whose last rows and columns, if any are left over, get
-    smaller tiles of their own."""
+    smaller tiles of their own; one of `high` points, where that is not 0."""
 
     def work(tile: Tile) -> float:
         rows = ((tile.points, points // tile.points), (points % tile.points, 1))
         columns = ((tile.lanes, lanes // tile.lanes), (lanes % tile.lanes, 1))
         return sum(h * w * effort(Tile(high, wide)) for high, h in rows for wide, w in columns if high and wide)
 
-    return min(_tiles(points, lanes), key=lambda t: (work(t), -t.points))
+    fitting = [tile for tile in _tiles(points, lanes) if high in (0, tile.points)]
+    return min(fitting, key=lambda t: (work(t), -t.points))
 
 
 def effort(tile: Tile, own_factors: bool = False) -> float:

@@ -95,6 +95,42 @@ class Common:
         return _cut_view(view, self.seconds).permuted([order.index(axis) for axis in range(len(order))])
 
 
+@dataclass(frozen=True)
+class Alignment:
+    """How two views of the same elements come to look alike: what each is over is brought to one shape."""
+
+    common: Common | None  # both are cut
+    order: tuple[int, ...] = ()  # or the axes of the second are put in the order of the first
+
+    @property
+    def cuts(self) -> bool:
+        return self.common is not None
+
+    @property
+    def same(self) -> bool:
+        """Does every axis stay what it is?"""
+        return self.order == tuple(range(len(self.order))) and not self.cuts
+
+    @property
+    def pieces(self) -> list[int]:
+        """Into how many axes each of the first is cut."""
+        return [len(part) for part in self.common.firsts] if self.common else [1] * len(self.order)
+
+    def first(self, view: View) -> View:
+        return self.common.first(view) if self.common else view
+
+    def second(self, view: View) -> View:
+        return self.common.second(view) if self.common else view.permuted(self.order)
+
+
+def aligned(first: View, second: View) -> Alignment | None:
+    order = _axis_order(first, second)
+    if order is not None:
+        return Alignment(None, tuple(order))
+    common = Common.of(first, second)
+    return None if common is None else Alignment(common)
+
+
 def _cut(size: int, stride: int, cuts: Sequence[int]) -> tuple[Atom, ...] | None:
     """An axis cut wherever another axis begins or ends; None where it cannot be."""
     if size == 1:
@@ -164,3 +200,8 @@ def _sliced(view: View, shape: Shape, source: View) -> View | None:
 def repeats(view: View) -> bool:
     """Does the view show elements of its buffer more than once?"""
     return upper(view.type.count) > upper(view.buffer.type.count)
+
+
+def fills(out: View) -> bool:
+    """Does the view touch every element of its buffer, in whatever order of axes?"""
+    return out.offset == 0 and out.type.count == out.buffer.type.count

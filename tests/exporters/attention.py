@@ -53,7 +53,7 @@ def attention_with_past(net: Net, length: int, mask: int = 0, free: int = 0) -> 
     return [made, f"{made}.1"]
 
 
-@spelled("attention/bias", {"rows": 1}, {"rows": 2})
+@spelled("attention/bias", {"rows": 1}, {"rows": 2}, room=1.2)
 def attention_with_bias(net: Net, rows: int) -> str:
     x = net.input(net.floats(2, LONG, WIDTH))
     bias = net.input(net.floats(rows, HEADS, LONG, LONG), "bias")

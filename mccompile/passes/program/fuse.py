@@ -34,7 +34,7 @@ from ...kinds.normalize import Normalize
 from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
-from ...program.retarget import Common, repeats, through, to_shape_of
+from ...program.retarget import Common, fills, repeats, through, to_shape_of
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -103,7 +103,7 @@ class _Fuse:
         positions = {made[v.buffer] for v in call.ins if v.buffer in made}
         for position in sorted(positions, reverse=True):
             producer = done[position]
-            if not isinstance(producer, Call) or len(producer.outs) != 1 or not _fills(producer.outs[0]):
+            if not isinstance(producer, Call) or len(producer.outs) != 1 or not fills(producer.outs[0]):
                 continue
             buffer = producer.outs[0].buffer
             if self.readers.get(buffer) != 1 or buffer.role != TEMPORARY:
@@ -179,7 +179,7 @@ class _Fuse:
 
 def _is_cheap(call: Call) -> bool:
     """A map worth computing several times instead of keeping its result."""
-    if not isinstance(call.kind, Map) or call.outs[0].buffer.role != TEMPORARY or not _fills(call.outs[0]):
+    if not isinstance(call.kind, Map) or call.outs[0].buffer.role != TEMPORARY or not fills(call.outs[0]):
         return False
     if sum(1 for _ in walk(call.kind.expr)) > CHEAP_NODES or _is_costly([call.kind.expr]):
         return False
@@ -353,8 +353,3 @@ def _keeps_index(producer: Call, views: list[View]) -> bool:
         and all(a == b or n == 1 for n, a, b in zip(out.shape, view.strides, out.strides, strict=True))
         for view in views
     )
-
-
-def _fills(out: View) -> bool:
-    """Does the view touch every element of its buffer, in whatever order of axes?"""
-    return out.offset == 0 and out.type.count == out.buffer.type.count

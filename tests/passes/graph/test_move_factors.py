@@ -15,6 +15,7 @@ from mccompile.passes.graph.move_factors import LARGEST, move_factors
 from mccompile.passes.lower import lower
 from mccompile.passes.program.eliminate_dead_calls import eliminate_dead_calls
 from mccompile.passes.program.fuse import fuse
+from mccompile.passes.program.fuse_attention import fuse_attention
 from mccompile.pipeline import GRAPH_PASSES
 from tests.passes.program.interpreter import outputs
 
@@ -140,4 +141,6 @@ def test_an_attention_is_three_calls_however_it_is_spelled(spelling: str, contex
     eliminate_dead_calls(program, context)
     fuse(program, context)
     assert [type(call.kind).__name__ for call in program.calls()] == ["Gemm", "Gemm", "Normalize", "Gemm"]
+    fuse_attention(program, context)
+    assert [type(call.kind).__name__ for call in program.calls()] == ["Gemm", "Attention"]
     np.testing.assert_allclose(outputs(program, feeds)["y"], before, rtol=1e-5, atol=1e-6)

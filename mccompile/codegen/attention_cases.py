@@ -1,0 +1,76 @@
+"""Cases of the test matrix that all kernels of attention share: sizes, layouts, scores and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..base.dtypes import bool_, f32
+from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, literal, operand
+from ..kernels.api import Case
+from ..kinds.attention import Attention
+from .cases import RELU_OF_SUM
+
+PLAIN = Attention(f32)
+SCALED = apply("mul", operand(0, f32), literal(0.25, f32))
+MASKED = apply("select", operand(1, bool_), SCALED, literal(-float("inf"), f32))
+BIASED = apply("add", SCALED, operand(1, f32))
+TURNED = {1: (0, 2, 1)}  # keys as they come: a row for each
+
+
+def attention_case(
+    name: str,
+    kind: Attention,
+    sizes: tuple[int, int, int, int, int],
+    permute: Mapping[int, tuple[int, ...]] | None = None,
+) -> Case:
+    """Of batches, rows, depth, keys and channels. Operands of the score and the epilogue are floats."""
+    batch, rows, depth, keys, channels = sizes
+    out = TensorType(f32, (batch, rows, channels))
+    ins = [TensorType(f32, (batch, *shape)) for shape in ((rows, depth), (depth, keys), (keys, channels))]
+    extras = [out] if kind.epilogue else []
+    score = [TensorType(f32, (batch, rows, keys))] * kind.operands
+    return Case(name, kind, (*ins, *score, *extras), (out,), permute or {})
+
+
+def with_score(expr: Expr, operands: int = 0) -> Attention:
+    return replace(PLAIN, score=expr, operands=operands)
+
+
+def attention_cases() -> Sequence[Case]:
+    sizes = [(1, 1, 2, 2, 3), (2, 2, 3, 7, 5), (1, 3, 8, 16, 15), (1, 7, 9, 17, 16), (1, 15, 4, 33, 17)]
+    sizes += [(1, 16, 16, 31, 31), (2, 5, 6, 64, 33), (1, 9, 5, 130, 8), (1, 3, 7, 300, 20)]
+    cases = [attention_case("x".join(map(str, s)), PLAIN, s) for s in sizes]
+    cases += [attention_case("turned_" + "x".join(map(str, s)), PLAIN, s, TURNED) for s in sizes[1:]]
+    small = (2, 5, 6, 70, 9)
+    biased = attention_case("bias", with_score(BIASED, 1), small, TURNED)
+    seen = with_score(MASKED, 1)
+    masked = replace(biased, name="mask", kind=seen, ins=(*biased.ins[:3], TensorType(bool_, (2, 5, 70))))
+    some = np.broadcast_to(np.arange(5)[:, None] > 1, (2, 5, 70))
+    wide = {number: (-9.0, 9.0) for number in (0, 1)}
+    ended = attention_case("epilogue", replace(with_score(SCALED), epilogue=RELU_OF_SUM), small, TURNED)
+    return [
+        *cases,
+        attention_case("scaled", with_score(SCALED), small, TURNED),
+        biased,
+        replace(biased, name="bias_of_keys", repeated={3: (0, 1)}),
+        replace(biased, name="bias_of_rows", repeated={3: (2,)}),
+        replace(biased, name="bias_across", permute={**TURNED, 3: (2, 0, 1)}),
+        masked,
+        replace(masked, name="mask_of_keys", repeated={3: (1,)}),
+        replace(masked, name="mask_of_rows", repeated={3: (2,)}),
+        replace(masked, name="mask_of_late_keys", values={3: np.broadcast_to(np.arange(70) > 66, (2, 5, 70))}),
+        replace(masked, name="nothing_seen", kind=replace(seen, or_zero=True), values={3: some}),
+        replace(masked, name="mask_across", permute={**TURNED, 3: (0, 2, 1)}),
+        ended,
+        replace(ended, name="epilogue_across", permute={3: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
+        replace(ended, name="epilogue_of_columns", repeated={3: (0, 1)}),
+        replace(attention_case("wide", PLAIN, small, TURNED), ranges=wide),
+        attention_case("long_sum", PLAIN, (1, 3, 700, 9, 5), TURNED),
+        replace(attention_case("shared_keys", PLAIN, small, TURNED), repeated={1: (0,), 2: (0,)}),
+        replace(attention_case("rows_between", PLAIN, small), permute={0: (1, 0, 2), 1: (2, 0, 1), 2: (1, 0, 2)}),
+        replace(attention_case("values_across", PLAIN, small), permute={2: (0, 2, 1)}, permute_outs={0: (1, 0, 2)}),
+    ]
