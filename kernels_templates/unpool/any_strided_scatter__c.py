@@ -51,7 +51,7 @@ class Scatter(Kernel):
         walk = nest(x.type.static_shape, [x, places], prefix="j")
         total = 1
         axes: list[Mapping[str, Any]] = []
-        strides = []
+        strides: list[int] = []
         for axis in range(len(inner) - 1, -1, -1):
             if inner[axis] > 1:
                 axes.insert(0, {"name": f"i{axis}", "size": inner[axis], "step": total})

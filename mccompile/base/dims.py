@@ -222,6 +222,11 @@ def bounds(dim: int | Symbolic) -> tuple[int, int]:
     return low, high
 
 
+def has_dependent_terms(dim: int | Symbolic) -> bool:
+    """May its bounds be wider than what can be reached? n * n - n has one symbol, and its terms move together."""
+    return not isinstance(dim, int) and (len(dim.terms) > 1 or len(symbols(dim)) > 1)
+
+
 def upper(dim: int | Symbolic) -> int:
     return bounds(dim)[1]
 

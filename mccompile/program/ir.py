@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..base.constant import Constant
-from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, product, static, symbols, upper
+from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, has_dependent_terms, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
@@ -165,7 +165,7 @@ class View:
         for dim, stride in zip(self.shape, self.strides, strict=True):
             reach = (static(dim) - 1) * static(stride)
             low, high = (low + reach, high) if reach < 0 else (low, high + reach)
-        if len(symbols(self.offset)) > 1:  # they depend on each other: not all that their bounds allow is reached
+        if has_dependent_terms(self.offset):  # not all that their bounds allow is reached
             low, high = max(low, 0), min(high, upper(self.buffer.type.count) - 1)
         bits = self.buffer.dtype.bits
         return low * bits // 8, ((high + 1) * bits + 7) // 8

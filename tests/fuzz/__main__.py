@@ -220,6 +220,8 @@ def trials_of(source: Source, number: int) -> list[Trial]:
         machine = there[int(chance.choice(len(there), p=weights / weights.sum()))]
         chosen = options.draw(chance, made, machine)
         one = Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted)
+        if one.hand_over(runs):
+            one.wanted = oracle.wanted(made, one.runs)
         one = one if chance.random() > RENEWED else with_other_weights(one)
         found.append(in_some_way(one, np.random.default_rng([seed, number, 5, variant])))
     return found

@@ -16,10 +16,10 @@ from mccompile.driver import Options
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import ALL
 from mccompile.passes.io.call_functions import OURS
-from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets.api import Pool
 
+from . import forms
 from .machines import VECTORS, Machine
 from .subject import Subject
 
@@ -53,23 +53,6 @@ def _external(chance: Chance, subject: Subject, machine: Machine) -> Any:
     if subject.state or chance.random() > 0.12:
         return None
     return (ALL,) if chance.random() < 0.5 else _names(chance, names)
-
-
-def _pictures(subject: Subject) -> list[str]:
-    return [made.name for made in subject.inputs if len(made.dims) == 4 and made.name not in subject.state.values()]
-
-
-def _inputs(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    if chance.random() > 0.06:
-        return None
-    return {name: InputForm(nhwc=True) for name in _names(chance, _pictures(subject))}
-
-
-def _outputs(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    if chance.random() > 0.06:
-        return None
-    pictures = [o.name for o in subject.model.graph.output if len(o.type.tensor_type.shape.dim) == 4]
-    return {name: OutputForm(nhwc=True) for name in _names(chance, [n for n in pictures if n not in subject.state])}
 
 
 def _observe(chance: Chance, subject: Subject, machine: Machine) -> Any:
@@ -150,12 +133,12 @@ CHOICES: Mapping[str, Draw] = {
     "profile": _sometimes(0.06, True),
     "dump_values": _sometimes(0.06, True),
     "single_file": _sometimes(0.12, True),
-    "wrappers": _sometimes(0.06, ("cpp",)),
+    "wrappers": _sometimes(0.03, ("cpp",)),
     "blob": _sometimes(0.15, "incbin", "external"),
     "io_layout": _sometimes(0.06, "nhwc"),
     "external": _external,
-    "inputs": _inputs,
-    "outputs": _outputs,
+    "inputs": forms.inputs,
+    "outputs": forms.outputs,
     "observe": _observe,
     "functions": _functions,
     "updatable": _sometimes(0.15, True),

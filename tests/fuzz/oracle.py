@@ -24,6 +24,7 @@ from .subject import Arrays, Subject
 
 OF_LARGEST = 3e-5
 NARROW = {"float16": 2.0**-9, "bfloat16": 2.0**-6}  # of the largest element
+ROUNDED = {"f16": 2.0**-11, "bf16": 2.0**-8}  # share of a weight that is lost at most where it is stored so
 RANDOM = frozenset(title for title, entry in entries().items() if entry.family == "chance")
 OPEN = frozenset({"Bernoulli", "Multinomial"})  # what they draw, the standard does not say: docs/fuzzing.md
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -188,15 +189,18 @@ def _shown(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
     return f"{int(wrong.sum())} of {want.size} elements: at {list(at)} {got[at]} instead of {want[at]}"
 
 
-def moved(subject: Subject, runs: Sequence[Arrays], name: str, number: int) -> list[np.ndarray]:
-    """What an output of a run becomes where inputs and weights move by a millionth."""
+def moved(
+    subject: Subject, runs: Sequence[Arrays], name: str, number: int, weights_dtype: str = ""
+) -> list[np.ndarray]:
+    """What an output of a run becomes where inputs and weights move by a millionth, or weights as far as that type of
+    them rounds."""
     found = []
     names = [output.name for output in subject.model.graph.output]
     for trial in range(6):
         chance = np.random.default_rng(trial)
         model = ModelProto()
         model.CopyFrom(subject.model)
-        _nudge_weights(model, chance)
+        _nudge_weights(model, chance, ROUNDED.get(weights_dtype, 0.0))
         maker = _onnxruntime(model) or _reference(model)
         nudged = [{key: _nudged(array, chance) for key, array in feeds.items()} for feeds in runs]
         answer = maker and _played(subject, maker, names, nudged)
@@ -234,21 +238,21 @@ def _only(model: ModelProto, names: Sequence[str]) -> ModelProto:
     return copy
 
 
-def _nudge_weights(model: ModelProto, chance: np.random.Generator) -> None:
+def _nudge_weights(model: ModelProto, chance: np.random.Generator, step: float) -> None:
     """Each use by itself: what one scale takes away, another one that is equal brings back otherwise."""
     weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     for number, node in enumerate(model.graph.node):
         for index, name in enumerate(node.input):
             if name in weights and weights[name].dtype.name in EXACT_BITS:
                 node.input[index] = f"{name}_{number}_{index}"
-                nudged = _nudged(weights[name], chance)
+                nudged = _nudged(weights[name], chance, step)
                 model.graph.initializer.append(numpy_helper.from_array(nudged, node.input[index]))
 
 
-def _nudged(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+def _nudged(array: np.ndarray, chance: np.random.Generator, least: float = 0.0) -> np.ndarray:
     if array.dtype.name not in EXACT_BITS:
         return array
-    step = {"float32": 1e-6, "float64": 1e-7, "float16": 1e-3, "bfloat16": 8e-3}[array.dtype.name]
+    step = max(least, {"float32": 1e-6, "float64": 1e-7, "float16": 1e-3, "bfloat16": 8e-3}[array.dtype.name])
     moves = chance.uniform(-step, step, array.shape)
     return np.asarray(array.astype(np.float64) * (1 + moves) + moves * 1e-2).astype(array.dtype)
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ STATUS = {GUARDS: "it wrote outside its memory", WEIGHTS: "it changed its weight
 _CALLS = ("model_bytes", "init", "run", "spent", "input", "output", "resize")
 NAMES = (*_CALLS, "output_shape", "place", "state", "status_text")  # of host.c
 HOST = '#undef _POSIX_C_SOURCE\n#include "host.c"\n'  # it asks for more of the C library than the model does
+WARNINGS_OF_CPP = ("-std=c++17", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 BUILD_SECONDS, RUN_SECONDS = 240, 60
 ROOM, ROOM_OF_BOARDS = 16 << 20, 3 << 20
 kept: Path | None = None  # a folder for what all batches share
@@ -131,6 +133,10 @@ class Batch:
         aside = folder / f"{prefix}_host"
         aside.mkdir(exist_ok=True)
         (aside / "mcc_host_model.h").write_text(header, encoding="utf-8")
+        wrapper = folder / f"{prefix}.hpp"
+        if wrapper.is_file() and not self.build.command and shutil.which("g++"):
+            folders = [f"-I{path}" for path in item.includes]
+            self._run_tool(["g++", *WARNINGS_OF_CPP, *folders, "-fsyntax-only", "-x", "c++", str(wrapper)])
         section = [f"-D{prefix.upper()}_WEIGHTS_SECTION="] if self.build.compiler == "tcc" else []  # it has none
         words = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
         self._call([*section, *self._intrinsics(), *words], [aside, folder, *item.includes])

@@ -34,7 +34,7 @@ def shrunk(failing: Trial, folder: Path, seconds: float) -> Trial:
 
 def _fails_alike(candidate: Trial, failing: Trial, folder: Path) -> bool:
     try:
-        candidate.runs = candidate.subject.runs([candidate.seed, candidate.number])
+        candidate.hand_over(candidate.subject.runs([candidate.seed, candidate.number]))
         if failing.renewed is not None:
             candidate.renewed = trained_anew(candidate.subject, candidate.seed, candidate.number)
             if candidate.renewed is None:
@@ -53,6 +53,8 @@ def _smaller(best: Trial) -> Iterator[Trial]:
     for subject in _subjects(best.subject):
         named = {output.name for output in subject.model.graph.output}
         options = replace(best.options, observe=(), state=dict(subject.state))
+        taken = {made.name for made in subject.inputs}
+        options = replace(options, inputs={n: f for n, f in options.inputs.items() if n in taken})
         options = replace(options, outputs={n: f for n, f in options.outputs.items() if n in named})
         yield replace(best, subject=subject, options=options, item=None, verdict=None)
     if best.way:

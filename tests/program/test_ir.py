@@ -83,6 +83,15 @@ def test_bytes_of_packed_elements() -> None:
     assert view.sliced(0, 2, 3).byte_range == (1, 3)
 
 
+def test_bytes_stay_within_the_buffer_where_an_offset_grows_with_a_square() -> None:
+    """The last row of n by n by 8 begins at 8 n * n - 8 n: at 0 for one row, not at 8 - 8 * 6."""
+    n = symbol("n", 1, 6)
+    view = Buffer("x", f32, (n, n, 8)).whole()
+    last = view.sliced(0, n - 1, 1).sliced(1, 0, 1).reshaped((8,))
+    assert last is not None
+    assert last.byte_range == (0, 6 * 6 * 8 * 4)
+
+
 def test_the_root_of_overlapping_buffers() -> None:
     base, middle, top = (Buffer(name, f32, (16,)) for name in "abc")
     middle.overlap, top.overlap = Overlap(base, 32), Overlap(middle, 8)

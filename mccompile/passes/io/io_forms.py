@@ -19,7 +19,7 @@ from ...base.dtypes import DTYPES, DType, f32, i32, u8
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.tensor import TensorType
-from ...graph.ir import Fact, Graph, Node, Op, Value, is_input
+from ...graph.ir import Fact, Graph, Node, Op, Refused, Value, is_input
 from ...ops.along_axis import ArgMax
 from ...ops.binary import Mul, Sub
 from ...ops.camera import FORMATS
@@ -294,7 +294,12 @@ class _Edge:
 
     def _node(self, op: Op, operands: Sequence[Value]) -> Value:
         node = Node(op, operands, [None], ())
-        made = Value(self._free(f"{operands[0].name}/{op.qualified_name.lower()}"), op.infer(node.site())[0])
+        name = self._free(f"{operands[0].name}/{op.qualified_name.lower()}")
+        try:
+            made = Value(name, op.infer(node.site())[0])
+        except Refused as refused:
+            what = f"no form of {operands[0].name.removesuffix('/model')!r} has {op.name}"
+            raise WrongUse(Problem(what, self.graph.name, refused.why, refused.fix)) from None
         node.outputs = [made]
         self.graph.add(node)
         return made

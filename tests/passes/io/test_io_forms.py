@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
 from embedded.models import quantized
 from mccompile.base.dtypes import i8, u8
@@ -80,6 +80,14 @@ def test_raw_results_are_exact(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused(options: Options, message: str) -> None:
     with pytest.raises(WrongUse, match=message):
         compile_graph(load_proto(picture()), options, "picture")
+
+
+def test_the_largest_of_truths_is_refused() -> None:
+    made = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x, float[3] z) => (bool[3] y) { y = Less(x, z) }'
+    )
+    with pytest.raises(WrongUse, match=r"no form of 'y' has ArgMax(.|\n)*takes numbers"):
+        compile_graph(load_proto(made), Options(outputs={"y": OutputForm(argmax=True)}), "g")
 
 
 def test_words_are_read() -> None:
