@@ -29,6 +29,7 @@ from .emit.blob import CARRIERS, EXTERNAL, INCBIN, check_section
 from .emit.dispatch import dispatched, picks_at_run_time, refuse_looks, refuse_unreachable, variant_name
 from .emit.guarded import Variant, guarded, refuse
 from .emit.layouts import arranged, layout_of
+from .emit.module import as_module, refuse_several, refuse_with
 from .emit.package import Package, package
 from .emit.prefix import c_prefix
 from .emit.several import several
@@ -98,6 +99,7 @@ class Options:
     profile: bool = False  # runs count how long each step takes
     dump_values: bool = False  # runs hand out what each step makes
     single_file: bool = False  # one C file and one header
+    module: bool = False  # code and weights become one file that a program loads
     wrappers: tuple[str, ...] = ()  # other languages that the model is for, each with a file
     blob: str = "array"  # how programs get the weights: "array", "incbin" or "external"
     io_layout: str = "onnx"  # "nhwc": pictures among inputs and outputs are channels-last
@@ -128,6 +130,7 @@ class Options:
                 raise WrongUse(Problem(what.format(value), flag, why, meant(value, allowed, flag)))
         check_section(self.weights_section, self.blob)
         check_wrappers(self.wrappers)
+        refuse_with(vars(self))
         if self.threads < 1:
             fix = "did you mean --threads 1?"
             raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))
@@ -238,6 +241,7 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
 def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:
     """One model or several, for one target or for several with commas between."""
     asked = {options.target for _, options in jobs}
+    refuse_several([options.module for _, options in jobs], asked)
     if not any("," in target for target in asked):
         if len(jobs) > 1:
             return compile_all(jobs, name)
@@ -336,12 +340,13 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
             options.wrappers,
         )
     made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
+    made = as_module(made, options.blob) if options.module else made
     return single_file(made) if options.single_file else made
 
 
 def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options) -> Mapping[str, bytes]:
     """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
-    found = layout_of(layout, options.blob, options.single_file)
+    found = layout_of(layout, options.blob, options.single_file, options.module)
     return arranged(files, found, c_prefix(name), __version__, options.blob == EXTERNAL)
 
 

@@ -33,7 +33,7 @@ OPTIONS = (
         "Files",
         "-o out --package zephyr",
         ("output", "layout", "name"),
-        ("wrappers", "force", "single_file", "slices"),
+        ("wrappers", "force", "single_file", "module", "slices"),
     ),
     Group(
         "Target",

@@ -110,6 +110,12 @@ MODEL_OPTIONS = [
     ),
     click.option("--single-file", is_flag=True, help="Write one C file and one header, with everything in them."),
     click.option(
+        "--module",
+        is_flag=True,
+        help="Make code and weights one file that runs from any address: firmware loads it (runtime/mcc_module.h), so "
+        "another architecture can be sent over the air.",
+    ),
+    click.option(
         "--threads",
         default=1,
         show_default=True,
@@ -267,6 +273,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 dump_values=values.pop("dump_values"),
                 wrappers=tuple(dict.fromkeys(values.pop("wrappers"))),
                 single_file=values.pop("single_file"),
+                module=values.pop("module"),
                 blob=values.pop("blob"),
                 io_layout=values.pop("io_layout"),
                 external=option_texts.external(values.pop("external")),

@@ -63,7 +63,7 @@ def layouts() -> Mapping[str, Layout]:
     return {path.parent.name: Layout(path.parent.name, **tomllib.loads(path.read_text("utf-8"))) for path in found}
 
 
-def layout_of(name: str, carrier: str, single_file: bool) -> Layout:
+def layout_of(name: str, carrier: str, single_file: bool, module: bool = False) -> Layout:
     """The arrangement called so, for files that it can hold."""
     if name not in layouts():
         why = f"it can be {', '.join(layouts())}"
@@ -71,6 +71,9 @@ def layout_of(name: str, carrier: str, single_file: bool) -> Layout:
         raise WrongUse(Problem(f"there is no arrangement of files for {name!r}", "--package", why, fix))
     if single_file:
         raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))
+    if module:
+        why = "its own Makefile builds it, and no library is made of it"
+        raise WrongUse(Problem("a module does not go with --package", "--module", why, "leave out --package"))
     if carrier == INCBIN:
         why = "each of these builds has its own way of telling the assembler where files are"
         raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))

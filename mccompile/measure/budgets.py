@@ -97,7 +97,7 @@ def measured(model: Path, options: Options, asked: dict[str, int]) -> Figures:
         return _of_cost(cost(model, options))
     if "instructions" in asked:
         raise _unknown("instructions", target.name)
-    package = compile_model(model, replace(options, single_file=False))  # sizes are told apart by files
+    package = compile_model(model, replace(options, single_file=False, module=False))  # sizes are told apart by files
     refuse_undefined(package)
     cc = None if missing(["gcc"]) else "gcc"  # which tells the stack
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:

@@ -116,7 +116,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         raise WrongUse(Problem(f"target {target.name} names no emulator", "--target", why, fix))
     graph = read(path, options)
     chosen = input_sets(graph, None, seed, 1)[0].inputs
-    apart = replace(settled(path, options), single_file=False)  # sizes are told apart by files
+    apart = replace(settled(path, options), single_file=False, module=False)  # sizes are told apart by files
     package = compile_graph(graph, apart, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator

@@ -110,7 +110,8 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     target = options.resolved_target()
     graph = read(path, options)
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
-    apart = replace(settled(path, options), single_file=False)  # the model's own file is written again, with ticks
+    # The model's own file is written again, with ticks.
+    apart = replace(settled(path, options), single_file=False, module=False)
     package = compile_graph(graph, apart, options.name or path.stem)
     refuse_undefined(package)
     steps = tuple(package.plan.steps())

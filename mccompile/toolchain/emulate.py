@@ -29,6 +29,7 @@ from mccompile.targets.api import Target
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
+from .loaded import built, loaded
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 from .stack import FLAG, CallGraph
 from .tools import require
@@ -127,6 +128,10 @@ class Emulated:
         sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
         if f"{report.prefix}_weights_bytes;" not in (folder / f"{report.prefix}.h").read_text(encoding="utf-8"):
             sources.append(_external_weights(folder, report.prefix, scratch))
+        if report.module:
+            image = built(folder, report, shlex.join(compiler), scratch, flags)
+            sources = [scratch / f"{report.prefix}_loaded.c"]
+            sources[0].write_text(loaded(report, image), encoding="utf-8")
         machine = command[command.index("-M") + 1] if "-M" in command else ""
         board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
         includes = [f"-I{path}" for path in (scratch, _FOLDER, folder, folder / "runtime")]

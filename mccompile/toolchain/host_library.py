@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .build import Compiler, compile_shared
 from .host_model import host_model_header
+from .loaded import built, loaded
 from .model_report import Report, bad_folder
 
 HOST_CDEF = """
@@ -42,6 +43,10 @@ def build_shared(
     left_out = {"main.c", f"{report.prefix}_weights.c"}
     sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        if report.module:
+            image = built(folder, report, str(compiler), Path(scratch))
+            sources = [Path(scratch, "loaded.c")]
+            sources[0].write_text(loaded(report, image), encoding="utf-8")
         header = host_model_header(report)
         header += f"#define MCC_HOST_STEPS {steps}\n" if steps else ""
         header += "#define MCC_HOST_DUMP\n" if dump else ""

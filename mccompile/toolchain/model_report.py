@@ -64,6 +64,7 @@ class Report:
     sliced: bool = False  # it can be run step by step
     states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
+    module: str = ""  # the file that code and weights become; "": they are linked with the program
     warm_up: int = 0  # pushes up to the first that gives a result; 0: a run takes whole windows
 
     @property
@@ -94,6 +95,7 @@ def read_report(folder: Path) -> Report:
             },
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
             threads=int(content.get("threads", 1)),
+            module=str(content.get("module", "")),
             warm_up=int(content.get("stream", {}).get("warm_up", 0)),
         )
     except OSError as error:

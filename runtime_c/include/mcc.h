@@ -46,7 +46,15 @@ typedef enum mcc_status {
     MCC_MORE = 18,                /* no error: <model>_run_steps has more steps, <model>_push wants more frames */
     MCC_ERR_NOT_BEGUN = 19,       /* <model>_run_steps without <model>_begin, or after the last step */
     MCC_ERR_CANARY = 20,          /* something wrote just before or behind the arena during a run (MCC_CANARY) */
-    MCC_ERR_BLOB_VALUE = 21       /* a number in the blob would have a run read or write outside */
+    MCC_ERR_BLOB_VALUE = 21,      /* a number in the blob would have a run read or write outside */
+    MCC_ERR_MODULE_SIZE = 22,     /* a module is truncated */
+    MCC_ERR_MODULE_ALIGN = 23,    /* a module does not lie at the alignment it asks for */
+    MCC_ERR_MODULE_MAGIC = 24,    /* not a module at all */
+    MCC_ERR_MODULE_VERSION = 25,  /* a module for another version of mcc_module.h */
+    MCC_ERR_MODULE_MACHINE = 26,  /* a module for another machine, or for a core that has more than this one */
+    MCC_ERR_MODULE_CRC = 27,      /* a module is damaged */
+    MCC_ERR_MODULE_FUNCTION = 28, /* a module calls a function that the program does not give */
+    MCC_ERR_MODULE_CALL = 29      /* a module was compiled without what it is asked for */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -75,6 +83,14 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_NOT_BEGUN: return "no run has begun";
     case MCC_ERR_CANARY: return "something wrote just before or behind the arena";
     case MCC_ERR_BLOB_VALUE: return "a number in the blob would have a run read or write outside";
+    case MCC_ERR_MODULE_SIZE: return "the module is truncated";
+    case MCC_ERR_MODULE_ALIGN: return "the module is not aligned";
+    case MCC_ERR_MODULE_MAGIC: return "this is not a module";
+    case MCC_ERR_MODULE_VERSION: return "the module is of another version";
+    case MCC_ERR_MODULE_MACHINE: return "the module is for another machine";
+    case MCC_ERR_MODULE_CRC: return "the module is damaged";
+    case MCC_ERR_MODULE_FUNCTION: return "the module calls a function that the program does not give";
+    case MCC_ERR_MODULE_CALL: return "the module was compiled without what it is asked for";
     }
     return "unknown status";
 }

@@ -144,6 +144,7 @@ CHOICES: Mapping[str, Draw] = {
     "updatable": _sometimes(0.15, True),
 }
 EXEMPT: Mapping[str, str] = {
+    "module": "a way in which programs are built (ways.py)",
     "name": "each program of a batch needs another one; tests/test_cli.py gives awkward ones",
     "shapes": "graphs come with their shapes; tests/ops/test_free_sizes.py gives others",
     "signature": "only files of TFLite have several; tests/doors/tflite does that",

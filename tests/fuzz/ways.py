@@ -12,9 +12,12 @@ import numpy as np
 import onnx
 
 from mccompile.driver import Options, arrange, compile_jobs
+from mccompile.emit.building import archiver
 from mccompile.emit.folder import MARK
 from mccompile.emit.package import Package
 from mccompile.targets import api as targets
+from mccompile.toolchain.loaded import loaded
+from mccompile.toolchain.model_report import read_report
 
 from .machines import MACHINES, VECTORS, Build, Machine
 from .subject import Subject
@@ -39,6 +42,7 @@ class Way:
     suits: Callable[[Machine, Options], bool]
     layout: str = ""  # of --package
     several: bool = False  # targets
+    module: bool = False
     command: Callable[[Path, str, Build], tuple[Commands, Path]] | None = None  # builds a library; None: as any program
 
 
@@ -53,6 +57,24 @@ def _cmake(folder: Path, prefix: str, build: Build) -> tuple[Commands, Path]:
     tools = [f"-DCMAKE_C_COMPILER={build.compiler}", f"-DCMAKE_C_FLAGS={' '.join(build.own_flags)}"]
     configure = ["cmake", "-S", str(folder), "-B", str(made), *tools]
     return [configure, ["cmake", "--build", str(made), "--target", prefix]], made / f"lib{prefix}.a"
+
+
+def _module(folder: Path, prefix: str, build: Build) -> tuple[Commands, Path]:
+    """The module in a library with the functions of the model's header, as `check` runs it."""
+    target = targets.load(build.machine.target)
+    compiler = target.compiler if build.command else "gcc"
+    flags = [flag for flag in target.cflags if not flag.startswith("-O")]
+    source, made = folder / f"{prefix}_loaded.c", folder / f"lib{prefix}.a"
+    source.write_text(loaded(read_report(folder), folder / f"{prefix}.mcm"), encoding="utf-8")
+    words = [compiler, *flags, "-O1", f"-I{folder}", f"-I{folder / 'runtime'}"]
+    compiled = [*words, "-c", str(source), "-o", f"{source}.o"]
+    make = ["make", "-s", "-C", str(folder), f"CC={compiler}", "CFLAGS=-O1", f"{prefix}.mcm"]
+    return [make, compiled, [archiver(compiler), "rcs", str(made), f"{source}.o"]], made
+
+
+def _is_module(machine: Machine, options: Options) -> bool:
+    refused = (options.single_file, options.threads > 1, options.profile, options.dump_values, options.functions)
+    return not any((*refused, options.wrappers, options.weights_section, options.mem, options.blob == "external"))
 
 
 def _is_linked(machine: Machine, options: Options) -> bool:
@@ -77,6 +99,7 @@ WAYS: Mapping[str, Way] = {
     "--package make": Way(_is_packed, "make", command=_make),
     "--package cmake": Way(_has_cmake, "cmake", command=_cmake),
     "picked at run time": Way(lambda m, o: _is_linked(m, o) and m.target == "x86-64-v3", several=True, command=_make),
+    "a module": Way(_is_module, module=True, command=_module),
     "several targets": Way(lambda m, o: _is_packed(m, o) and m.target != "native", several=True),
 }
 
@@ -104,15 +127,16 @@ def written(name: str, subject: Subject, options: Options, asked: str, prefix: s
     """Compiles what stands in a file, as the command line does."""
     file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(subject.model, file)
-    packages, files = compile_jobs([(file, replace(options, name=prefix, target=asked))], prefix)
-    own = [package for package in packages if package.plan.build.target == targets.load(options.target).name]
+    own = replace(options, name=prefix, target=asked, module=WAYS[name].module)
+    packages, files = compile_jobs([(file, own)], prefix)
+    found = [package for package in packages if package.plan.build.target == targets.load(options.target).name]
     blob = files[f"{prefix}.mcb"] if f"{prefix}.mcb" in files else files[f"{prefix}-{options.target}.mcb"]
     if WAYS[name].layout:
         files = arrange(files, WAYS[name].layout, prefix, options)
     elif WAYS[name].several and WAYS[name].command is None:
-        files = {**files, MARK: own[0].files[MARK]}  # how the code behind its condition is run
+        files = {**files, MARK: found[0].files[MARK]}  # how the code behind its condition is run
     winograd = any("f32_nhwc_winograd" in function.kernel.id for each in packages for function in each.plan.functions)
-    return Written(own[0], winograd, files, blob)
+    return Written(found[0], winograd, files, blob)
 
 
 def library(name: str, folder: Path, prefix: str, build: Build) -> tuple[Sequence[Sequence[str]], Path] | None:
