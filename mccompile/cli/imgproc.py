@@ -16,6 +16,7 @@ from .commands import commands
 @click.option("--channels", type=int, metavar="N", help="Of a pixel; default: an argument.")
 @click.option("--dtype", default="u8", show_default=True, metavar="u8|f32", help="Elements.")
 @click.option("--strided", is_flag=True, help="Strides stay arguments where sizes are known.")
+@click.option("--fraction", type=int, metavar="10|5", help="Bits behind the point of positions (warp_affine of bytes).")
 @click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="imgproc", show_default=True, help="Prefix in C.")
@@ -27,6 +28,7 @@ def imgproc(
     channels: int | None,
     dtype: str,
     strided: bool,
+    fraction: int | None,
     output: Path,
     target: str,
     name: str,
@@ -34,14 +36,14 @@ def imgproc(
 ) -> None:
     """Write image functions as a small library of C: header, source, a test and a benchmark.
 
-    FUNCTION is cvt_color, flip, roi or rotate, with all its variants, or with one: such as
-    rotate=90,cvt_color=yuv2rgb_nv21. Definitions are those of OpenCV. Sizes that are given become constants.
+    FUNCTION is cvt_color, flip, gaussian, resize, roi, rotate or warp_affine, with all its variants, or with one: such
+    as resize=bilinear,cvt_color=yuv2rgb_nv21. Definitions are those of OpenCV. Sizes that are given become constants.
     """
     from ..imgproc.package import library
     from ..imgproc.requests import asked_for, chosen, read_size
 
     pairs = [None if text is None else read_size(text, flag) for text, flag in ((size, "--size"), (to, "--to"))]
-    asked = asked_for(dtype, pairs[0], pairs[1], channels, strided)
+    asked = asked_for(dtype, pairs[0], pairs[1], channels, strided, fraction)
     made = library(chosen(functions.split(","), asked), target, name)
     made.write(output, force)
     for each in made.report["image_functions"]:

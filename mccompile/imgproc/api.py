@@ -22,6 +22,7 @@ from ..base.errors import Problem
 
 LARGEST = 32767  # rows and columns of a picture
 CHANNELS = 4
+FRACTIONS = (10, 5)
 SIZES = ("width", "height", "to_width", "to_height", "channels")
 _TRIED = dict(zip(SIZES, (14, 10, 7, 6, 3), strict=True))
 Size = int | str  # a number, or C
@@ -39,6 +40,7 @@ class Asked:
     to: tuple[int, int] | None = None
     channels: int | None = None
     strided: bool = False  # rows may lie further apart than they are long, also where sizes are known
+    fraction: int = FRACTIONS[0]  # bits behind the point of a position, where bytes are interpolated anywhere
 
     @property
     def sizes(self) -> dict[str, Size]:
@@ -58,9 +60,6 @@ class ImageFunction:
     about: ClassVar[str]
     variants: ClassVar[Mapping[str, str]]  # and what they are
     reads: ClassVar[Sequence[str]] = ("width", "height", "channels")
-    extras: ClassVar[Mapping[str, str]] = {}  # further arguments, and their declarations
-    template: ClassVar[str] = ""  # another one than that of its own name
-
     @property
     def symbol(self) -> str:
         """Of C, behind the prefix."""
@@ -85,6 +84,11 @@ class ImageFunction:
         return found
 
     @property
+    def extras(self) -> Mapping[str, str]:
+        """Further arguments, and their declarations."""
+        return {}
+
+    @property
     def helpers(self) -> Sequence[str]:
         """Of helpers.c.j2."""
         return ()
@@ -104,7 +108,7 @@ class ImageFunction:
         return (s["height"], s["width"], s["channels"]), (s["height"], s["width"], s["channels"])
 
     def scratch(self, s: Mapping[str, Any]) -> Size:
-        """Bytes of workspace."""
+        """Bytes of workspace: of C, or a number where all of `s` are."""
         return 0
 
     def wrong(self, s: Mapping[str, Any]) -> list[str]:
@@ -133,9 +137,14 @@ class ImageFunction:
         return {}
 
     @property
+    def template(self) -> str:
+        """The stem of the template."""
+        return self.name
+
+    @property
     def template_path(self) -> Path:
         module = Path(str(sys.modules[type(self).__module__].__file__))
-        return module.with_name(f"{self.template or module.stem}.c.j2")
+        return module.with_name(f"{self.template}.c.j2")
 
 
 def times(*factors: Any) -> Any:
@@ -145,6 +154,11 @@ def times(*factors: Any) -> Any:
     if not texts:
         return number
     return " * ".join([*([str(number)] if number != 1 else []), *texts])
+
+
+def term(size: Size) -> Size:
+    """A factor or a part of a sum."""
+    return f"({size})" if isinstance(size, str) and not size.isidentifier() else size
 
 
 def less_one(size: Size) -> Size:

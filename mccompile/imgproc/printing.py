@@ -47,6 +47,11 @@ def facts(fn: ImageFunction, prefix: str) -> dict[str, Any]:
     return {"symbol": symbol, "prototype": prototype, "text": text, "about": about, **_scratch(fn, macro)}
 
 
+def scratch_bytes(fn: ImageFunction, sizes: Mapping[str, int]) -> int:
+    """For pictures of these sizes."""
+    return int(fn.scratch(sizes))
+
+
 def checks(fn: ImageFunction, macro: str) -> str:
     """Lines that refuse arguments with a status."""
     s, scratch = fn.c, fn.scratch(fn.c)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..base.dtypes import DTYPES, f32, u8
 from ..base.errors import Problem, WrongUse, raise_all
 from ..base.near import meant
-from .api import CHANNELS, LARGEST, Asked, ImageFunction, functions
+from .api import CHANNELS, FRACTIONS, LARGEST, Asked, ImageFunction, functions
 
 DTYPE_NAMES = (u8.name, f32.name)
 
@@ -19,6 +19,7 @@ def asked_for(
     to: Sequence[int] | None = None,
     channels: int | None = None,
     strided: bool = False,
+    fraction: int | None = None,
 ) -> Asked:
     """Raises WrongUse."""
     if dtype not in DTYPE_NAMES:
@@ -34,7 +35,11 @@ def asked_for(
     if channels is not None and not 1 <= channels <= CHANNELS:
         why, fix = f"1 to {CHANNELS} can be", f"did you mean --channels {min(max(channels, 1), CHANNELS)}?"
         raise WrongUse(Problem(f"a picture cannot have {channels} channels", "--channels", why, fix))
-    return Asked(DTYPES[dtype], _pair(size), _pair(to), channels, strided)
+    if fraction is not None and (fraction not in FRACTIONS or dtype != u8.name):
+        why = "floats keep all of it" if dtype != u8.name else f"{' and '.join(map(str, FRACTIONS))} bits can be"
+        fix = "leave out --fraction" if dtype != u8.name else f"did you mean --fraction {FRACTIONS[fraction < 8]}?"
+        raise WrongUse(Problem(f"positions cannot have {fraction} bits behind the point", "--fraction", why, fix))
+    return Asked(DTYPES[dtype], _pair(size), _pair(to), channels, strided, fraction or FRACTIONS[0])
 
 
 def _pair(sizes: Sequence[int] | None) -> tuple[int, int] | None:
@@ -62,7 +67,9 @@ def chosen(texts: Iterable[str], asked: Asked) -> list[ImageFunction]:
         raise WrongUse(Problem("no function is named", "", why, "`mccompile imgproc resize -o out`"))
     raise_all(WrongUse, [problem for each in found.values() if (problem := each.refused())])
     read = {name for each in found.values() for name in each.reads}
-    for flag, value, name in (("--to", asked.to, "to_width"), ("--channels", asked.channels, "channels")):
+    unread = [("--to", asked.to, "to_width"), ("--channels", asked.channels, "channels")]
+    unread += [("--fraction", asked.fraction if asked.fraction != FRACTIONS[0] else None, "fraction")]
+    for flag, value, name in unread:
         if value is not None and name not in read:
             why = f"{', '.join(dict.fromkeys(each.name for each in found.values()))} say it themselves"
             raise WrongUse(Problem(f"{flag} means nothing here", flag, why, f"leave out {flag}"))

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.dtypes import DType, f32, u8
 from ..expr.scalar_c import literal_c
 from .api import ImageFunction
-from .printing import parameters
+from .printing import parameters, scratch_bytes
 
 SPREAD = 2654435761  # the upper byte of its multiples, modulo 2**32
 _COMPARED = 512  # elements of a result, spread over all
@@ -49,7 +49,7 @@ def trial(fn: ImageFunction, prefix: str) -> dict[str, Any]:
         "step": step,
         "wanted": [literal_c(value, f32) if dtype is f32 else str(value) for value in shown],
         "tolerance": literal_c(_RELATIVE * float(np.abs(wanted).max() or 1), f32),
-        "bytes": int(fn.scratch(sizes | strides)),
+        "bytes": scratch_bytes(fn, sizes),
         "pixels": made[0] * made[1],
     }
 

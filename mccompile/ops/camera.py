@@ -20,6 +20,7 @@ from ..kinds.gather import Gather
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site
 from .pad import padded
+from .rules.samples import inside, linear, nearest
 
 _WEIGHT = 1 << 11  # 1.0 of the share of a row or a column
 UNIT = 1 << 20  # 1.0 of the factors below
@@ -161,13 +162,10 @@ class Camera(Operator):
         if size == out:
             return [(first + np.arange(out), np.full(out, _WEIGHT))]
         if self.mode == "nearest":
-            return [(first + np.minimum(np.arange(out) * size // out, size - 1), np.full(out, _WEIGHT))]
+            return [(first + nearest(size, out), np.full(out, _WEIGHT))]
         if self.mode == "area":
             return _shares(first, size, out)
-        at = ((np.arange(out) + 0.5) * (size / out) - 0.5).astype(np.float32)
-        low = np.floor(at)
-        share = np.where((low < 0) | (low >= size - 1), 0, at - low)
-        low = np.clip(low, 0, size - 1).astype(np.int64)
+        low, share = inside(*linear(size, out), size)
         second = np.rint(share * _WEIGHT).astype(np.int64)
         return [(first + low, _WEIGHT - second), (first + np.minimum(low + 1, size - 1), second)]
 

@@ -16,6 +16,7 @@ def image_functions(
     channels: int | None = None,
     dtype: str = "u8",
     strided: bool = False,
+    fraction: int | None = None,
     target: str = "generic",
     name: str = "imgproc",
 ) -> Library:
@@ -25,4 +26,4 @@ def image_functions(
     height of the source and of the result; what is None becomes an argument of the functions. The files are in
     `.files`, and `.write("out")` writes them."""
     texts = functions.split(",") if isinstance(functions, str) else functions
-    return library(chosen(texts, asked_for(dtype, size, to, channels, strided)), target, name)
+    return library(chosen(texts, asked_for(dtype, size, to, channels, strided, fraction)), target, name)

@@ -97,6 +97,7 @@ MISTAKES = (
     wrong("imgproc cvt_color=yuv2rgb_nv21 --size 9x8 -o img6", "no frames of 9x8", "did you mean --size 10x8?"),
     wrong("imgproc cvt_color=yuv2rgb_nv21 --dtype f32 -o img7", "cannot be f32", "leave out --dtype"),
     wrong("imgproc flip --to 9x9 -o img8", "means nothing", "leave out --to"),
+    wrong("imgproc warp_affine --fraction 6 -o img9", "cannot have 6 bits", "did you mean --fraction 5?"),
     # budgets, checking and quantizing
     wrong("conv.onnx -o out --budget falsh=64K", "'falsh=64K' is none of", "did you mean flash?"),
     wrong("conv.onnx -o out --budget weights=10", "over the budget", "--budget weights=", code=1),

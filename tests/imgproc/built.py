@@ -14,7 +14,7 @@ import numpy as np
 
 from mccompile.imgproc.api import ImageFunction
 from mccompile.imgproc.package import library
-from mccompile.imgproc.printing import parameters
+from mccompile.imgproc.printing import parameters, scratch_bytes
 from mccompile.imgproc.requests import asked_for, chosen
 
 FLAGS = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
@@ -40,7 +40,7 @@ class Built:
         wide = np.full((source[0], source[1] * source[2] + gap), 77, x.dtype)
         wide[:, : source[1] * source[2]] = x.reshape(source[0], -1)
         y = np.full((made[0] + 1, made[1] * made[2] + gap), 99, x.dtype)
-        room = int(fn.scratch(fn.c | sizes | {"x_stride": wide.shape[1]})) if not fn.given else scratch_of(fn, sizes)
+        room = scratch_bytes(fn, sizes)
         scratch = np.full(room // 4 + 2, 0x5A5A5A5A, np.uint32)
         values: dict[str, Any] = {name: ctypes.c_ssize_t(number) for name, number in sizes.items()}
         values |= {"x_stride": ctypes.c_ssize_t(wide.shape[1]), "y_stride": ctypes.c_ssize_t(y.shape[1])}
@@ -56,15 +56,11 @@ class Built:
             else:
                 values[name] = ctypes.c_ssize_t(value)
         status = getattr(self.code, f"imgproc_{symbol}")(*(values[name] for name in parameters(fn)))
-        assert status == 0, status
+        assert status == 0, f"status {status}"
         assert (scratch[(room + 3) // 4 :] == 0x5A5A5A5A).all()
         row = made[1] * made[2]
         assert (y[-1] == 99).all() and (y[:, row:] == 99).all()
         return np.ascontiguousarray(y[:-1, :row]).reshape(made)
-
-
-def scratch_of(fn: ImageFunction, sizes: dict[str, int]) -> int:
-    return int(fn.scratch(sizes | {"x_stride": 0, "y_stride": 0}))
 
 
 @cache

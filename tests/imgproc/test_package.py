@@ -77,6 +77,27 @@ int main(void) {
     assert built(folder).returncode == 0
 
 
+def test_too_little_scratch_is_refused(tmp_path: Path) -> None:
+    folder = mccompile.image_functions("resize=bilinear,gaussian=5", channels=1).write(tmp_path / "out")
+    (folder / "main.c").write_text(
+        """#include "imgproc.h"
+int main(void) {
+    static MCC_ALIGNED(IMGPROC_SCRATCH_ALIGN) uint8_t room[64];
+    uint8_t x[16] = {0}, y[16] = {0};
+    const size_t bytes = IMGPROC_RESIZE_BILINEAR_SCRATCH_BYTES(2);
+    int wrong = imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, room, bytes - 1) != MCC_ERR_ARENA_SIZE;
+    wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, room + 1, bytes) != MCC_ERR_ARENA_ALIGN;
+    wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, NULL, bytes) != MCC_ERR_NULL;
+    wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, room, bytes) != MCC_OK;
+    wrong += imgproc_gaussian_5(y, 4, x, 4, 4, 4, room, 15) != MCC_ERR_ARENA_SIZE;
+    wrong += imgproc_gaussian_5(y, 4, x, 4, 4, 4, room, IMGPROC_GAUSSIAN_5_SCRATCH_BYTES(4)) != MCC_OK;
+    return wrong;
+}
+"""
+    )
+    assert built(folder).returncode == 0
+
+
 def test_what_was_edited_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["imgproc", "flip", "-o", str(tmp_path / "out")]
     assert run(command) == 0 and run(command) == 0

@@ -21,7 +21,10 @@ class Flip(ImageFunction):
         "horizontal": "the last column first",
         "both": "a half turn",
     }
-    template = "moved"
+
+    @property
+    def template(self) -> str:
+        return "moved"
 
     def context(self) -> Mapping[str, Any]:
         s, code = self.c, _CODES[self.variant]

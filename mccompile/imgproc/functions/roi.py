@@ -17,8 +17,6 @@ class Roi(ImageFunction):
     about = "a part of a picture: column `left` and row `top` are its first"
     variants: ClassVar[Mapping[str, str]] = {"": "copied"}
     reads = ("width", "height", "to_width", "to_height", "channels")
-    extras: ClassVar[Mapping[str, str]] = {"left": "mcc_index left", "top": "mcc_index top"}
-    template = "moved"
 
     def result(self, s: Mapping[str, Any]) -> tuple[Any, Any]:
         return s["to_height"], times(s["to_width"], s["channels"])
@@ -38,6 +36,14 @@ class Roi(ImageFunction):
             return None
         why, fix = f"a part of {width}x{height} is not inside of {w}x{h}", f"did you mean --to {w}x{h}?"
         return Problem("roi cannot be larger than its picture", "--to", why, fix)
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        return {"left": "mcc_index left", "top": "mcc_index top"}
+
+    @property
+    def template(self) -> str:
+        return "moved"
 
     def context(self) -> Mapping[str, Any]:
         s, channels = self.c, self.c["channels"]

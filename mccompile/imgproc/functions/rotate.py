@@ -15,7 +15,6 @@ class Rotate(ImageFunction):
     name = "rotate"
     about = "turned clockwise"
     variants: ClassVar[Mapping[str, str]] = {"90": "by a quarter", "180": "by a half", "270": "by three quarters"}
-    template = "moved"
 
     def result(self, s: Mapping[str, Any]) -> tuple[Any, Any]:
         return self.source(s) if self.variant == "180" else (s["width"], times(s["height"], s["channels"]))
@@ -23,6 +22,10 @@ class Rotate(ImageFunction):
     def shapes(self, s: Mapping[str, int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         whole = (s["height"], s["width"], s["channels"])
         return whole, whole if self.variant == "180" else (s["width"], s["height"], s["channels"])
+
+    @property
+    def template(self) -> str:
+        return "moved"
 
     def context(self) -> Mapping[str, Any]:
         s = self.c
