@@ -18,6 +18,12 @@
 #define MCC_MODULE_BEGIN(name) \
     ".section .text." name ",\"ax\",%progbits\n.balign 4\n.globl " name "\n.hidden " name "\n.type " name ",%function\n"
 
+#if defined(__aarch64__)
+#define MCC_MODULE_ALIGN 4096 /* addresses are made of pages and of places in them */
+#else
+#define MCC_MODULE_ALIGN 16
+#endif
+
 uint32_t mcc_module_called(mcc_module_call *call);
 
 /* uint32_t entry(functions, call): keeps the register, loads it, and calls mcc_module_called(call). */

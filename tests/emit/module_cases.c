@@ -74,6 +74,7 @@ int main(void)
     const int file = board_open("net.mcm", 0);
     uint8_t *first, *second;
     mcc_module_functions none;
+    mcc_module_head head;
     mcc_module m;
     size_t i;
     results = board_open("results.bin", 1);
@@ -83,7 +84,8 @@ int main(void)
 #else
     first = places;
 #endif
-    second = first + ROOM + PAGE;
+    (void)memcpy(&head, original, sizeof head);
+    second = first + ROOM + head.align; /* an odd multiple, no better */
     put_word((uint32_t)run_at(first));
     put_word((uint32_t)run_at(second));
 

@@ -77,3 +77,11 @@ def test_a_shared_library_shows_what_its_header_declares(tmp_path: Path) -> None
 def test_python_tells_the_digits(tmp_path: Path) -> None:
     said = run(sys.executable, "classify.py", folder=copied("python", tmp_path))
     assert "of 200 pictures are told right" in said
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is not installed")
+@pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="qemu-system-arm is not installed")
+def test_firmware_takes_one_network_after_the_other(tmp_path: Path) -> None:
+    said = run("make", "run", MCCOMPILE, folder=copied("module", tmp_path))
+    assert "kws/kws.mcm: taken\n  every word is heard\ndigits/digits.mcm: taken\n" in said
+    assert "half.mcm: the module is truncated" in said
