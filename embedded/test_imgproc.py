@@ -17,7 +17,8 @@ from mccompile.toolchain.boards import BOARDS, linker_script
 from mccompile.toolchain.emulate import run_command
 
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc", "aarch64", "wasm32")
-SOME = "resize,gaussian=5,warp_affine=reflect,warp_affine=constant,rotate=90,roi,cvt_color=yuv2rgb_nv21,cvt_color=rgb2hsv"
+COLOURS = "cvt_color=rgb2hsv,cvt_color=ycrcb2bgr,cvt_color=yuv2rgb_nv21"
+SOME = f"resize,gaussian=5,warp_affine=reflect,warp_affine=constant,rotate=90,roi,{COLOURS}"
 # The program without what boards have not.
 QUIET = """#include <stdio.h>
 #include <time.h>
