@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -16,12 +16,17 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
+from mccompile.base.errors import MccError
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.frontend.unsaturated import unsaturated
+from mccompile.measure.correctness import build
+from mccompile.targets import api as targets
+from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.run import Model
 
 _CLOSE = 3e-5  # of the largest number of a result
+COUNTED_ON = "cortex-m4"
 _QUICKEST = "tcc" if which("tcc") else None
 
 
@@ -39,6 +44,23 @@ def made(model: ModelProto, feeds: Mapping[str, np.ndarray], options: Options) -
         package.write(Path(scratch, "out"))
         built = Model.build(Path(scratch, "out"), _QUICKEST, ())
     return Made(package.plan.arena_bytes, sum(1 for _ in package.plan.steps()), built.run(feeds, poison=0xA5))
+
+
+def can_count() -> bool:
+    target = targets.load(COUNTED_ON)
+    return which(target.compiler) is not None and which(run_command(target)[0]) is not None
+
+
+def instructions(model: ModelProto, feeds: Mapping[str, np.ndarray], options: Options) -> int | None:
+    """What a run takes on the core below, as its emulator counts; None where it is too large for that core."""
+    graph = load_proto(model, None, options.dims, options.shapes, bounds=options.bounds)
+    try:
+        package = compile_graph(graph, replace(options, target=COUNTED_ON), "spelled")
+        built = build(package, replace(options, target=COUNTED_ON).resolved_target(), None)
+        assert isinstance(built, Emulated)
+        return built.count(feeds).run_instructions
+    except MccError:
+        return None
 
 
 def wanted(model: ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

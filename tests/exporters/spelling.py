@@ -16,7 +16,7 @@ import numpy as np
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 
-from .judge import Made, differences, made, wanted
+from .judge import COUNTED_ON, Made, differences, instructions, made, wanted
 from .net import Net
 
 Writer = Callable[..., str | Sequence[str]]
@@ -33,6 +33,7 @@ class Spelling:
     close: float = 3e-5  # how far floats may be off, as a part of the largest
     room: float = 1.02  # arena, as a multiple of the canonical spelling's
     steps: int | None = 0  # how many more it may have; None: they are not compared
+    work: float = 1.05  # instructions, as a multiple of the canonical spelling's
     refused: str = ""  # what is said where the model is refused, as it should be
     domains: tuple[str, ...] = ("com.microsoft",)
     unknown: bool = False  # no other runtime has it: its results are those of the canonical spelling
@@ -50,6 +51,11 @@ class Spelling:
     def made(self) -> Made:
         net, model = self.net()
         return made(model, net.feeds, Options(dims=net.dims, bounds=net.bounds))
+
+    @cached_property
+    def instructions(self) -> int | None:
+        net, model = self.net()
+        return instructions(model, net.feeds, Options(dims=net.dims, bounds=net.bounds))
 
     @cached_property
     def wanted(self) -> Mapping[str, np.ndarray]:
@@ -78,8 +84,8 @@ def _short(value: Any) -> str:
     return str(value).replace(" ", "")
 
 
-def problems(spelling: Spelling) -> list[str]:
-    """What is wrong with how a spelling is compiled."""
+def problems(spelling: Spelling, counted: bool = False) -> list[str]:
+    """What is wrong with how a spelling is compiled; instructions are compared where they are to be counted."""
     _, model = spelling.net()
     try:
         own = spelling.made
@@ -99,4 +105,8 @@ def problems(spelling: Spelling) -> list[str]:
             found.append(f"its arena has {own.arena} bytes, that of {canonical.name} {usual.arena}")
         if spelling.steps is not None and own.steps > usual.steps + spelling.steps:
             found.append(f"it has {own.steps} steps, {canonical.name} {usual.steps}")
+        own_work, work = (spelling.instructions, canonical.instructions) if counted else (None, None)
+        if own_work is not None and work is not None and own_work > work * spelling.work:
+            more = own_work / work
+            found.append(f"it takes {own_work} instructions on {COUNTED_ON}, {canonical.name} {work}: {more:.2f}")
     return found
