@@ -197,6 +197,9 @@ class _Edge:
 
     def input(self, value: Value, form: InputForm) -> tuple[InputForm, TensorType]:
         name, type = value.name, value.type
+        if value in self.graph.outputs:  # there would be two tensors of one name
+            why, fix = "the model hands it out as it comes in", f"leave out --input {name}=..."
+            raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
         if form.raw:
             form = self._raw_input(value, form)
         dtype = u8 if form.camera else form.dtype or type.dtype

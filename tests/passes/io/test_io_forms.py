@@ -90,6 +90,14 @@ def test_the_largest_of_truths_is_refused() -> None:
         compile_graph(load_proto(made), Options(outputs={"y": OutputForm(argmax=True)}), "g")
 
 
+def test_what_is_handed_out_as_it_comes_in_has_no_other_form() -> None:
+    made = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,3] x) => (float[1,3] x, float[1,3] y) { y = Relu(x) }'
+    )
+    with pytest.raises(WrongUse, match=r"leave out --input x="):
+        compile_graph(load_proto(made), Options(inputs={"x": InputForm(dtype=u8, scale=(0.5,))}), "g")
+
+
 def test_words_are_read() -> None:
     name, form = parse_input("x=u8,nhwc,bgr,mean=120:110:100,std=60:58:57")
     assert name == "x" and form.dtype is u8 and form.nhwc and form.bgr
