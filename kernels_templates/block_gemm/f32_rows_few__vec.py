@@ -36,6 +36,7 @@ class Group:
     header: str
     vectors: int
     epilogue: Epilogue
+    words: list[str]  # declarations of the words of its vectors
 
 
 class RowsFew(WordsKernel):
@@ -103,7 +104,10 @@ def _group(call: Call, names: Sequence[str], size: TileSize, header: str, vector
     extras = [reference(view, name) for view, name in list(zip(call.ins, names, strict=True))[kind.fixed :]]
     of = (size.lanes, size.points, vectors, last)
     return Group(
-        header, vectors, epilogue_statements(kind.epilogue, *of, reference(call.outs[0], "y"), extras, sums=True)
+        header,
+        vectors,
+        epilogue_statements(kind.epilogue, *of, reference(call.outs[0], "y"), extras, sums=True, long=True),
+        [f"mcc_i32x{size.lanes} u{vector}" for vector in range(vectors)],
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bool_, f32
+from mccompile.base.marked import named
 from mccompile.codegen.blocks.block_weights import cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
 from mccompile.codegen.loops import index_c
@@ -24,6 +25,7 @@ from mccompile.codegen.vector.vector_tiles import (
     Tile,
     TileSize,
     best_tile,
+    is_long,
     row_cycles,
     taken_together,
 )
@@ -124,6 +126,7 @@ class _Layout:
             "stop": f"first + {self.rows_at_once}",
             "rows": dim_c(self.rows),
             "layout": self,
+            "scope": ["piece", "first", "stop", "j", "float *panel", *(["float *sums"] if self.is_cut else [])],
             "sums": self.depth * self.size.channels,
         }
 
@@ -136,15 +139,16 @@ class _Layout:
     def tiles(self, names: Sequence[str], vectors: int, last: int, final: bool) -> tuple[tuple[str, Tile], ...]:
         points = self.size.points
         left: Dim = self.rows % points
+        stop = named("stop")
         found = []
         if upper(self.rows) >= points:
             found.append(
-                (f"for (; i + {points} <= stop; i += {points}) {{", self.tile(names, points, vectors, last, final))
+                (f"for (; i + {points} <= {stop}; i += {points}) {{", self.tile(names, points, vectors, last, final))
             )
         if not isinstance(left, int):
-            found.append(("for (; i < stop; ++i) {", self.tile(names, 1, vectors, last, final)))
+            found.append((f"for (; i < {stop}; ++i) {{", self.tile(names, 1, vectors, last, final)))
         elif left:
-            found.append(("if (i < stop) {", self.tile(names, left, vectors, last, final)))
+            found.append((f"if (i < {stop}) {{", self.tile(names, left, vectors, last, final)))
         return tuple(found)
 
     def tile(self, names: Sequence[str], points: int, vectors: int, last: int, final: bool) -> Tile:
@@ -156,14 +160,13 @@ class _Layout:
             index = index_c([down, across], ["i", "j"])
             return Reference(name, index, down if points > 1 else 0, across, stored=view.buffer.dtype)
 
-        sums = Reference("sums", index_c([wide], ["(i - first)"]), wide, 1)
+        sums = Reference("sums", index_c([wide], [f"({named('i')} - {named('first')})"]), wide, 1)
         pairs = list(zip(self.call.ins, names, strict=True))[self.kind.fixed :]
         extras = [reference(view, name) for view, name in pairs] if final else []
         y = reference(self.call.outs[0], "y") if final else sums
         expr = self.kind.epilogue if final else None
         if self.is_cut:
             extras, expr = [*extras, sums], _added(expr, len(extras) + 1)
-        epilogue = epilogue_statements(expr, lanes, points, vectors, last if final else lanes, y, extras, sums=True)
         down, along = (static(stride) for stride in self.call.ins[0].strides)
         begin = (self.pieces - 1) * self.each * self.words.block
         depth = self.words.depth - begin if final else self.depth
@@ -174,7 +177,10 @@ class _Layout:
         )
         taps = Taps(tuple(range(points)), (Range("k", depth),), at, index_c([wide], ["k"]))
         together = taken_together(taps, size.together, wide)
-        return Tile(lanes, points, vectors, down, (Pass((), together),), epilogue)
+        passes = (Pass((), together),)
+        of = (lanes, points, vectors, last if final else lanes)
+        epilogue = epilogue_statements(expr, *of, y, extras, sums=True, long=is_long(passes, points, vectors))
+        return Tile(lanes, points, vectors, down, passes, epilogue)
 
 
 def _added(expr: Expr | None, number: int) -> Expr:

@@ -19,6 +19,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
+from mccompile.base.marked import named
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
@@ -49,6 +50,7 @@ NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several work
 OF_OTHERS = 1.1  # what it costs to read channels of all rows, which convolutions over channels have made row by row
 NARROW = 8  # columns: an image of so many is taken in one tile
 MOST_PRODUCTS = 5000  # written out in one function
+LINES = 60  # of products that stand together
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Channels:
     x_at: str  # C of the index of the first input
     w_at: str
     points: int
-    taps: tuple[Tap, ...]
+    taps: tuple[tuple[Tap, ...], ...]  # in runs of about `LINES` products
     totals: bool
     last: int  # lanes that count; 0: all
     epilogue: Epilogue
@@ -75,6 +77,7 @@ class Channels:
 @dataclass(frozen=True)
 class Column:
     header: str
+    scope: tuple[str, ...]  # names of the counters around it
     channels: tuple[Channels, ...]
 
 
@@ -83,6 +86,7 @@ class Row:
     header: str
     lines: tuple[str, ...]
     taps: str  # a loop over the taps of a column that lie inside the image, or nothing: all of them are written out
+    scope: tuple[str, ...]
     columns: tuple[Column, ...]
 
 
@@ -228,6 +232,7 @@ class _Layout:
         self.rows, self.columns = self.axes[0], self.axes[-1]
         self.channels = static(self.x.shape[1])
         self.batch = static(self.x.shape[0])
+        self.scope = ("n",) if self.batch != 1 else ()  # counters around all rows
 
     @property
     def taps(self) -> int:
@@ -273,14 +278,19 @@ class _Layout:
     def context(self, lanes: int, high: int, wide: int, cut: int, names: list[str]) -> dict[str, Any]:
         self.lanes, self.names, self.cut = lanes, names, cut
         units = Units() if cut == BY_ROWS else None
+        stored, number = self.w.buffer.dtype.storage_c, self.dtype.storage_c
+        vector, total = f"mcc_{self.dtype}x{lanes}", f"mcc_total_{self.dtype}x{lanes}"
+        pointers = [f"const {stored} *wp", f"const {number} *xp", f"{vector} *acc", f"{total} *t", f"{vector} zero"]
         return {
             "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
+            "batch": self.scope,
             "rows": [self.row(run, wide, units) for run in self.row_runs(high)],
             "taps": self.taps,
-            "stored": self.w.buffer.dtype.storage_c,
+            "stored": stored,
             "narrow": narrow(self.w.buffer.dtype, self.dtype),
-            "number": self.dtype.storage_c,
-            "vector": f"mcc_{self.dtype}x{lanes}",
+            "number": number,
+            "vector": vector,
+            "pointers": pointers,
             "of": f"{self.dtype}x{lanes}",
             "zero": "0.0f" if self.dtype is f32 else "0u",
         }
@@ -295,11 +305,12 @@ class _Layout:
             lines.append(f"const mcc_index at0 = {self.rows.origin(position)};")
             lines.append(f"const mcc_index first0 = {self.rows.first_tap('at0')};")
             lines.append(f"const mcc_index end0 = {self.rows.end_tap('at0')};")
-            taps = Range("k0", self.rows.kernel, "first0", "end0").header
-        columns = tuple(self.column(run, position, across) for across in _across(self.columns, wide))
-        return Row(header, tuple(lines), taps, columns)
+            taps = Range("k0", self.rows.kernel, named("first0"), named("end0")).header
+        scope = (*self.scope, "p0", "first0", "end0")
+        columns = tuple(self.column(run, position, across, scope) for across in _across(self.columns, wide))
+        return Row(header, tuple(lines), taps, scope, columns)
 
-    def column(self, down: Run, row: str, across: Run) -> Column:
+    def column(self, down: Run, row: str, across: Run, scope: tuple[str, ...]) -> Column:
         position, header = _loop("p1", across)
         whole = self.channels // self.lanes * self.lanes
         found = []
@@ -314,7 +325,7 @@ class _Layout:
             if units is not None:
                 one = units.loop("c", whole, self.lanes, 1, 1)
             found.append(self.part(one, down, across, row, position, self.channels - whole))
-        return Column(header, tuple(found))
+        return Column(header, (*scope, "p1"), tuple(found))
 
     def part(self, header: str, down: Run, across: Run, row: str, column: str, last: int) -> Channels:
         points = down.count * across.count
@@ -337,6 +348,7 @@ class _Layout:
             ],
             self.dtype,
             sums=True,
+            long=True,
         )
         at = [axis.place(p) for axis, p in zip(self.axes, (row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
@@ -348,7 +360,9 @@ class _Layout:
         row_tap = "k0" if down.bounded else "0"
         x_at = index_c([1, self.rows.dilation * self.rows.x], [x_at, row_tap], first)
         w_at = index_c([self.taps, self.columns.kernel * self.lanes], ["c", row_tap])
-        return Channels(header, x_at, w_at, points, tuple(taps), totals, last, epilogue)
+        each = max(LINES // points, 1)
+        runs = tuple(tuple(taps[first : first + each]) for first in range(0, len(taps), each))
+        return Channels(header, x_at, w_at, points, runs, totals, last, epilogue)
 
     def place(self, view: View, counters: Sequence[str | Code], strides: Sequence[int], channel: str) -> str:
         return index_c([static(view.strides[0]), 1, *strides], ["n" if self.batch != 1 else "0", channel, *counters])

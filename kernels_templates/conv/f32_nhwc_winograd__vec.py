@@ -18,6 +18,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
+from mccompile.base.marked import named
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
@@ -36,6 +37,7 @@ from mccompile.codegen.vector.vector_tiles import (
     best_lanes,
     best_tile,
     fetched_ahead,
+    is_long,
     row_cycles,
     taken_together,
     vector_headers,
@@ -197,7 +199,7 @@ class _Layout:
             "patches": units.loop("tile", 0, 1, self.tiles, 1) if units else "",
             "first": f"begin * {plan.per_block}" if plan.cut == BY_BLOCKS else "0",
             "end": ends.get(plan.cut, ""),
-            "v": f"(v + block * {self.v_step})" if units else "v",
+            "v": f"({named('v')} + {named('block')} * {self.v_step})" if units else "v",
             "tiles": self.tiles,
             "tiles_across": self.tiles_across,
             "pads": self.kind.pads[:2],
@@ -231,8 +233,8 @@ class _Layout:
         down, across = (static(stride) for stride in self.x.strides[2:])
         found = []
         for chunk in chunks("c", self.inputs, self.plan.x_lanes):
-            direct = chunk.load(self.plan.x_lanes, "x", f"(x_at + c + ROW * {down} + j * {across})", 1)
-            element = chunk.load(self.plan.x_lanes, "x", f"(x_at + c + i * {down} + j * {across})", 1)
+            direct = chunk.load(self.plan.x_lanes, named("x"), f"(x_at + c + ROW * {down} + j * {across})", 1)
+            element = chunk.load(self.plan.x_lanes, named("x"), f"(x_at + c + i * {down} + j * {across})", 1)
             found.append({"header": chunk.header, "direct": direct, "element": element})
         return found
 
@@ -255,13 +257,15 @@ class _Layout:
                     row, opens = "q", Range("q", stop, str(first), step=count).header
                 y_at = index_c([self.products_element, self.products_step, 1], ["element", row, "o"])
                 y = Reference("products", f"({y_at})", self.products_step, 1)
-                epilogue = epilogue_statements(None, plan.lanes, count, vectors, plan.lanes, y, [])
                 k = "k" if self.inputs > 1 else "0"
                 v_at = index_c([self.v_element, self.v_step, 1], ["element", row, k])
                 w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
                 loops = (Range("k", self.inputs),) if self.inputs > 1 else ()
                 taps = taken_together(Taps(tuple(range(count)), loops, v_at, w_at), plan.together, step)
-                tile = Tile(plan.lanes, count, vectors, self.v_step, (Pass((), taps),), epilogue, ahead=ahead)
+                passes = (Pass((), taps),)
+                long = is_long(passes, count, vectors)
+                epilogue = epilogue_statements(None, plan.lanes, count, vectors, plan.lanes, y, [], long=long)
+                tile = Tile(plan.lanes, count, vectors, self.v_step, passes, epilogue, ahead=ahead)
                 parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found
@@ -274,7 +278,7 @@ class _Layout:
             opens = chunk.header
             if plan.cut == IN_PHASES:  # those of this worker's groups
                 step, whole = plan.size.channels, self.channels // plan.lanes * plan.lanes
-                begin, end = (f"({name} - {self.tiles}) * {step}" for name in ("begin", "end"))
+                begin, end = (f"({named(name)} - {self.tiles}) * {step}" for name in ("begin", "end"))
                 last = f"{{\nconst mcc_index o = {whole};"
                 loop = Range("o", 0, begin, f"{whole} && o < {end}", plan.lanes).header
                 opens = loop if chunk.lanes == plan.lanes else f"if ({end} > {whole}) {last}"

@@ -226,16 +226,20 @@ class _Layout:
         units, lines = [], ""
         for unit in self.units():
             extras = [
-                Place(named(name), view, "0" if self.epilogue.stays(view) else "o", 0, static(view.strides[1]))
+                Place(name, view, "0" if self.epilogue.stays(view) else "o", 0, static(view.strides[1]))
                 for view, name in zip(self.epilogue.extras, names[self.kind.fixed :], strict=True)
             ]
             hoisted = self.epilogue.hoisted(unit.lanes, 4, extras)
             parts = [self.part(run, unit, extras) for run in self.parts()]
-            units.append({"unit": unit, "hoisted": hoisted, "parts": parts, "of": f"i32x{unit.lanes}"})
+            inside = ["o", "const int8_t *wp", *self.epilogue.hoisted_names(unit.lanes, extras)]
+            units.append(
+                {"unit": unit, "hoisted": hoisted, "parts": parts, "of": f"i32x{unit.lanes}", "inside": inside}
+            )
             lines += " ".join((*hoisted, *(line for part in parts for line in part.stores)))
         used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
         return {
             "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
+            "scope": ["n", "p0", f"const {self.rows.x.buffer.dtype.storage_c} **lines"],
             "rows": self.rows.context(),
             "units": units,
             "bytes": self.bytes,
@@ -258,7 +262,7 @@ class _Layout:
                     at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
                     numbers = [min(quad * DEPTH + i, rows.rows - 1) for i in range(DEPTH)]
                     if (column, quad) not in met:
-                        pointers = ", ".join(f"lines[{number}] + {at}" for number in numbers)
+                        pointers = ", ".join(f"{named('lines')}[{number}] + {at}" for number in numbers)
                         loads.append((f"q{column}_{quad}", pointers))
                     met.add((column, quad))
                 for late in range(self.at_once):
@@ -268,7 +272,7 @@ class _Layout:
         sums = tuple(f"a{late}_{point}" for late in range(self.at_once) for point in range(points))
         stores: list[str] = []
         for late in range(self.at_once):
-            stores += [f"if (p0 + {late} < {rows.end}) {{"] * bool(late)
+            stores += [f"if ({named('p0')} + {late} < {rows.end}) {{"] * bool(late)
             for point in range(points):
                 y = self.result(late, point)
                 stores += self.epilogue.four(f"a{late}_{point}", unit.lanes, y, unit.count, extras)
@@ -278,7 +282,7 @@ class _Layout:
     def result(self, late: int, point: int) -> Place:
         view: View = self.rows.y
         row, column = steps(view)
-        at = f"p0 + {late}" if late else "p0"
+        at = f"{named('p0')} + {late}" if late else "p0"
         line = f"(({at}) % {view.lines})" if view.lines else f"({at})" if late else at
         batch = "n" if self.rows.batch != 1 else "0"
         index = index_c([static(view.strides[0]), row, column, 1], [batch, line, "p1", "o"], point * column)

@@ -36,6 +36,7 @@ from mccompile.codegen.vector.vector_tiles import (
     fetched_ahead,
     in_halves,
     in_runs,
+    is_long,
     products_refusal,
     row_cycles,
     runs,
@@ -214,6 +215,7 @@ class _Layout:
         headers = groups.headers("j", Units() if self.cut == BY_COLUMNS else None)
         return {
             "batches": batches,
+            "scope": [f"{self.dtype.storage_c} *panel", *(loop.counter for loop in self.batches.loops)],
             "groups": [self.group(header, *part) for header, part in zip(headers, groups.parts(), strict=True)],
             "turned": self.how == TURNED,
             "number": self.dtype.storage_c,
@@ -245,7 +247,6 @@ class _Layout:
         extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
         y = reference(self.y, "y")
         of = (lanes, count, vectors, last)
-        epilogue = epilogue_statements(self.kind.epilogue, *of, y, extras, self.dtype, sums=True)
         down, along = (static(stride) for stride in self.a.strides[-2:])
         k = "k" if self.depth > 1 else "0"
         a_at = index_c([1, down, along], [self.batch(self.a), row, k])
@@ -261,6 +262,8 @@ class _Layout:
             loops = (run.inputs,) if self.depth > 1 else ()
             taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
             passes.append(Pass(run.around, taps))
+        long = is_long(passes, count, vectors)
+        epilogue = epilogue_statements(self.kind.epilogue, *of, y, extras, self.dtype, sums=True, long=long)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype

@@ -178,7 +178,7 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
         row, column = (static(stride) for stride in view.strides[-2:])
         return Place(name, view, index_c([row, column], ["i", "j"]), row, column)
 
-    extras = [place(v, named(n)) for v, n in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)]
+    extras = [place(v, n) for v, n in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)]
     hoisted, stores = _epilogue(call).statements(size, points, vectors, last, place(call.outs[0], "y"), extras)
     depth, row = static(a.shape[-1]), static(a.strides[-2])
     heads = 1 + _is_late(call)

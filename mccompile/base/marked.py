@@ -6,13 +6,16 @@ a local (which is left out where nobody uses it), or that a number is a
 size: part of an expression of mcc_index alone, where a variable of that type could stand. `SIGNATURE` stands for
 that of a function, which its body follows.
 
+A block of a template may be marked as a part: where its function is too long, it becomes one of its own, which is
+handed what it reads of the names in whose scope it stands.
+
 Where a long line may be folded, single characters say: in lists, at operators, between the words of a comment. They
 stay in text that is not printed yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -20,9 +23,19 @@ OPENS, CLOSES = "\ue004", "\ue005"  # a list, or what operators hold together
 COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  # the line may end here
 between_items = f",{COMMA} "
 _FOLDS = dict.fromkeys(map(ord, (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)))
+_PART = "\ue00a"
 _HEADER, _NAME, _SIZE, _LOCAL = "header", "name", "size", "local"
 
 _SILENT = (_HEADER, _LOCAL)  # print nothing
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block that may become a function: what it is, and the names that it may read besides the parameters of the
+    function around it, each with its C declaration."""
+
+    name: str
+    scope: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,26 @@ def local(name: str, declaration: str) -> str:
 def locals_of(line: str) -> set[str]:
     """What a line declares by `local`."""
     return {piece for kind, piece in _pieces(line) if kind == _LOCAL}
+
+
+def part(name: str, scope: Iterable[str] = ()) -> str:
+    """What stands in front of the bracket that opens a part. The scope lists declarations; a name alone is an index.
+    Without a name it is none, and its brackets go."""
+    return f"{_PART}{name}{_BETWEEN}{_BETWEEN.join(scope)}{_PART}"
+
+
+def part_of(head: str) -> Part | None:
+    """The part that the head of a block opens."""
+    if not head.startswith(_PART):
+        return None
+    name, *scope = head.split(_PART)[1].split(_BETWEEN)
+    declarations = [each if " " in each else f"mcc_index {each}" for each in scope if each]
+    return Part(name, {each.split()[-1].lstrip("*"): each for each in declarations})
+
+
+def names_alone(text: str) -> str:
+    """Text with no marks but those of names, of parts, and of where it may be folded."""
+    return "".join(named(piece) if kind == _NAME else piece for kind, piece in _pieces(text) if kind not in _SILENT)
 
 
 def sized(number: int) -> str:
@@ -117,7 +150,7 @@ def plain(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """Text of users, without characters that would be marks."""
-    return text.translate(dict.fromkeys([*map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE)), *_FOLDS], "?"))
+    return text.translate(dict.fromkeys([*map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE, _PART)), *_FOLDS], "?"))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

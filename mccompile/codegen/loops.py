@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dims import Dim, bounds, upper
-from ..base.marked import summed
+from ..base.marked import named, summed
 from ..expr.code import Code
 from ..expr.dims_c import offset_c, size_c
 from ..program.ir import View
@@ -87,10 +87,11 @@ def magnitude(stride: Dim) -> int:
 
 
 def index_c(strides: Sequence[Dim], counters: Sequence[str | Code], constant: Dim = 0) -> str:
-    """`i0 * 36 + i1`: an element index as C text. Counters may be any C; texts need no brackets."""
+    """`i0 * 36 + i1`: an element index as C text. Counters may be any C; texts need no brackets, and
+    names are marked."""
     parts = []
     for stride, counter in zip(strides, counters, strict=True):
-        code = counter if isinstance(counter, Code) else Code(counter)
+        code = counter if isinstance(counter, Code) else Code(named(counter) if counter.isidentifier() else counter)
         if stride == 0 or code.text == "0":
             continue
         parts.append(code.text if stride == 1 else f"{code.operand} * {size_c(stride)}")

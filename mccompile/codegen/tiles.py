@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import listed, sized
+from ..base.marked import listed, named, plain, sized
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -53,9 +53,9 @@ class Range:
 
     @property
     def header(self) -> str:
-        end = self.limit
+        begin, end = (named(each) if each.isidentifier() else each for each in (self.begin, self.limit))
         move = f"++{self.counter}" if self.step == 1 else f"{self.counter} += {sized(self.step)}"
-        loop = f"for (mcc_index {self.counter} = {self.begin}; {self.counter} < {end}; {move}) {{"
+        loop = f"for (mcc_index {self.counter} = {begin}; {self.counter} < {end}; {move}) {{"
         return f"{loop}\n{self.then}" if self.then else loop
 
 
@@ -226,7 +226,7 @@ def packed_lane_c(lane: str, lanes: int, row: int, steps: int) -> str:
     the sum."""
     if row == lanes:
         return lane
-    name = lane if lane.isidentifier() else f"({lane})"
+    name = lane if plain(lane).isidentifier() else f"({lane})"
     return f"{name} / {sized(row)} * {sized(row * steps)} + {name} % {sized(row)}"
 
 

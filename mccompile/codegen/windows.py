@@ -70,7 +70,8 @@ class Sliding(Generic[Extent]):
 
     def origin(self, position: str) -> str:
         """C for the place in the image of tap 0."""
-        text = position if self.stride == 1 else f"{position} * {sized(self.stride)}"
+        name = named(position) if position.isidentifier() else position
+        text = name if self.stride == 1 else f"{name} * {sized(self.stride)}"
         if self.pad == 0:
             return text
         return f"{text} {'-' if self.pad > 0 else '+'} {sized(abs(self.pad))}"
@@ -118,7 +119,7 @@ Axis = Sliding[int]  # where all sizes are known at compile time
 def ring_rows(position: str, views: Sequence[View]) -> list[str]:
     """C that names, for each ring among the views, the line that holds a row."""
     sizes = sorted({view.lines for view in views if view.lines})
-    return [f"const mcc_index {ring_row(position, lines)} = {position} % {lines};" for lines in sizes]
+    return [f"const mcc_index {ring_row(position, lines)} = {named(position)} % {lines};" for lines in sizes]
 
 
 def ring_row(position: str, lines: int) -> str:

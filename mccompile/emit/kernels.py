@@ -6,33 +6,37 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from ..base.dtypes import DType
-from ..base.marked import SIGNATURE, called, plain, read
+from ..base.marked import SIGNATURE, called, names_alone, plain, read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
 from .building import missing_flags
-from .layout import laid_out
+from .parts import in_parts
 from .render import TEMPLATES, Source, comment, render, render_c
 from .unread import without_unread
 
 
 def signature(function: Function) -> str:
     """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
+    return "void " + called(function.name, parameters(function).values() or ["void"])
+
+
+def parameters(function: Function) -> dict[str, str]:
+    """Declarations of the parameters by name."""
     outs, ins = function.kernel.parameter_names(function.call)
-    unpassed, parameters = function.kernel.unpassed(function.call), []
+    unpassed, found = function.kernel.unpassed(function.call), {}
     for names, views, const in ((outs, function.call.outs, ""), (ins, function.call.ins, "const ")):
         for name, view in zip(names, views, strict=True):
-            if name in unpassed:
-                continue
-            parameters.append(f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}")
+            if name not in unpassed:
+                found[name] = f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}"
     if function.call.scratch is not None:
-        parameters.append(f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch")
+        found["scratch"] = f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch"
     if function.table_c:
-        parameters.append(f"const {function.table_c} *MCC_RESTRICT sizes")
-    parameters += [f"mcc_index {name}" for name in function.sizes]
-    if function.call.rows is not None or function.call.workers > 1:
-        parameters += ["mcc_index begin", "mcc_index end"]
-    return "void " + called(function.name, parameters or ["void"])
+        found["sizes"] = f"const {function.table_c} *MCC_RESTRICT sizes"
+    whole = function.call.rows is None and function.call.workers == 1
+    for name in (*function.sizes, *(() if whole else ("begin", "end"))):
+        found[name] = f"mcc_index {name}"
+    return found
 
 
 def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
@@ -49,9 +53,11 @@ class Printed:
 
 
 def printed(function: Function) -> Printed:
-    found = read(function.body or marked(function))
-    text = laid_out(found.text.replace(SIGNATURE, signature(function)))
-    return Printed(text, function.kernel.headers(function.call) | found.headers)
+    text = function.body or marked(function)
+    sizes = {name: f"mcc_index {name}" for name in function.kernel.sizes(function.call)}
+    whole = in_parts(names_alone(text), function.name, {**parameters(function), **sizes})
+    done = read(whole).text.replace(SIGNATURE, signature(function))
+    return Printed(done, function.kernel.headers(function.call) | read(text).headers)
 
 
 def marked(function: Function) -> str:

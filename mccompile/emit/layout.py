@@ -27,11 +27,17 @@ class Block:
 
 
 def laid_out(text: str) -> str:
-    top = _tree([line.strip() for line in text.splitlines() if line.strip()])
+    return shown(blocks(text))
+
+
+def shown(top: Block) -> str:
+    """What a tree prints: its lines, indented."""
     return "\n".join(_lines(_merged(top.inside), 0)) + "\n"
 
 
-def _tree(lines: Sequence[str]) -> Block:
+def blocks(text: str) -> Block:
+    """The tree of a text, in a block without a head."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     top = Block("")
     opened = [top]
     for line in lines:

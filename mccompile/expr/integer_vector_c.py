@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, f32, i8, i32, i64, u8
-from ..base.marked import called
+from ..base.marked import called, plain
 from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, walk
 from .scalar_c import literal_c
 from .vector_c import refusal, to_vector_statements, uses_math
@@ -132,7 +132,7 @@ class _Printer:
         if node in self.names:
             return self.names[node]
         text = self.printed(node)
-        if self.uses[node] == 1 or isinstance(node, Literal) or text.isidentifier():
+        if self.uses[node] == 1 or isinstance(node, Literal) or plain(text).isidentifier():
             return text
         name = self.names[node] = f"{self.local}{len(self.names)}"
         self.lines.append(f"const mcc_{self.of(node.dtype)} {name} = {text};")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, bool_, string
-from ..base.marked import called, including
+from ..base.marked import called, including, plain
 from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
@@ -184,7 +184,7 @@ def to_statements(
         if node in names:
             return Code(names[node])
         code = coded(node)
-        simple = isinstance(node, Literal | Index) or code.text.isidentifier()
+        simple = isinstance(node, Literal | Index) or plain(code.text).isidentifier()
         if seen[node] > 1 and not simple:
             names[node] = f"{local}{len(names)}"
             lines.append(f"const {node.dtype.compute_c} {names[node]} = {code.text};")

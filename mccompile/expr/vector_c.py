@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.dtypes import DType, bf16, bool_, f16, f32
-from ..base.marked import between, called
+from ..base.marked import between, called, plain
 from .code import Code
 from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, walk
 from .scalar_c import literal_c
@@ -115,7 +115,7 @@ class _Printer:
         code = self.printed(node)
         if node is not self.expr and self.rounds(node):
             code = Code(f"mcc_round_{node.dtype}_{self.of}({code.text})")
-        if self.uses[node] == 1 or isinstance(node, Literal) or code.text.isidentifier():
+        if self.uses[node] == 1 or isinstance(node, Literal) or plain(code.text).isidentifier():
             return code
         name = self.names[node] = f"{self.local}{len(self.names)}"
         kind = self.mask if node.dtype is bool_ else self.of

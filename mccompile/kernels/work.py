@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from ..base.marked import named
+
 
 def pieces(units: Sequence[int], workers: int) -> tuple[tuple[int, int], ...]:
     """Runs of units of about equal size, given how much work each is: at most one for each worker, none empty."""
@@ -54,15 +56,16 @@ class Units:
         """C that opens a loop (or a block) in which `counter` is first, first + step, ...; `size` is how much work a
         tile is."""
         before, after = self._unit(len(self.sizes)), self._unit(len(self.sizes) + tiles)
+        begin, end = named("begin"), named("end")
         self.sizes += [size] * tiles
         if tiles == 1:
-            return f"if (begin <= {before} && {before} < end) {{\nconst mcc_index {counter} = {first};"
+            return f"if ({begin} <= {before} && {before} < {end}) {{\nconst mcc_index {counter} = {first};"
         unit = f"{counter}_unit"
-        start = "begin" if before == "0" else f"begin > {before} ? begin : {before}"
+        start = begin if before == "0" else f"{begin} > {before} ? {begin} : {before}"
         place = unit if before == "0" else f"({unit} - {f'({before})' if ' ' in before else before})"
         at = place if step == 1 else f"{place} * {step}"
         return (
-            f"for (mcc_index {unit} = {start}; {unit} < end && {unit} < {after}; ++{unit}) {{\n"
+            f"for (mcc_index {unit} = {start}; {unit} < {end} && {unit} < {after}; ++{unit}) {{\n"
             f"const mcc_index {counter} = {at}{f' + {first}' if first else ''};"
         )
 

@@ -86,4 +86,11 @@
 #define MCC_INLINE MCC_UNUSED static inline
 #endif
 
+/* MCC_PART: a part of a long function, which stands alone for its readers only. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MCC_PART static inline __attribute__((always_inline))
+#else
+#define MCC_PART MCC_INLINE
+#endif
+
 #endif /* MCC_PORT_H */

@@ -24,7 +24,7 @@ from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import string, u8
 from mccompile.base.marked import plain
 from mccompile.base.tensor import TensorType
-from mccompile.emit.kernels import printed
+from mccompile.emit.kernels import printed, signature
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.kernels.work import phases
 from mccompile.passes.rows.row_windows import AXIS, pooled_whole
@@ -273,17 +273,18 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     little to a compiler that hardly optimises, functions that differ by nothing else are written once."""
     headers: set[str] = set()
     names: dict[str, str] = {}  # of functions, by what stands in them
-    texts, called = [], []
+    texts, declared, called = [], [], []
     for trial in found:
         made = printed(trial.function)
         text, name, headers = plain(made.text), trial.function.name, headers | made.headers
+        head = plain(signature(trial.function))
         if not restrict:
-            text = text.replace("MCC_RESTRICT ", "")
+            text, head = text.replace("MCC_RESTRICT ", ""), head.replace("MCC_RESTRICT ", "")
         key = text if restrict else text.replace(name, "")
         if key not in names:
             texts.append(text)
+            declared.append(f"{head};")
         called.append(names.setdefault(key, name))
-    declared = [text.split("{", 1)[0].strip() + ";" for text in texts]
     (folder / "kernels.h").write_text('#include "mcc.h"\n' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(
         '#include "kernels.h"\n' + "".join(f"#include <{name}>\n" for name in sorted(headers)) + "\n" + "\n".join(texts)

@@ -133,7 +133,7 @@ class DotConv:
             return Place(name, view, index, column, static(view.strides[1]))
 
         others = zip(self.call.ins[self.kind.fixed :], names[self.kind.fixed :], strict=True)
-        extras = [place(view, named(name)) for view, name in others]
+        extras = [place(view, name) for view, name in others]
         hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
         loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
         loops += [Range("k1", self.runs)] if self.runs > 1 else []

@@ -24,6 +24,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import DType, f32, i8, i32, i64, u8
+from ...base.marked import named
 from ...expr.integer_vector_c import integer_refusal, to_integer_statements
 from ...expr.ir import Apply, Expr, operand, operands_used, rebuild
 from ...expr.scalar_c import load_c, store_c, to_statements
@@ -273,8 +274,8 @@ class DotEpilogue:
                     if self.moves(place.view):
                         loads.append(_load(place, lanes, point, vector, part))
                     else:
-                        loads.append(f"{place.pointer}_{0 if self.stays(place.view) else vector}")
-                at = f"{y.pointer} + {y.at(point, vector * lanes)}"
+                        loads.append(named(f"{place.pointer}_{0 if self.stays(place.view) else vector}"))
+                at = f"{named(y.pointer)} + {y.at(point, vector * lanes)}"
                 whole = part == lanes
                 store = f"mcc_store_{{0}}({at}, {{1}});" if whole else f"mcc_store_part_{{0}}({at}, {part}, {{1}});"
                 lines = to_integer_statements(self.expr, loads, lanes, store)
@@ -287,12 +288,17 @@ class DotEpilogue:
         for place in (place for number, place in enumerate(extras, 1) if number in used):
             kind = f"{_lane(place.view.buffer.dtype)}x{lanes}"
             if self.stays(place.view):
-                value = f"mcc_set_{kind}({place.pointer}[{place.index}])"
+                value = f"mcc_set_{kind}({named(place.pointer)}[{place.index}])"
                 found.append(f"const mcc_{kind} {place.pointer}_0 = {value};")
             elif self.is_table(place.view):
                 for vector in range(vectors):
                     found.append(f"const mcc_{kind} {place.pointer}_{vector} = {_load(place, lanes, 0, vector)};")
         return tuple(found)
+
+    def hoisted_names(self, lanes: int, extras: Sequence[Place]) -> list[str]:
+        """Declarations of what `hoisted` may name, for up to four vectors."""
+        kinds = ((place.pointer, f"mcc_{_lane(place.view.buffer.dtype)}x{lanes}") for place in extras)
+        return [f"{kind} {pointer}_{vector}" for pointer, kind in kinds for vector in range(MAX_VECTORS)]
 
     def in_fours(self, vectors: int) -> bool:
         """Are the channels of a tile in the order of mcc_dot_zip, so that four vectors are stored together?"""
@@ -306,7 +312,7 @@ class DotEpilogue:
         assert self.expr is not None
         lines, of, whole = [f"mcc_dot_four_i32x{lanes} four;"], self.expr.dtype, part == 4 * lanes
         for place in filter(lambda place: self.moves(place.view), extras):
-            dtype, at = place.view.buffer.dtype, f"{place.pointer} + {place.at(point, 0)}"
+            dtype, at = place.view.buffer.dtype, f"{named(place.pointer)} + {place.at(point, 0)}"
             if not place.channel:
                 lines.append(f"const mcc_{_lane(dtype)}x{lanes} {place.pointer}_all = {_load(place, lanes, point, 0)};")
                 continue
@@ -320,10 +326,10 @@ class DotEpilogue:
                 if self.moves(place.view):
                     loads.append(f"{place.pointer}_four.v{vector}" if place.channel else f"{place.pointer}_all")
                 else:
-                    loads.append(f"{place.pointer}_{0 if self.stays(place.view) else vector}")
+                    loads.append(named(f"{place.pointer}_{0 if self.stays(place.view) else vector}"))
             store = f"four.v{vector} = {{1}};"
             lines += to_integer_statements(self.expr, loads, lanes, store, local=f"t{vector}_")
-        at = f"{y.pointer} + {y.at(point, 0)}"
+        at = f"{named(y.pointer)} + {y.at(point, 0)}"
         store = f"mcc_store_four_{of}_i32x{lanes}({at}, four);"
         return ["{", *lines, store if whole else f"mcc_store_four_part_{of}_i32x{lanes}({at}, {part}, four);", "}"]
 
@@ -348,17 +354,17 @@ class DotEpilogue:
             return index_c([1, place.point, place.channel], [place.index, "point", "lane"])
 
         loads = [f"sums[{index_c([width, 1], ['point', 'lane'])}]"]
-        loads += [load_c(place.view.buffer.dtype, place.pointer, at(place)) for place in extras]
+        loads += [load_c(place.view.buffer.dtype, named(place.pointer), at(place)) for place in extras]
         before, value = to_statements(self.expr or operand(0, i32), loads)
-        return [*lines, *before, store_c(y.view.buffer.dtype, y.pointer, at(y), value), "}", "}"]
+        return [*lines, *before, store_c(y.view.buffer.dtype, named(y.pointer), at(y), value), "}", "}"]
 
 
 def _load(place: Place, lanes: int, point: int, vector: int, part: int = 0) -> str:
     """C of a vector of an operand, of which only a part may be read if so many lanes are given."""
     dtype = place.view.buffer.dtype
     if not place.channel:
-        return f"mcc_set_{_lane(dtype)}x{lanes}({place.pointer}[{place.at(point, 0)}])"
-    at = f"{place.pointer} + {place.at(point, vector * lanes)}"
+        return f"mcc_set_{_lane(dtype)}x{lanes}({named(place.pointer)}[{place.at(point, 0)}])"
+    at = f"{named(place.pointer)} + {place.at(point, vector * lanes)}"
     of = f"{dtype}_i32x{lanes}" if dtype in (i8, u8) else f"{dtype}x{lanes}"
     return f"mcc_load_part_{of}({at}, {part})" if 0 < part < lanes else f"mcc_load_{of}({at})"
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from ...base.dims import static
+from ...base.marked import named
 from ...kinds.conv import Conv
 from ...program.ir import Call, View
 from ..loops import index_c
@@ -94,7 +95,7 @@ class PaddedRows:
 
     @property
     def end(self) -> str:
-        return "end" if self.shared else str(self.y_space[0])
+        return named("end") if self.shared else str(self.y_space[0])
 
     def context(self) -> dict[str, Any]:
         """For the macros of padded_rows.c.j2."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dims import static
-from ...base.marked import sized
+from ...base.marked import named, sized
 from ...expr.code import Code
 from ...kernels.work import Units, slowest
 from ...program.ir import Call, View
@@ -34,6 +34,7 @@ from .vector_tiles import (
     computed_in,
     fetched_ahead,
     in_runs,
+    is_long,
     lanes_of,
     row_cycles,
 )
@@ -141,9 +142,10 @@ class VectorConv(ConvTaps):
             units = Units() if cut == BY_POSITIONS and not self.rows else None
             if cut == BY_TILES:
                 step = vectors * size.lanes
-                tile = f"({f'(o - {begin})' if begin else 'o'} / {step})" if end - begin > step else "0"
+                group = f"({named('o')} - {begin})" if begin else named("o")
+                tile = f"({group} / {step})" if end - begin > step else "0"
                 header += f"\nconst mcc_index o_unit = {index_c([each], [tile], before)};"
-                units, before = Units("o_unit"), before + (end - begin) // step * each
+                units, before = Units(named("o_unit")), before + (end - begin) // step * each
             parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
         several = groups.padded > size.channels or self.group > 1
@@ -151,13 +153,27 @@ class VectorConv(ConvTaps):
         over_groups = Range("g", self.group).header
         if cut == BY_CHANNELS:
             over_groups = Units().loop("g", 0, 1, self.group, 1)
-        of_group = f"const {self.w.buffer.dtype.storage_c} *const wg = w + g * {groups.padded * self.depth};"
+        first = f"{named('w')} + {named('g')} * {groups.padded * self.depth}"
+        of_group = f"const {self.w.buffer.dtype.storage_c} *const wg = {first};"
         return {
             "outer": outer,
+            "scope": self.scope(cut),
             "over_groups": f"{over_groups}\n{of_group}" if self.group > 1 else "",
             "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
             "groups": found,
             "points_outside": several and cut != BY_TILES and self.weights(size) * 4 <= small,
+        }
+
+    def scope(self, cut: int) -> dict[str, list[str]]:
+        """Declarations of what parts may read of loops around them: over groups, channels, rows and points."""
+        rows = [f"{name}{number}" for number in range(len(self.rows)) for name in ("p", "at", "first", "end")]
+        rows += [ring_row("p0", lines) for lines in sorted({v.lines for v in (self.y, *self.extras) if v.lines})]
+        return {
+            "outer": ["n"],
+            "groups": ["g", f"const {self.w.buffer.dtype.storage_c} *wg"] if self.group > 1 else [],
+            "channels": ["o", *(["o_unit"] if cut == BY_TILES else [])],
+            "rows": [*rows, "const mcc_index *x_row"],
+            "points": [f"p{len(self.rows)}", "x_at"],
         }
 
     def weights(self, size: TileSize) -> int:
@@ -170,8 +186,8 @@ class VectorConv(ConvTaps):
         ring = ring_rows("p0", [self.y, *self.extras]) if number == 0 else []
         return {
             "p": f"p{number}",
-            "begin": "begin" if by_rows else "0",
-            "end": "end" if by_rows else sized(axis.out),
+            "begin": named("begin") if by_rows else "0",
+            "end": named("end") if by_rows else sized(axis.out),
             "at": at if axis.x or not axis.always_inside else "",
             "origin": axis.origin(f"p{number}"),
             "first": "" if axis.always_inside else f"first{number}",
@@ -217,6 +233,8 @@ class VectorConv(ConvTaps):
             return Reference(name, index, steps[-1], lane, stored=view.buffer.dtype)
 
         every = (*self.rows, self.points)
+        step = lanes * vectors
+        passes = self.passes(first, count, size, step, edge)
         epilogue = epilogue_statements(
             self.kind.epilogue,
             lanes,
@@ -230,12 +248,11 @@ class VectorConv(ConvTaps):
             ],
             computed_in(self.call),
             sums=True,
+            long=is_long(passes, count, vectors),
         )
         at: list[str | Code] = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(self.points.place(point))
         x_at = self.place(self.x, at, [axis.x for axis in every], "0", self.inputs)
-        step = lanes * vectors
-        passes = self.passes(first, count, size, step, edge)
         ahead = fetched_ahead(step * self.depth, self.weights(size))
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...base.dtypes import DType, bool_, f32
+from ...base.marked import named
 from ...expr.ir import Apply, Expr, operand, rebuild, walk
 from ...expr.vector_c import to_vector_statements, uses_math
 from ..loops import index_c
@@ -49,12 +50,19 @@ class Reference:
 @dataclass(frozen=True)
 class Epilogue:
     """What becomes of sums: statements in front of them, C of what those of each vector begin with, statements behind
-    them, and those that turn each accumulator `a<point>_<vector>` into a stored result."""
+    them, and those that turn each accumulator into a stored result."""
 
     before: tuple[str, ...]
     starts: tuple[str, ...]
     hoisted: tuple[str, ...]
     stores: tuple[str, ...]
+    declared: tuple[str, ...]  # what the last of them may read of those before
+
+
+def accumulator(point: int, vector: int, vectors: int, long: bool) -> str:
+    """C of the sum of a point and vector: a name of its own, or, in tiles so long that their parts may be functions, an
+    element of an array, which these are handed."""
+    return f"{named('acc')}[{point * vectors + vector}]" if long else f"a{point}_{vector}"
 
 
 def epilogue_statements(
@@ -67,12 +75,15 @@ def epilogue_statements(
     extras: Sequence[Reference],
     dtype: DType = f32,
     sums: bool = False,
+    long: bool = False,
 ) -> Epilogue:
-    """The last vector has `last` lanes that count; nothing beyond them is read or written."""
+    """The last vector has `last` lanes that count; nothing beyond them is read or written.
+    `long` is for `accumulator`."""
     of = f"{dtype}x{lanes}"
     before: list[str] = []
     hoisted: list[str] = []
     stores: list[str] = []
+    declared: list[str] = []
     first = _begun_with(expr, extras) if sums else NONE
     begin = extras[first] if first != NONE else None
     starts = tuple(f"{begin.pointer}_{v if begin.lane else 0}" if begin else "zero" for v in range(vectors))
@@ -84,32 +95,32 @@ def epilogue_statements(
         place = reference.index if not step else f"{reference.index} + {step}"
         count = last if vector == vectors - 1 else lanes
         if reference.stored is bool_:
-            return f"mcc_load_mask_i32x{lanes}({reference.pointer} + {place}, {reference.lane}, {count})"
+            return f"mcc_load_mask_i32x{lanes}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
         if not reference.lane:
-            return repeated(of, f"{reference.pointer}[{place}]", reference.stored, dtype)
+            return repeated(of, f"{named(reference.pointer)}[{place}]", reference.stored, dtype)
         kind = narrow(reference.stored, dtype) + of
         if reference.lane != 1:
-            return f"mcc_load_apart_{kind}({reference.pointer} + {place}, {reference.lane}, {count})"
+            return f"mcc_load_apart_{kind}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
         if count < lanes:
-            return f"mcc_load_part_{kind}({reference.pointer} + {place}, {last})"
-        return f"mcc_load_{kind}({reference.pointer} + {place})"
+            return f"mcc_load_part_{kind}({named(reference.pointer)} + {place}, {last})"
+        return f"mcc_load_{kind}({named(reference.pointer)} + {place})"
 
     for number, extra in enumerate(extras):
         if extra.stays:
             for vector in range(vectors if extra.lane else 1):
                 kind = f"i32x{lanes}" if extra.stored is bool_ else of
-                line = f"const mcc_{kind} {extra.pointer}_{vector} = {load(extra, 0, vector)};"
+                declared.append(f"mcc_{kind} {extra.pointer}_{vector}")
+                line = f"const {declared[-1]} = {load(extra, 0, vector)};"
                 (before if number == first else hoisted).append(line)
 
     def finished(element: str, y: Reference, extras: Sequence[Reference], point: int, vector: int) -> list[str]:
         operands = [element]
         for extra in extras:
-            operands.append(
-                load(extra, point, vector) if not extra.stays else f"{extra.pointer}_{vector if extra.lane else 0}"
-            )
+            known = named(f"{extra.pointer}_{vector if extra.lane else 0}")
+            operands.append(known if extra.stays else load(extra, point, vector))
         lines, value = to_vector_statements(expr or operand(0, dtype), operands, lanes, dtype=dtype)
         step = y.offset(point) + vector * lanes * y.lane
-        place = f"{y.pointer} + {y.index}" + (f" + {step}" if step else "")
+        place = f"{named(y.pointer)} + {y.index}" + (f" + {step}" if step else "")
         if y.lane != 1:
             count = last if vector == vectors - 1 else lanes
             value = f"mcc_store_{narrow(y.stored, dtype)}{of}(lanes, {value});"
@@ -124,13 +135,13 @@ def epilogue_statements(
     if points == 1 or (y.lane == 1 and (expr is None or not uses_math(expr))):
         for point in range(points):
             for vector in range(vectors):
-                stores += finished(f"a{point}_{vector}", y, extras, point, vector)
-        return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores))
+                stores += finished(accumulator(point, vector, vectors, long), y, extras, point, vector)
+        return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores), tuple(declared))
 
     # What is long is written once and run in a loop over the points, whose sums wait in memory.
     stores.append(f"mcc_{of} sums[{points * vectors}];")
-    for point in range(points):
-        stores += [f"sums[{point * vectors + vector}] = a{point}_{vector};" for vector in range(vectors)]
+    for number in range(points * vectors):
+        stores.append(f"sums[{number}] = {accumulator(*divmod(number, vectors), vectors, long)};")
     width = min(y.width, points)
     counters = [name for name, count in (("row", points // width), ("column", width)) if count > 1]
     for name, count in (("row", points // width), ("column", width)):
@@ -141,7 +152,8 @@ def epilogue_statements(
     for vector in range(vectors):
         element = f"sums[{place} + {vector}]" if vector else f"sums[{place}]"
         stores += finished(element, along[0], along[1:], 0, vector)
-    return Epilogue(tuple(before), starts, tuple(hoisted), (*stores, *("}" for _ in counters)))
+    stores += ["}" for _ in counters]
+    return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores), tuple(declared))
 
 
 def _begun_with(expr: Expr | None, extras: Sequence[Reference]) -> int:

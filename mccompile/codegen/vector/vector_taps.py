@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 
 from ...base.dims import static
+from ...base.marked import named
 from ...kinds.conv import Conv
 from ...program.ir import Call
 from ..loops import index_c
@@ -90,7 +91,7 @@ class ConvTaps:
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
         if axis.always_inside:
             return Range(f"k{number}", axis.kernel) if axis.kernel > 1 else None
-        return Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
+        return Range(f"k{number}", axis.kernel, named(f"first{number}"), named(f"end{number}"))
 
     def tap_index(self, steps: Sequence[int]) -> str:
         """C of what the taps along the rows add to an index, whose steps along the taps are given."""
@@ -101,14 +102,15 @@ class ConvTaps:
         """C of the indices in x and w where the innermost loops start."""
         x = self.tap_index([0 if self.in_ring(n) else axis.x * axis.dilation for n, axis in enumerate(self.rows)])
         if self.in_ring(0):
-            row = f"x_row[{'0' if self.tap_loop(0, self.rows[0]) is None else 'k0'}]"
+            row = f"{named('x_row')}[{'0' if self.tap_loop(0, self.rows[0]) is None else 'k0'}]"
             x = row if x == "0" else f"{row} + {x}"
         steps = [
             channels * self.inputs * self.points.kernel * prod(axis.kernel for axis in self.rows[number + 1 :])
             for number in range(len(self.rows))
         ]
         w = self.tap_index(steps)
-        return f"x_at + {x}" if x != "0" else "x_at", f"o * {self.depth}" + (f" + {w}" if w != "0" else "")
+        x_at, o = named("x_at"), named("o")
+        return f"{x_at} + {x}" if x != "0" else x_at, f"{o} * {self.depth}" + (f" + {w}" if w != "0" else "")
 
     def inside(self, count: int, channels: int, over: Range) -> Taps:
         """All taps of a row, for tiles inside the image; one loop for taps and inputs where those follow each other."""

@@ -10,10 +10,12 @@ Invariant: accumulators are named variables, never an array with a variable inde
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from ...base.dtypes import DType, bf16, bool_, f16, f32
+from ...base.marked import named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
 from ...expr.vector_c import NARROW, uses_math
@@ -22,7 +24,7 @@ from ...kernels.work import Units
 from ...program.ir import Call
 from ...targets.api import Target
 from ..tiles import Range
-from .vector_epilogue import Epilogue
+from .vector_epilogue import Epilogue, accumulator
 from .vector_loops import narrow
 
 FLOAT = 4  # bytes
@@ -30,6 +32,7 @@ SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cach
 LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
+LONG = 100  # lines of a tile whose parts may be functions
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
 HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
 
@@ -107,7 +110,7 @@ def _run(counter: str, begin: int, end: int, step: int) -> Run:
     if end - begin == step:
         return Run((), Range(counter, step, str(begin), str(end)))
     start = f"{counter}0"
-    stop = f"{start} + {step}"
+    stop = f"{named(start)} + {step}"
     if (end - begin) % step:
         stop = f"({stop} < {end} ? {stop} : {end})"
     return Run((Range(start, end, str(begin), step=step),), Range(counter, step, start, stop))
@@ -333,6 +336,14 @@ class Pass:
         return tuple(sorted({point for taps in self.taps for point in taps.points}))
 
 
+def is_long(passes: Sequence[Pass], points: int, vectors: int) -> bool:
+    """Is so much of a tile written out that its parts may be functions?"""
+    each = vectors + 3 if vectors > 1 else 1
+    taps = [taps for each in passes for taps in each.taps]
+    lines = sum(len(one.points) * (each if one.together == 1 else vectors * one.together) for one in taps)
+    return lines + points * vectors > LONG
+
+
 @dataclass(frozen=True)
 class Tile:
     """What the macro `tile` of tile.c.j2 prints. With totals, what is added up inside the loops around a pass is a sum
@@ -349,6 +360,18 @@ class Tile:
     stored: DType = f32  # of the weights
     dtype: DType = f32
     totals: bool = False
+
+    @property
+    def long(self) -> bool:
+        """Is so much written out that its parts may be functions?"""
+        return is_long(self.passes, self.points, self.vectors)
+
+    def sum(self, point: int, vector: int) -> str:
+        return accumulator(point, vector, self.vectors, self.long)
+
+    def total(self, point: int, vector: int) -> str:
+        """C of what sums of 16-bit floats are added to."""
+        return f"t[{point * self.vectors + vector}]" if self.long else f"t{point}_{vector}"
 
     def weights(self, vector: int, step: int = 0) -> str:
         """C that loads a vector of weights, `step` floats after those of the first step."""

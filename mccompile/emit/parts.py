@@ -1,0 +1,95 @@
+"""Long functions in parts. A template marks blocks that may stand alone (`part` of base/marked.py); where a function
+has more lines than `LONGEST`, its parts become functions of their own, which compilers put back (`MCC_PART`).
+
+Invariant: a part is handed the names that it reads, and writes none of them but through pointers. It declares nothing
+but in blocks of its own, so where it stays, its brackets mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..base.marked import called, named, part_of, plain, read
+from .layout import Block, blocks, shown
+
+LONGEST = 150  # lines of a function that is not taken apart
+SHORTEST = 6  # lines that are not worth a function
+_WIDTH = 110  # of a line that is surely not folded
+
+
+def in_parts(text: str, function: str, parameters: Mapping[str, str]) -> str:
+    """The text of a function (with marks of names) as it is printed, behind its parts. `parameters`: how a part
+    declares those of the function."""
+    top = blocks(text)
+    parts = _Parts(function, parameters)
+    parts.settle(top)
+    _dissolve(top)
+    return "\n".join((*parts.functions, shown(top)))
+
+
+class _Parts:
+    def __init__(self, function: str, parameters: Mapping[str, str]) -> None:
+        self.function, self.parameters = function, parameters
+        self.functions: list[str] = []
+
+    def settle(self, block: Block) -> None:
+        """Parts of parts first, then those of the block, if it is still too long."""
+        places = list(_places(block))
+        for around, place in places:
+            self.settle(_block(around, place))
+        if _length(block) > LONGEST:
+            for around, place in places:
+                if _length(_block(around, place)) >= SHORTEST:
+                    around.inside[place] = self.call(_block(around, place))
+
+    def call(self, block: Block) -> str:
+        """Makes a block a function; the C that calls it."""
+        part = part_of(block.head)
+        assert part is not None
+        names = read(_text(block)).names
+        declared = {name: line for name, line in {**self.parameters, **part.scope}.items() if name in names}
+        name = f"{self.function}_{part.name}{len(self.functions) + 1}"
+        signature = called(f"MCC_PART void {name}", declared.values() or ["void"])
+        whole = Block("", [signature, Block("{", block.inside)])
+        _dissolve(whole)
+        self.functions.append(shown(whole))
+        return called(name, map(named, declared)) + ";"
+
+
+def _block(around: Block, place: int) -> Block:
+    block = around.inside[place]
+    assert isinstance(block, Block)
+    return block
+
+
+def _places(block: Block) -> Iterator[tuple[Block, int]]:
+    """Where the parts of a block are, without those in other parts."""
+    for place, item in enumerate(block.inside):
+        if isinstance(item, Block):
+            part = part_of(item.head)
+            if part is not None and part.name:
+                yield block, place
+            else:
+                yield from _places(item)
+
+
+def _dissolve(block: Block) -> None:
+    """Parts that stay where they are become what stands in them."""
+    inside: list[Block | str] = []
+    for item in block.inside:
+        if isinstance(item, Block):
+            _dissolve(item)
+            if part_of(item.head) is not None:
+                inside += item.inside
+                continue
+        inside.append(item)
+    block.inside = inside
+
+
+def _text(block: Block) -> str:
+    return shown(Block("", [Block("{", block.inside)]))
+
+
+def _length(block: Block) -> int:
+    """Lines of a block, about as they are folded."""
+    return sum(-(-len(plain(line)) // _WIDTH) for line in _text(block).splitlines())

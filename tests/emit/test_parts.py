@@ -1,0 +1,76 @@
+"""Long functions are taken apart: what a part reads is handed to it, and nothing printed is too long to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from onnx import ModelProto
+
+from mccompile.base.marked import named, part, plain
+from mccompile.driver import Options
+from mccompile.emit import parts
+from mccompile.emit.parts import in_parts
+from tests.small_models import compiled, floats, model, node
+
+LONGEST = 200  # lines of any function of a kernel
+TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7a", "riscv64v256", "wasm32")
+PARAMETERS = {"y": "float *y", "x": "const float *x", "w": "const float *w"}
+
+
+def body(lines: int) -> str:
+    statements = "\n".join(f"{named('y')}[{named('i')} * 4 + {n}] = {named('x')}[{n}];" for n in range(lines))
+    inner = f"{part('rows', ['i', 'float *sums'])} {{\n{{\n{statements}\n}}\n}}"
+    return f"void f(void)\n{{\nfor (mcc_index i = 0; i < 4; ++i) {{\n{inner}\n}}\n}}"
+
+
+def test_a_part_of_a_long_function_is_a_function_of_what_it_reads() -> None:
+    text = plain(in_parts(body(parts.LONGEST), "f", PARAMETERS))
+    assert "MCC_PART void f_rows1(float *y, const float *x, mcc_index i)\n" in text
+    loop = "    for (mcc_index i = 0; i < 4; ++i) {\n        f_rows1(y, x, i);\n    }\n"
+    assert text.endswith("void f(void)\n{\n" + loop + "}\n")
+
+
+def test_a_part_of_a_short_function_stays_where_it_is() -> None:
+    text = plain(in_parts(body(3), "f", PARAMETERS))
+    assert "MCC_PART" not in text and text.count("{") == 2
+
+
+def network() -> ModelProto:
+    """Convolutions of many sizes: at edges and inside, with channels left over, over channels and across them."""
+    nodes, weights, channels = [], {}, 3
+    layers = [  # results, window, stride, groups
+        (16, 3, 2, 1), (16, 3, 1, 16), (24, 1, 1, 1), (24, 5, 1, 24), (48, 3, 2, 24), (42, 1, 1, 1), (42, 3, 1, 42),
+        (30, 3, 1, 1), (10, 1, 1, 1), (10, 7, 1, 10), (12, 3, 2, 1),
+    ]  # fmt: skip
+    for number, (results, window, stride, groups) in enumerate(layers):
+        weights[f"w{number}"] = floats(number, results, channels // groups, window, window)
+        weights[f"b{number}"] = floats(99 + number, results)
+        pads = [window // 2] * 4
+        ins = f"x{number} w{number} b{number}"
+        nodes += [
+            node("Conv", ins, f"c{number}", pads=pads, strides=[stride] * 2, group=groups),
+            node("Relu", f"c{number}", f"x{number + 1}"),
+        ]
+        channels = results
+    nodes.append(node("GlobalAveragePool", f"x{len(layers)}", "y"))
+    return model("many", nodes, [("x0", [1, 3, 44, 44])], [("y", [1, channels, 1, 1])], weights)
+
+
+def functions(text: str) -> Iterator[tuple[str, int]]:
+    """Names, or what stands in front of the bracket, and lines."""
+    before, begin = "", 0
+    for number, line in enumerate(text.splitlines()):
+        if line == "{":
+            begin, name = number, before
+        elif line == "}" and begin:
+            yield name, number - begin + 1
+        before = line
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_function_of_a_kernel_is_too_long(target: str) -> None:
+    files = compiled(network(), Options(target=target)).files
+    found = {name: lines for name, lines in functions(files["many_kernels.c"].decode())}
+    assert len(found) > 10
+    assert not {name: lines for name, lines in found.items() if lines > LONGEST}
