@@ -85,3 +85,25 @@ def test_firmware_takes_one_network_after_the_other(tmp_path: Path) -> None:
     said = run("make", "run", MCCOMPILE, folder=copied("module", tmp_path))
     assert "kws/kws.mcm: taken\n  every word is heard\ndigits/digits.mcm: taken\n" in said
     assert "half.mcm: the module is truncated" in said
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is not installed")
+@pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="qemu-system-arm is not installed")
+def test_other_tasks_have_a_turn_after_each_slice(tmp_path: Path) -> None:
+    said = run("make", "run", MCCOMPILE, folder=copied("freertos", tmp_path))
+    assert said.count(": heard, control had a turn after each slice") == 4
+
+
+AARCH64 = ["TARGET=aarch64", "CC=aarch64-linux-gnu-gcc", "RUN=qemu-aarch64 -L /usr/aarch64-linux-gnu"]
+
+
+@pytest.mark.parametrize("options", [[], AARCH64], ids=["here", "aarch64"])
+def test_a_trusted_application_hears_words_and_needs_memory_functions_alone(options: list[str], tmp_path: Path) -> None:
+    if options and not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")):
+        pytest.skip("compiler or emulator for aarch64 is not installed")
+    said = run("make", "run", MCCOMPILE, *options, folder=copied("trusted_application", tmp_path))
+    called = set(re.search(r"the application calls: (.*)", said)[1].split())  # type: ignore[index]
+    of_system = {"TEE_Free", "TEE_Malloc", "TEE_MemMove", "memcpy", "memmove", "memset"}
+    assert called - {"_GLOBAL_OFFSET_TABLE_"} <= of_system
+    assert said.count(": heard") == 4
+    assert "other calls are refused" in said
