@@ -45,16 +45,19 @@ def attention_cases() -> Sequence[Case]:
     sizes += [(1, 16, 16, 31, 31), (2, 5, 6, 64, 33), (1, 9, 5, 130, 8), (1, 3, 7, 300, 20)]
     cases = [attention_case("x".join(map(str, s)), PLAIN, s) for s in sizes]
     cases += [attention_case("turned_" + "x".join(map(str, s)), PLAIN, s, TURNED) for s in sizes[1:]]
-    small = (2, 5, 6, 70, 9)
+    small = (2, 5, 70, 150, 9)  # keys enough for several blocks
+    plain = attention_case("scaled", with_score(SCALED), small)
     biased = attention_case("bias", with_score(BIASED, 1), small, TURNED)
     seen = with_score(MASKED, 1)
-    masked = replace(biased, name="mask", kind=seen, ins=(*biased.ins[:3], TensorType(bool_, (2, 5, 70))))
-    some = np.broadcast_to(np.arange(5)[:, None] > 1, (2, 5, 70))
-    wide = {number: (-9.0, 9.0) for number in (0, 1)}
+    masked = replace(biased, name="mask", kind=seen, ins=(*biased.ins[:3], TensorType(bool_, (2, 5, 150))))
+    some = np.broadcast_to(np.arange(5)[:, None] > 1, (2, 5, 150))
+    wide = {number: (-4.0, 4.0) for number in (0, 1)}
     ended = attention_case("epilogue", replace(with_score(SCALED), epilogue=RELU_OF_SUM), small, TURNED)
     return [
         *cases,
-        attention_case("scaled", with_score(SCALED), small, TURNED),
+        attention_case("many_rows", with_score(SCALED), (1, 33, 66, 200, 37), TURNED),
+        attention_case("many_rows_as_they_are", with_score(SCALED), (1, 33, 66, 203, 64)),
+        replace(plain, permute=TURNED),
         biased,
         replace(biased, name="bias_of_keys", repeated={3: (0, 1)}),
         replace(biased, name="bias_of_rows", repeated={3: (2,)}),
@@ -62,15 +65,15 @@ def attention_cases() -> Sequence[Case]:
         masked,
         replace(masked, name="mask_of_keys", repeated={3: (1,)}),
         replace(masked, name="mask_of_rows", repeated={3: (2,)}),
-        replace(masked, name="mask_of_late_keys", values={3: np.broadcast_to(np.arange(70) > 66, (2, 5, 70))}),
+        replace(masked, name="mask_of_late_keys", values={3: np.broadcast_to(np.arange(150) > 140, (2, 5, 150))}),
         replace(masked, name="nothing_seen", kind=replace(seen, or_zero=True), values={3: some}),
         replace(masked, name="mask_across", permute={**TURNED, 3: (0, 2, 1)}),
         ended,
         replace(ended, name="epilogue_across", permute={3: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
         replace(ended, name="epilogue_of_columns", repeated={3: (0, 1)}),
-        replace(attention_case("wide", PLAIN, small, TURNED), ranges=wide),
+        replace(attention_case("wide", PLAIN, (2, 5, 6, 150, 9), TURNED), ranges=wide),
         attention_case("long_sum", PLAIN, (1, 3, 700, 9, 5), TURNED),
-        replace(attention_case("shared_keys", PLAIN, small, TURNED), repeated={1: (0,), 2: (0,)}),
-        replace(attention_case("rows_between", PLAIN, small), permute={0: (1, 0, 2), 1: (2, 0, 1), 2: (1, 0, 2)}),
-        replace(attention_case("values_across", PLAIN, small), permute={2: (0, 2, 1)}, permute_outs={0: (1, 0, 2)}),
+        replace(plain, name="shared_keys", permute=TURNED, repeated={1: (0,), 2: (0,)}),
+        replace(plain, name="rows_between", permute={0: (1, 0, 2), 1: (2, 0, 1), 2: (1, 0, 2)}),
+        replace(plain, name="values_across", permute={2: (0, 2, 1)}, permute_outs={0: (1, 0, 2)}),
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.attention_cases import SCALED, TURNED, attention_case, with_score
 from mccompile.codegen.blocks.block_weights import case_of
 from mccompile.codegen.vector.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.expr.ir import apply, cast, literal, operand
@@ -112,6 +113,16 @@ def softmax_of_columns(first: int, second: int, last: int) -> Case:
     return Case(f"{first}_{second}_{last}", Normalize((1,), "softmax", f32), (shape,), (shape,))
 
 
+def attention(rows: int, keys: int, channels: int) -> Case:
+    return attention_case(f"{rows}_{keys}_{channels}", with_score(SCALED), (1, rows, 5, keys, channels), TURNED)
+
+
+def attention_in_blocks(rows: int, depth: int, channels: int) -> Case:
+    """More keys than a block has."""
+    kind = replace(with_score(SCALED), epilogue=RELU)
+    return attention_case(f"{rows}_{depth}_{channels}", kind, (1, rows, depth + 90, 131, channels))
+
+
 def totals(first: int, second: int, last: int) -> Case:
     """The last axis is reduced."""
     shape = (first, second, last)
@@ -176,6 +187,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("gemm/f32_rows_tile__vec", gemm_direct),
     ("block_gemm/f32_rows_tile__vec", block_gemm),
     ("block_gemm/f32_rows_few__vec", block_gemm_few),
+    ("attention/f32_rows_blocks__vec", attention),
+    ("attention/f32_rows_blocks__vec", attention_in_blocks),
     ("map/f32_strided_loops__vec", add),
     ("map/f32_turned_tiles__vec", turned),
     ("normalize/f32_rows_loops__vec", softmax),
@@ -190,7 +203,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 
 # Those whose kernels compute in 16 bits, or round to them.
 OF_COLUMNS = (turned, softmax_of_columns, totals, totals_of_columns)
-OF_FLOATS = (block_gemm, block_gemm_few, winograd, lstm, resize, resize_planar, *OF_COLUMNS)
+OF_ATTENTION = (attention, attention_in_blocks)
+OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, winograd, lstm, resize, resize_planar, *OF_COLUMNS)
 HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in OF_FLOATS]
 
 

@@ -179,9 +179,11 @@ def best_tile(
     workers: int = 1,
     run: int = 1,
     dtype: DType = f32,
+    high: int = 0,
 ) -> TileSize:
     """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
-    of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels."""
+    of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels. The
+    tile has `high` points, where that is not 0."""
     lanes = best_lanes(channels, target, dtype)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
@@ -193,7 +195,7 @@ def best_tile(
     sizes = [
         TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
-        for p in range(1, most + 1)
+        for p in ((high,) if high else range(1, most + 1))
         if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v == 1
     ]
 

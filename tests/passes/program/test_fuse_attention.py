@@ -17,6 +17,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.kinds.attention import Attention
 from mccompile.kinds.normalize import Normalize
 from mccompile.measure.correctness import build
+from mccompile.targets.api import load as load_target
 from tests.small_models import floats, model, node
 
 BATCH, HEADS, LONG, SEEN, DEPTH, WIDTH = 2, 3, 5, 7, 4, 6
@@ -183,6 +184,18 @@ SPELLINGS = {
 def test_every_spelling_is_one_call(spelling: str, prefer: str) -> None:
     made = SPELLINGS[spelling]()
     assert fused(compare(made, feeds_of(made), prefer=prefer))
+
+
+@pytest.mark.skipif("vec" not in load_target("native").isas, reason="this machine has no kernels for vectors")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_long_sequences_in_vectors(workers: int) -> None:
+    """Several blocks of keys, a last one that is not full, and rows that are left over."""
+    ins = {"q": (1, 3, 50, 64), "k": (1, 3, 301, 64), "v": (1, 3, 301, 20), "m": (1, 1, 50, 301)}
+    made = network([*SCORES[:2], node("Mul", "s scale", "t"), node("Add", "t m", "scores"), *END], ins)
+    package = compare(made, feeds_of(made), target="native", prefer="time", threads=workers)
+    assert fused(package)
+    (step,) = [s for s in package.plan.steps() if isinstance(s.function.call.kind, Attention)][:1]
+    assert step.function.kernel.isa == "vec"
 
 
 def test_sizes_known_only_at_run_time() -> None:
