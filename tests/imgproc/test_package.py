@@ -78,7 +78,7 @@ int main(void) {
 
 
 def test_too_little_scratch_is_refused(tmp_path: Path) -> None:
-    folder = mccompile.image_functions("resize=bilinear,gaussian=5", channels=1).write(tmp_path / "out")
+    folder = mccompile.image_functions("resize=bilinear,resize=area,gaussian=5", channels=1).write(tmp_path / "out")
     (folder / "main.c").write_text(
         """#include "imgproc.h"
 int main(void) {
@@ -89,6 +89,7 @@ int main(void) {
     wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, room + 1, bytes) != MCC_ERR_ARENA_ALIGN;
     wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, NULL, bytes) != MCC_ERR_NULL;
     wrong += imgproc_resize_bilinear(y, 2, x, 4, 4, 4, 2, 2, room, bytes) != MCC_OK;
+    wrong += imgproc_resize_area(y, 2, x, 32767, 32767, 32767, 2, 2, room, sizeof room) != MCC_ERR_SIZE;
     wrong += imgproc_gaussian_5(y, 4, x, 4, 4, 4, room, 15) != MCC_ERR_ARENA_SIZE;
     wrong += imgproc_gaussian_5(y, 4, x, 4, 4, 4, room, IMGPROC_GAUSSIAN_5_SCRATCH_BYTES(4)) != MCC_OK;
     return wrong;

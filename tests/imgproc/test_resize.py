@@ -72,6 +72,7 @@ def test_nearest_takes_the_pixel_that_opencv_takes() -> None:
     [
         {"size": (29, 18), "to": (12, 9), "channels": 3},
         {"size": (12, 18), "to": (29, 9), "channels": 1},
+        {"size": (12, 9), "to": (10, 18), "channels": 3},
         {"size": (29, 18), "channels": 3, "strided": True},
         {"to": (12, 9), "channels": 2},
         {"size": (1, 1), "to": (4, 4), "channels": 4},

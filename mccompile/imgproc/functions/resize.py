@@ -20,6 +20,12 @@ from ..api import ImageFunction, Size, each, less_one, provided, term, times
 
 _ONE = 1 << 11  # the share of all
 _MOST = (2**32 - 1) // 256  # weights of a mean of bytes, summed in 32 bits
+# Of four pixels at once, in the steps of two rows.
+_BYTES = """{{
+    const uint32_t first = ({low}) >> 4, second = ({high}) >> 4;
+    to[@] = (uint8_t)((((first * ({one} - down)) >> 16) + ((second * down) >> 16) + 2) >> 2);
+}}"""
+_FLOATS = "to[@] = ({low}) * (1.0f - down) + ({high}) * down;"
 _Places = Callable[[int, int], tuple[np.ndarray, np.ndarray]]
 
 
@@ -47,6 +53,12 @@ class Resize(ImageFunction):
         return False if False in smaller else True if len(smaller) == 2 else None
 
     @property
+    def is_direct(self) -> bool:
+        """Are all sizes known, and rows no more than before? Then few rows serve twice, and none are kept."""
+        known = all(isinstance(size, int) for side in self.sides for size in side)
+        return known and self.is_mean is False and int(self.sides[1][0]) >= int(self.sides[1][1])
+
+    @property
     def sides(self) -> tuple[tuple[Size, Size], tuple[Size, Size]]:
         s = self.sizes
         return (s["width"], s["to_width"]), (s["height"], s["to_height"])
@@ -67,8 +79,8 @@ class Resize(ImageFunction):
         return (s["height"], s["width"], s["channels"]), (s["to_height"], s["to_width"], s["channels"])
 
     def scratch(self, s: Mapping[str, Any]) -> Size:
-        """What is known of columns, where that is no table; two rows of the result before they are mixed."""
-        if self.is_mean is True:
+        """What is known of columns, where that is no table; two rows of the result before they are mixed, if any."""
+        if self.is_mean is True or (self.is_direct and self.variant != "nearest"):
             return 0
         across = all(isinstance(size, int) for size in self.sides[0])
         if self.variant == "nearest":
@@ -103,8 +115,8 @@ class Resize(ImageFunction):
         if self.variant == "nearest":
             return {"columns": _both(self.sides[0], nearest), "rows": _both(self.sides[1], nearest)}
         next = "next" if isinstance(width, str) else channels if width > 1 else 0
-        taken, share = f"pixel[@] * ({_ONE}u - share)", f"pixel[{next} + @] * share"
-        mixed = f"(uint16_t)(({taken} + {share}) >> 4)"
+        one = "1.0f" if wide else f"{_ONE}u"
+        low, high = (f"{of}[@] * ({one} - share) + {of}[{next} + @] * share" for of in ("pixel", "other"))
         told: dict[str, Any] = {
             "mean": self.is_mean,
             "wide": wide,
@@ -116,7 +128,9 @@ class Resize(ImageFunction):
             "line": "float" if wide else "uint16_t",
             "share": "float" if wide else "uint32_t",
             "sum": "float" if wide else "uint32_t",
-            "mixed": f"made[@] = {f'pixel[@] * (1.0f - share) + {share}' if wide else mixed};",
+            "mixed": f"made[@] = {low if wide else f'(uint16_t)(({low}) >> 4)'};",
+            "at_once": _FLOATS.format(low=low, high=high) if wide else _BYTES.format(low=low, high=high, one=one),
+            "direct": self.is_direct,
             "own": each(1 if isinstance(channels, str) else channels),
             "at_k": "k + " if isinstance(channels, str) else "",
             "columns": None,
