@@ -21,6 +21,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.frontend.unsaturated import unsaturated
 from mccompile.measure.correctness import build
+from mccompile.plan.ir import max_bytes
 from mccompile.targets import api as targets
 from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.run import Model
@@ -33,6 +34,7 @@ _QUICKEST = "tcc" if which("tcc") else None
 @dataclass(frozen=True)
 class Made:
     arena: int
+    inputs: int  # bytes of it
     steps: int
     results: Mapping[str, np.ndarray]
 
@@ -43,7 +45,9 @@ def made(model: ModelProto, feeds: Mapping[str, np.ndarray], options: Options) -
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         package.write(Path(scratch, "out"))
         built = Model.build(Path(scratch, "out"), _QUICKEST, ())
-    return Made(package.plan.arena_bytes, sum(1 for _ in package.plan.steps()), built.run(feeds, poison=0xA5))
+    plan = package.plan
+    inputs = sum(max_bytes(tensor.type) for tensor in plan.inputs)
+    return Made(plan.arena_bytes, inputs, sum(1 for _ in plan.steps()), built.run(feeds, poison=0xA5))
 
 
 def can_count() -> bool:

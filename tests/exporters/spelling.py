@@ -84,6 +84,16 @@ def _short(value: Any) -> str:
     return str(value).replace(" ", "")
 
 
+def _is_same_network(spelling: Spelling, canonical: Spelling) -> bool:
+    """And not a relative, with a mask or of free sizes: it makes the same of the same."""
+    (own, _), (usual, _) = spelling.net(), canonical.net()
+    if (own.dims, own.bounds) != (usual.dims, usual.bounds) or len(own.feeds) != len(usual.feeds):
+        return False
+    pairs = [*zip(own.feeds.values(), usual.feeds.values(), strict=True)]
+    pairs += zip(spelling.made.results.values(), canonical.made.results.values(), strict=False)
+    return all(a.shape == b.shape and a.dtype.kind in "biuf" and np.allclose(a, b, 1e-2, 1e-2) for a, b in pairs)
+
+
 def problems(spelling: Spelling, counted: bool = False) -> list[str]:
     """What is wrong with how a spelling is compiled; instructions are compared where they are to be counted."""
     _, model = spelling.net()
@@ -101,11 +111,12 @@ def problems(spelling: Spelling, counted: bool = False) -> list[str]:
     found = differences(own.results, want, spelling.off, spelling.close)
     if canonical is not spelling and not canonical.refused:
         usual = canonical.made
-        if own.arena > usual.arena * spelling.room:
+        if own.arena > usual.arena * spelling.room + max(0, own.inputs - usual.inputs):
             found.append(f"its arena has {own.arena} bytes, that of {canonical.name} {usual.arena}")
         if spelling.steps is not None and own.steps > usual.steps + spelling.steps:
             found.append(f"it has {own.steps} steps, {canonical.name} {usual.steps}")
-        own_work, work = (spelling.instructions, canonical.instructions) if counted else (None, None)
+        comparable = counted and _is_same_network(spelling, canonical)
+        own_work, work = (spelling.instructions, canonical.instructions) if comparable else (None, None)
         if own_work is not None and work is not None and own_work > work * spelling.work:
             more = own_work / work
             found.append(f"it takes {own_work} instructions on {COUNTED_ON}, {canonical.name} {work}: {more:.2f}")
