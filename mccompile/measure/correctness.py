@@ -29,15 +29,14 @@ from ..check.litert import speaks_for
 from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
-from ..driver import Options, channels_last, compile, compile_graph, settled
+from ..driver import Options, compile, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
-from ..passes.io.io_forms import give_forms
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from .building import build, input_sets
-from .handing import handed_over, turned
+from .handing import handed_over, handing_over, turned
 from .narrow_weights import effects_of_narrow_weights
 from .runs import Runs, run_twice
 from .streaming import Reference, as_runs, pushes_of
@@ -93,8 +92,7 @@ class _Check:
         self.observed = [name for name in observed if name in in_file]
         self.remarks = {name: "not compared: the file has no such tensor" for name in observed if name not in in_file}
         self.names = [*self.made, *self.observed]
-        self.orders = channels_last(graph, options)
-        self.forms = give_forms(self._load(), options.inputs, options.outputs)
+        self.forms, self.orders = handing_over(self._load(), options)
         self.package = compile_graph(graph, options, options.name or path.stem)
         self.model = build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)

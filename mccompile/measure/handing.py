@@ -10,7 +10,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..check.inputs import DataSet
-from ..passes.io.io_forms import Handover
+from ..driver import Options, channels_last
+from ..graph.ir import Graph
+from ..passes.io.io_forms import Handover, give_forms
+
+Orders = Mapping[str, tuple[int, ...]]
+
+
+def handing_over(graph: Graph, options: Options) -> tuple[Handover, Orders]:
+    """The forms of inputs and outputs, and the order of axes of what then still is a picture. Changes the graph."""
+    forms = give_forms(graph, options.inputs, options.outputs)
+    return forms, channels_last(graph, options)
 
 
 def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[str, np.ndarray]]:
@@ -24,7 +34,7 @@ def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[st
 
 
 def turned(
-    arrays: Mapping[str, np.ndarray], orders: Mapping[str, tuple[int, ...]], back: bool = False
+    arrays: Mapping[str, np.ndarray], orders: Orders, back: bool = False
 ) -> dict[str, np.ndarray]:
     """Arrays in the order of axes that a compiled model has, or back in that of ONNX."""
     found = dict(arrays)

@@ -12,12 +12,11 @@ import numpy as np
 
 from ..base.dtypes import DTYPES
 from ..check import rounding
-from ..driver import Options, channels_last, compile_graph
+from ..driver import Options, compile_graph
 from ..frontend.load import load
 from ..graph.ir import Graph
-from ..passes.io.io_forms import give_forms
 from .building import build, input_sets
-from .handing import handed_over, turned
+from .handing import handed_over, handing_over, turned
 from .runs import run_twice
 
 
@@ -39,8 +38,8 @@ def effects_of_narrow_weights(
         return load(path, options.dims, options.shapes, options.bounds, options.reading)
 
     graph = read()
-    sets, orders = input_sets(graph, data, seed, runs), channels_last(graph, options)
-    forms = give_forms(read(), options.inputs, options.outputs)
+    sets = input_sets(graph, data, seed, runs)
+    forms, orders = handing_over(read(), options)
     results: list[list[dict[str, np.ndarray]]] = []
     for tried in (replace(options, weights_dtype=""), options):
         model = build(compile_graph(read(), tried, options.name or path.stem), options.resolved_target(), cc)

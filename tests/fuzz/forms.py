@@ -14,8 +14,9 @@ from mccompile.base.dtypes import DTYPES
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.frontend.load import load_proto
+from mccompile.measure.handing import handing_over
 from mccompile.ops.camera import FORMATS
-from mccompile.passes.io.io_forms import Handover, InputForm, OutputForm, give_forms
+from mccompile.passes.io.io_forms import Handover, InputForm, OutputForm
 
 from .builder import Input
 from .subject import Arrays, Subject
@@ -31,6 +32,7 @@ class Fed:
     given: Sequence[Arrays]
     seen: Sequence[Arrays]
     handover: Handover
+    orders: Mapping[str, Sequence[int]]  # of axes, of what is handed over channels-last
 
 
 def inputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, InputForm] | None:
@@ -105,12 +107,12 @@ def fed(subject: Subject, options: Options, runs: Sequence[Arrays]) -> Fed | Non
         return None
     try:
         graph = load_proto(subject.model, None, options.dims, options.shapes, bounds=options.bounds)
-        handover = give_forms(graph, options.inputs, options.outputs)
+        handover, orders = handing_over(graph, options)
     except MccError:  # as the program is, with the reason
         return None
     given = [{n: handover.given(n, a) if n in handover.inputs else a for n, a in run.items()} for run in runs]
     seen = [{n: handover.seen(n, a) if n in handover.inputs else a for n, a in run.items()} for run in given]
-    return Fed(given, seen, handover)
+    return Fed(given, seen, handover, orders)
 
 
 def is_as_before(fed: Fed, runs: Sequence[Arrays]) -> bool:

@@ -112,7 +112,8 @@ class Trial:
         options = self.options
         graph = load_proto(subject.model, None, options.dims, options.shapes, bounds=options.bounds)
         graph.facts_known = facts
-        self.orders = {name: tuple(order) for name, order in channels_last(graph, options).items()}
+        orders = channels_last(graph, options) if self.fed is None else self.fed.orders
+        self.orders = {name: tuple(order) for name, order in orders.items()}
         return compile_graph(graph, options, prefix)
 
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:

@@ -98,6 +98,14 @@ def test_what_is_handed_out_as_it_comes_in_has_no_other_form() -> None:
         compile_graph(load_proto(made), Options(inputs={"x": InputForm(dtype=u8, scale=(0.5,))}), "g")
 
 
+@pytest.mark.parametrize("weights", ["", "f16"])
+def test_what_is_no_picture_any_more_keeps_its_axes(weights: str, tmp_path: Path) -> None:
+    path = small_models.save(picture(), tmp_path)
+    outputs = {"y": OutputForm(argmax=True)}
+    options = Options(io_layout="nhwc", outputs=outputs, weights_dtype=weights)
+    assert correctness.check(path, options, runs=1).ok
+
+
 def test_words_are_read() -> None:
     name, form = parse_input("x=u8,nhwc,bgr,mean=120:110:100,std=60:58:57")
     assert name == "x" and form.dtype is u8 and form.nhwc and form.bgr
