@@ -16,7 +16,6 @@ from mccompile.kinds.arg_reduce import ArgReduce
 
 class StridedLoops(Kernel):
     kind = ArgReduce
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         t, bytes_ = TensorType(f32, (2, 5, 3)), TensorType(u8, (6, 40))

@@ -20,7 +20,6 @@ from mccompile.kinds.argmax_pool import ArgmaxPool
 
 class Windows(Kernel):
     kind = ArgmaxPool
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         plain = ArgmaxPool((3, 3), (2, 2), (1, 1), (1, 1, 1, 1), ())

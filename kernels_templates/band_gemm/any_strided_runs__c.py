@@ -24,7 +24,6 @@ TERMS = 4  # of a sum in one round of the loop
 
 class Runs(Kernel):
     kind = BandGemm
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         half = BandGemm(f32, cast(operand(0, f32), f16))

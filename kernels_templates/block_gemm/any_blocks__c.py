@@ -58,7 +58,6 @@ class Block:
 
 class AnyBlocks(Kernel):
     kind = BlockGemm
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         found = cases()

@@ -41,7 +41,6 @@ class Group:
 
 class RowsFew(WordsKernel):
     kind = BlockGemm
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         return [case for case in cases() if static(case.ins[0].shape[0]) <= MOST_ROWS]

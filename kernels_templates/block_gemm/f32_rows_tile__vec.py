@@ -60,7 +60,6 @@ class Group:
 
 class RowsTile(WordsKernel):
     kind = BlockGemm
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         return cases()

@@ -20,7 +20,6 @@ MOST_MOVED = 30  # by as many bits an i32 is moved up at most
 
 class StridedSums(Kernel):
     kind = ByteNorm
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         nhwc = {i: (0, 2, 3, 1) for i in (0, 3, 4)}

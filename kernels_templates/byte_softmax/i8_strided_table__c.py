@@ -18,7 +18,6 @@ from mccompile.kinds.byte_softmax import ByteSoftmax
 
 class StridedTable(Kernel):
     kind = ByteSoftmax
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         return [

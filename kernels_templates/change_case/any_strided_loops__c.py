@@ -17,7 +17,6 @@ from mccompile.kinds.change_case import ChangeCase
 
 class ChangeCaseLoops(Kernel):
     kind = ChangeCase
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         x = TensorType(string, (3, 5))

@@ -16,7 +16,6 @@ from mccompile.kinds.concat import Concat
 
 class ConcatStrided(Kernel):
     kind = Concat
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, axis: int, *parts: TensorType, in_turns: bool = False, **options: Any) -> Case:

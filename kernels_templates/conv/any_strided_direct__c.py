@@ -53,7 +53,6 @@ class ConvBody(Body):
 
 class Direct(Kernel):
     kind = Conv
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)

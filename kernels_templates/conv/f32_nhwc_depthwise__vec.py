@@ -104,7 +104,6 @@ class Run:
 
 class Depthwise(Kernel):
     kind = Conv
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)

@@ -42,7 +42,6 @@ MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by on
 
 class ChannelsLastTile(Kernel):
     kind = Conv
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)

@@ -87,7 +87,6 @@ class Plan:
 
 class Winograd(Kernel):
     kind = Conv
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)

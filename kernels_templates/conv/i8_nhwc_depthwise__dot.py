@@ -68,7 +68,6 @@ class Part:
 
 class DepthwiseDots(Kernel):
     kind = Conv
-    isa = "dot"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)

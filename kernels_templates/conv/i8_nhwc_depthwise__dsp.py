@@ -24,7 +24,6 @@ BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
 
 
 class Depthwise(Depthwise3x3):
-    isa = "dsp"
     at_once = 4
 
     def match(self, call: Call, target: Target) -> No | Needs:

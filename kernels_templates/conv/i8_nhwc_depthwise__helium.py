@@ -22,7 +22,6 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 
 
 class Cells(Depthwise3x3):
-    isa = "helium"
     types = (i8,)
     at_once = 8
     most_pad = 1

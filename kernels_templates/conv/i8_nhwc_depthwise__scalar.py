@@ -20,7 +20,6 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 
 
 class Depthwise(Depthwise3x3):
-    isa = "scalar"
     shifts = range(32)
     strides = ()
 

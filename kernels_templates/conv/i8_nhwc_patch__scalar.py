@@ -24,7 +24,6 @@ from mccompile.kinds.conv import Conv
 
 
 class Patch(PatchConv):
-    isa = "scalar"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)

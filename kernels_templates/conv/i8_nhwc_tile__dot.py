@@ -32,7 +32,6 @@ from mccompile.kinds.conv import Conv
 
 class ChannelsLastDots(Kernel):
     kind = Conv
-    isa = "dot"
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)

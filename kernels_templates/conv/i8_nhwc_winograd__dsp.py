@@ -27,7 +27,6 @@ PER_PRODUCT, PER_INPUT, PER_RESULT = 0.75, 3.5, 18  # instructions
 
 
 class Winograd(PatchConv):
-    isa = "dsp"
     raises = True
 
     def cases(self) -> Sequence[Case]:

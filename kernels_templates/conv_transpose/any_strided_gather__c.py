@@ -79,7 +79,6 @@ class Axis:
 
 class Gather(Kernel):
     kind = ConvTranspose
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         twice = ConvTranspose((2, 2), (1, 1), (0, 0), (), 1, f32)

@@ -18,7 +18,6 @@ from mccompile.kinds.couple import OFF, ROUNDS, Couple
 
 class CoupleRounds(Kernel):
     kind = Couple
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(classes: int, rows: int = 3, **options: Any) -> Case:

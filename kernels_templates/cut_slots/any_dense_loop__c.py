@@ -17,7 +17,6 @@ from mccompile.kinds.cut_slots import CutSlots
 
 class CutRows(Kernel):
     kind = CutSlots
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: DType, shape: tuple[int, int, int], *sizes: int) -> Case:

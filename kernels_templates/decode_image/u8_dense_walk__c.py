@@ -17,7 +17,6 @@ from mccompile.kinds.decode_image import PIXELS, DecodeImage
 
 class DecodeImageWalk(Kernel):
     kind = DecodeImage
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         rng = np.random.default_rng(0)

@@ -22,7 +22,6 @@ from mccompile.kinds.deform_conv import DeformConv
 
 class DeformConvPlaces(Kernel):
     kind = DeformConv
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

@@ -18,7 +18,6 @@ from mccompile.kinds.det import Det
 
 class DetElimination(Kernel):
     kind = Det
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: DType, shape: tuple[int, ...], **options: Any) -> Case:

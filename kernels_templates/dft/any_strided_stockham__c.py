@@ -33,7 +33,6 @@ class Pass:
 
 class DftStockham(Kernel):
     kind = Dft
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

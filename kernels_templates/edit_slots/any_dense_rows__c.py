@@ -17,7 +17,6 @@ from mccompile.kinds.edit_slots import EditSlots
 
 class EditRows(Kernel):
     kind = EditSlots
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         at = TensorType(i64, ())

@@ -20,7 +20,6 @@ _PLAIN = " _-.,:;/+*()[]"
 
 class ExternalCall(Kernel):
     kind = External
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, shape: tuple[int, ...], strided: bool = False, **options: Any) -> Case:

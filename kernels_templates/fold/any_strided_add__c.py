@@ -17,7 +17,6 @@ from mccompile.kinds.fold import Fold
 
 class FoldAdd(Kernel):
     kind = Fold
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: DType, x: tuple[int, ...], y: tuple[int, ...], kind: Fold, **options: Any) -> Case:

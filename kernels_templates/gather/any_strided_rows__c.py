@@ -18,7 +18,6 @@ from mccompile.kinds.gather import Gather
 
 class GatherRows(Kernel):
     kind = Gather
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, kind: Gather, x: TensorType, y: tuple[int, ...], **options: Any) -> Case:

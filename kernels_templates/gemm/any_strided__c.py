@@ -57,7 +57,6 @@ class Block:
 
 class Strided(Kernel):
     kind = Gemm
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)

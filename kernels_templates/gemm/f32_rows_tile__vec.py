@@ -65,7 +65,6 @@ class Columns(Group):
 
 class RowsTile(Kernel):
     kind = Gemm
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)

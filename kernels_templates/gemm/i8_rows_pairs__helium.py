@@ -17,7 +17,6 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, v
 
 
 class RowPairs(PatchGemm):
-    isa = "helium"
     raises = True
     block = 16
 

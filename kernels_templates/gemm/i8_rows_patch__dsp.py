@@ -19,7 +19,6 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, v
 
 
 class Rows(PatchGemm):
-    isa = "dsp"
     raises = True
     stored = (i8, i4)
 

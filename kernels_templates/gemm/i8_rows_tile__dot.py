@@ -45,7 +45,6 @@ AHEAD = 2048  # bytes
 
 class RowDots(Kernel):
     kind = Gemm
-    isa = "dot"
 
     def cases(self) -> Sequence[Case]:
         sizes = [(1, 1, 1), (2, 3, 2), (3, 7, 15), (7, 2, 16), (15, 16, 17), (16, 31, 31), (17, 33, 33), (1, 200, 130)]

@@ -17,7 +17,6 @@ from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
 
 class GridSampleTaps(Kernel):
     kind = GridSample
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: DType, space: tuple[int, ...], out: tuple[int, ...], kind: GridSample) -> Case:

@@ -15,7 +15,6 @@ from mccompile.kinds.join_strings import JoinStrings
 
 class JoinStringsLoops(Kernel):
     kind = JoinStrings
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         x = TensorType(string, (3, 5))

@@ -17,7 +17,6 @@ from mccompile.kinds.lookup import Lookup
 
 class StridedLoops(Kernel):
     kind = Lookup
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         return [

@@ -16,7 +16,6 @@ from mccompile.kinds.lrn import Lrn
 
 class StridedLoops(Kernel):
     kind = Lrn
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         t, half, double = TensorType(f32, (2, 7, 3, 5)), TensorType(f16, (1, 4, 6)), TensorType(f64, (2, 3))

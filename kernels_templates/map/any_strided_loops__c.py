@@ -18,7 +18,6 @@ from mccompile.kinds.map import Map
 
 class StridedLoops(Kernel):
     kind = Map
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

@@ -28,7 +28,6 @@ KNOWN = (*NARROW, bool_)  # types of operands besides f32
 
 class VectorLoops(Kernel):
     kind = Map
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

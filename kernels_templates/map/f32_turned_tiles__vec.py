@@ -31,7 +31,6 @@ SHORTEST = 2
 
 class TurnedTiles(Kernel):
     kind = Map
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

@@ -24,7 +24,6 @@ from mccompile.kinds.map import Map
 
 class ByteLoops(Kernel):
     kind = Map
-    isa = "dot"
 
     def cases(self) -> Sequence[Case]:
         cases = [

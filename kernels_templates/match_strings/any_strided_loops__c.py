@@ -17,7 +17,6 @@ from mccompile.kinds.match_strings import MatchStrings
 
 class MatchStringsLoops(Kernel):
     kind = MatchStrings
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         classes = np.zeros(256, np.uint8)  # (ab)*

@@ -23,7 +23,6 @@ _ORDER_OF_STRINGS = f"{including('mcc_string.h')}mcc_string_order(gram[k], value
 
 class NgramSearch(Kernel):
     kind = Ngram
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, kind: Ngram, x: tuple[int, int], dtype: DType = i64, **options: Any) -> Case:

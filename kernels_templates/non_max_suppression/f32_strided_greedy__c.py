@@ -15,7 +15,6 @@ from mccompile.kinds.non_max_suppression import NonMaxSuppression
 
 class GreedyBoxes(Kernel):
     kind = NonMaxSuppression
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         # every box is kept, so that all of the result is written; tests/ops/test_data_dependent.py has others

@@ -29,7 +29,6 @@ def _loops(call: Call) -> tuple[tuple[int, ...], Nest, Nest]:
 
 class StridedLoops(Kernel):
     kind = Normalize
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         t, half, double = TensorType(f32, (2, 3, 5, 7)), TensorType(f16, (3, 9)), TensorType(f64, (4, 6))

@@ -28,7 +28,6 @@ LONGEST = 1 << 14  # sums of more elements need more care with rounding than is 
 
 class RowLoops(Kernel):
     kind = Normalize
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         last = Normalize((1,), "softmax", f32)

@@ -29,7 +29,6 @@ from mccompile.kinds.normalize import MEASURES, Normalize
 
 class GroupLanes(Kernel):
     kind = Normalize
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         first = Normalize((1,), "softmax", f32)

@@ -36,7 +36,6 @@ class Axis:
 
 class PadSegments(Kernel):
     kind = Pad
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

@@ -26,7 +26,6 @@ from mccompile.kinds.pool import Pool
 
 class Global(Kernel):
     kind = Pool
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, algorithm: str, dtype: Any, *shape: int, extras: int = 0, **options: Any) -> Case:

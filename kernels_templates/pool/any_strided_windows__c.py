@@ -39,7 +39,6 @@ class Body:
 
 class Windows(Kernel):
     kind = Pool
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         plain = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)

@@ -47,7 +47,6 @@ class Part:
 
 class ChannelsLast(Kernel):
     kind = Pool
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         largest = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)

@@ -21,7 +21,6 @@ MOST = 128  # elements of 8 bits whose sum 16 bits hold
 
 class Sums(Kernel):
     kind = Pool
-    isa = "dsp"
 
     def cases(self) -> Sequence[Case]:
         return [

@@ -19,7 +19,6 @@ STATE_BYTES = 624 * 4 + 2 * 4 + 8  # of an mcc_random
 
 class RandomTwister(Kernel):
     kind = Random
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         doubles = TensorType(f64, (3, 400))

@@ -18,7 +18,6 @@ from mccompile.kinds.read_numbers import ReadNumbers
 
 class ReadNumbersLoops(Kernel):
     kind = ReadNumbers
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: str, *texts: str) -> Case:

@@ -47,7 +47,6 @@ class Gate:
 
 
 class StridedCells(Cells):
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         x = operand(0, f32)

@@ -31,7 +31,6 @@ _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides
 
 
 class VectorCells(Cells):
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         x = operand(0, f32)

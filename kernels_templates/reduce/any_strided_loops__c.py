@@ -28,7 +28,6 @@ def _is_indexed(call: Call) -> bool:
 
 class StridedLoops(Kernel):
     kind = Reduce
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         x, t = operand(0, f32), TensorType(f32, (2, 3, 5, 7))

@@ -34,7 +34,6 @@ ALONG = -1  # in place of the number of a loop over results: lanes lie along the
 
 class StridedLanes(Kernel):
     kind = Reduce
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

@@ -16,7 +16,6 @@ from mccompile.kinds.reinterpret import Reinterpret
 
 class ReinterpretLoops(Kernel):
     kind = Reinterpret
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, x: DType, y: DType, shape: tuple[int, ...], **options: Any) -> Case:

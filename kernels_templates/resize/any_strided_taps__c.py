@@ -19,7 +19,6 @@ from mccompile.kinds.resize import Resize
 
 class ResizeTaps(Kernel):
     kind = Resize
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

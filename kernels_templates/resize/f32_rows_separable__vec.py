@@ -43,7 +43,6 @@ class Part:
 
 class Separable(Kernel):
     kind = Resize
-    isa = "vec"
 
     def cases(self) -> Sequence[Case]:
         linear, cubic = Resize((2, 3), (2, 2), f32), Resize((2, 3), (4, 4), f32)

@@ -17,7 +17,6 @@ from mccompile.kinds.roi_align import RoiAlign
 
 class RoiAlignBins(Kernel):
     kind = RoiAlign
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

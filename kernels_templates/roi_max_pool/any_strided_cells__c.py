@@ -16,7 +16,6 @@ from mccompile.kinds.roi_max_pool import RoiMaxPool
 
 class Cells(Kernel):
     kind = RoiMaxPool
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         cases = []

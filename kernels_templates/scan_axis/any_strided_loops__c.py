@@ -17,7 +17,6 @@ from mccompile.kinds.scan_axis import ScanAxis
 
 class StridedLoops(Kernel):
     kind = ScanAxis
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         t, half, long = TensorType(f32, (2, 5, 3)), TensorType(f16, (9,)), TensorType(i32, (3, 7))

@@ -18,7 +18,6 @@ from mccompile.kinds.scatter import Scatter
 
 class ScatterRows(Kernel):
     kind = Scatter
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def reduce(function: str, dtype: DType) -> Expr:

@@ -18,7 +18,6 @@ from mccompile.kinds.select import Select
 
 class SelectLoop(Kernel):
     kind = Select
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         # all true, so that all of the result is written; tests/ops/test_data_dependent.py has others

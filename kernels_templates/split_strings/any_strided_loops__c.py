@@ -18,7 +18,6 @@ from mccompile.kinds.split_strings import SplitStrings
 
 class SplitStringsLoops(Kernel):
     kind = SplitStrings
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         words = np.array(["a b  c", "  x ", "", "--", "a--b---c", "ab"], object)

@@ -16,7 +16,6 @@ from mccompile.kinds.string_table import StringTable
 
 class StringTableLoop(Kernel):
     kind = StringTable
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         ends = np.array([0, 3, 3, 10, 12, 16], np.uint32)

@@ -17,7 +17,6 @@ from mccompile.kinds.top_k import TopK
 
 class TopKHeap(Kernel):
     kind = TopK
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(

@@ -21,7 +21,6 @@ _STARTS = {"sum": 0.0, "average": 0.0, "min": float("inf"), "max": float("-inf")
 
 class StridedWalk(Kernel):
     kind = TreeEnsemble
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         cases = [_case(mode.lower(), TreeEnsemble(mode=mode)) for mode in MODES]

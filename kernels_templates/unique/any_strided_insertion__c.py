@@ -18,7 +18,6 @@ from mccompile.kinds.unique import Unique
 
 class UniqueInsertion(Kernel):
     kind = Unique
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         # random rows all differ, so that all of the results is written; tests/ops/test_data_dependent.py has others

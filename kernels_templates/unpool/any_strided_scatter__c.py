@@ -16,7 +16,6 @@ from mccompile.kinds.unpool import Unpool
 
 class Scatter(Kernel):
     kind = Unpool
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         cases = []

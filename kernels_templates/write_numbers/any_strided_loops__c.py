@@ -18,7 +18,6 @@ from mccompile.kinds.write_numbers import WriteNumbers
 
 class WriteNumbersLoops(Kernel):
     kind = WriteNumbers
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, *numbers: float, **options: Any) -> Case:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,14 +19,14 @@ from mccompile.base.errors import BadFile, InternalError, Problem
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def import_package_modules(package: str, mentioning: str = "") -> list[ModuleType]:
+def import_package_modules(package: str, having: re.Pattern[str] | None = None) -> list[ModuleType]:
     """Import every module that lies directly in the folder of `package`, except those that start with an underscore;
-    with `mentioning` only those whose text has it."""
+    with `having` only those in whose text it is found."""
     found = importlib.import_module(package)
     if not hasattr(found, "__path__"):
         raise InternalError(f"{package} is a module, not a package")
     paths = [path for folder in found.__path__ for path in Path(folder).glob("*.py")]
-    stems = {path.stem for path in paths if not mentioning or mentioning in path.read_text(encoding="utf-8")}
+    stems = {path.stem for path in paths if having is None or having.search(path.read_text(encoding="utf-8"))}
     return [importlib.import_module(f"{package}.{stem}") for stem in sorted(stems) if not stem.startswith("_")]
 
 

@@ -25,6 +25,11 @@ def c_identifier(text: str) -> str:
     return name
 
 
+def snake_case(text: str) -> str:
+    """`ConvTranspose` as files are called: `conv_transpose`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", text).lower()
+
+
 def readable(text: str) -> str:
     """`text` without the stand-ins that Python has for bytes of a file's name that are no text in the locale: as UTF-8
     where it is that, with question marks where it is not."""

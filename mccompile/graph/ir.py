@@ -179,11 +179,16 @@ class Site:
 
 
 class Op:
-    """An operator with its attributes. Subclasses are frozen dataclasses; their fields are the attributes."""
+    """An operator with its attributes. Subclasses are frozen dataclasses; their fields are the attributes, and an
+    operator is called as its class is. What several operators share is `abstract`, and no operator."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every operator is a dataclass
     name: ClassVar[str] = ""
     domain: ClassVar[str] = ""
+
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        super().__init_subclass__()
+        cls.name = "" if abstract else cls.__name__
 
     def infer(self, site: Site) -> Sequence[Fact]:
         """Types (and values, where they follow) of the results; raises Refused."""

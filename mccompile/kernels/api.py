@@ -104,8 +104,8 @@ class Case:
 
 class Kernel:
     kind: ClassVar[type[Kind]]
-    isa: ClassVar[str] = "c"
-    stem: str = ""  # set by the registry
+    stem: str = ""  # the name of its file, and the end of that: set by the registry
+    isa: str = ""
     template: Path
 
     @property

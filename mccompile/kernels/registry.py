@@ -130,9 +130,10 @@ def _load(path: Path) -> Kernel:
         why = f"it defines {len(own)} kernels" if len(own) != 1 else f"{template.name} is missing beside it"
         raise WrongUse(Problem("not a kernel", str(path), why, "a kernel is one Kernel class and one template"))
     kernel = own[0]()
-    kernel.stem = path.stem
-    kernel.template = template
-    if not path.stem.endswith(f"__{kernel.isa}") or kernel.kind.name != path.parent.name:
+    kernel.stem, kernel.template = path.stem, template
+    isa = path.stem.rpartition("__")[2]
+    kernel.isa = kernel.isa or isa
+    if kernel.isa != isa or kernel.kind.name != path.parent.name:
         why = f"its name does not fit kind {kernel.kind.name!r} and isa {kernel.isa!r}"
         raise WrongUse(Problem("not a kernel", str(path), why, "name it <kind>/<dtype>_<layout>_<algorithm>__<isa>.py"))
     return kernel

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ..base.dims import Dim
 from ..base.discovery import import_package_modules
+from ..base.names import snake_case
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf
@@ -43,8 +44,12 @@ AnyKind = TypeVar("AnyKind", bound="Kind")
 
 class Kind:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kind is a dataclass
-    name: ClassVar[str] = ""
+    name: ClassVar[str] = ""  # of the class, as files have it: conv_transpose
     roles: ClassVar[tuple[str, ...]] = ()  # names of the fixed operands, for comments and checks
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = snake_case(cls.__name__)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,6 +126,6 @@ def registry() -> dict[str, type[Kind]]:
     found: dict[str, type[Kind]] = {}
     for module in import_package_modules(__package__):
         for item in vars(module).values():
-            if isinstance(item, type) and issubclass(item, Kind) and item.name:
+            if isinstance(item, type) and issubclass(item, Kind) and item.__module__ != __name__:
                 found[item.__name__] = item
     return dict(sorted(found.items()))

@@ -16,7 +16,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class ArgReduce(Kind):
-    name: ClassVar[str] = "arg_reduce"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axis: int
     largest: bool

@@ -19,7 +19,6 @@ from .pool import check_window
 
 @dataclass(frozen=True)
 class ArgmaxPool(Kind):
-    name: ClassVar[str] = "argmax_pool"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     kernel: tuple[int, ...]
     strides: tuple[int, ...]

@@ -20,7 +20,6 @@ from .api import Box, Check, WithEpilogue, whole, within
 
 @dataclass(frozen=True)
 class BandGemm(WithEpilogue):
-    name: ClassVar[str] = "band_gemm"
     roles: ClassVar[tuple[str, ...]] = ("a", "first", "b")
     accumulator: DType
     epilogue: Expr | None = None

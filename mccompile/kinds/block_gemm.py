@@ -21,7 +21,6 @@ from .api import Box, WithEpilogue
 
 @dataclass(frozen=True)
 class BlockGemm(WithEpilogue):
-    name: ClassVar[str] = "block_gemm"
     roles: ClassVar[tuple[str, ...]] = ("a", "b", "scale")
     block: int
     zeros: bool = False  # are there zero points among the operands?

@@ -59,7 +59,6 @@ class Precision:
 
 @dataclass(frozen=True)
 class ByteNorm(Kind):
-    name: ClassVar[str] = "byte_norm"
     roles: ClassVar[tuple[str, ...]] = ("x", "zero", "epsilon", "gain", "bias", "shift")
     axes: tuple[int, ...]
     measure: str

@@ -23,7 +23,6 @@ from .api import Box, Check, Kind, whole, within
 
 @dataclass(frozen=True)
 class ByteSoftmax(Kind):
-    name: ClassVar[str] = "byte_softmax"
     roles: ClassVar[tuple[str, ...]] = ("x", "table", "factor", "shift", "zero")
     axes: tuple[int, ...]
 

@@ -18,7 +18,6 @@ from .made_strings import check_made
 
 @dataclass(frozen=True)
 class ChangeCase(Kind):
-    name: ClassVar[str] = "change_case"
     roles: ClassVar[tuple[str, ...]] = ("x", "cases")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

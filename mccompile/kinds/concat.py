@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..base.dims import Dim, maximum, minimum
 from ..base.tensor import Shape, TensorType
@@ -15,7 +14,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class Concat(Kind):
-    name: ClassVar[str] = "concat"
     axis: int
     in_turns: bool = False
 

@@ -20,7 +20,6 @@ from .api import Box, WithEpilogue, whole
 
 @dataclass(frozen=True)
 class Conv(WithEpilogue):
-    name: ClassVar[str] = "conv"
     roles: ClassVar[tuple[str, ...]] = ("x", "w")
     strides: tuple[int, ...]
     dilations: tuple[int, ...]

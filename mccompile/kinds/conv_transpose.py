@@ -20,7 +20,6 @@ from .api import Box, WithEpilogue, whole
 
 @dataclass(frozen=True)
 class ConvTranspose(WithEpilogue):
-    name: ClassVar[str] = "conv_transpose"
     roles: ClassVar[tuple[str, ...]] = ("x", "w")
     strides: tuple[int, ...]
     dilations: tuple[int, ...]

@@ -20,7 +20,6 @@ ROUNDS, OFF = 100, 0.005
 
 @dataclass(frozen=True)
 class Couple(Kind):
-    name: ClassVar[str] = "couple"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     classes: int
 

@@ -17,7 +17,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class CutSlots(Kind):
-    name: ClassVar[str] = "cut_slots"
     roles: ClassVar[tuple[str, ...]] = ("x", "sizes")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -16,7 +16,6 @@ PIXELS = ("RGB", "BGR", "Grayscale")
 
 @dataclass(frozen=True)
 class DecodeImage(Kind):
-    name: ClassVar[str] = "decode_image"
     roles: ClassVar[tuple[str, ...]] = ("file",)
     pixels: str
 

@@ -21,7 +21,6 @@ from .api import Box, WithEpilogue, whole
 
 @dataclass(frozen=True)
 class DeformConv(WithEpilogue):
-    name: ClassVar[str] = "deform_conv"
     roles: ClassVar[tuple[str, ...]] = ("x", "w", "offset", "mask")
     kernel: tuple[int, ...]
     strides: tuple[int, ...]

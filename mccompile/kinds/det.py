@@ -13,7 +13,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class Det(Kind):
-    name: ClassVar[str] = "det"
     roles: ClassVar[tuple[str, ...]] = ("x",)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -21,7 +21,6 @@ from .api import Box, Kind, whole
 
 @dataclass(frozen=True)
 class Dft(Kind):
-    name: ClassVar[str] = "dft"
     roles: ClassVar[tuple[str, ...]] = ("x", "table", "window")
     length: int
     inverse: bool = False

@@ -18,7 +18,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class EditSlots(Kind):
-    name: ClassVar[str] = "edit_slots"
     roles: ClassVar[tuple[str, ...]] = ("x", "at", "piece")  # without a piece a row is taken out
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..base.tensor import TensorType
 from .api import Kind
@@ -18,7 +17,6 @@ Attributes = tuple[tuple[str, tuple[int, ...] | tuple[float, ...] | str], ...]
 
 @dataclass(frozen=True)
 class External(Kind):
-    name: ClassVar[str] = "external"
     function: str
     include: str = ""  # path of the file that declares it; empty: a declaration is written
     attributes: Attributes = ()

@@ -16,7 +16,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class Fold(Kind):
-    name: ClassVar[str] = "fold"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     space: tuple[int, ...]
     strides: tuple[int, ...]

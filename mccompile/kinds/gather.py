@@ -19,7 +19,6 @@ from .api import Box, Check, Kind, within
 
 @dataclass(frozen=True)
 class Gather(Kind):
-    name: ClassVar[str] = "gather"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     in_range: bool = False  # made by the compiler from shapes: certainly inside, and none negative

@@ -19,7 +19,6 @@ from .api import Box, WithEpilogue
 
 @dataclass(frozen=True)
 class Gemm(WithEpilogue):
-    name: ClassVar[str] = "gemm"
     roles: ClassVar[tuple[str, ...]] = ("a", "b")
     accumulator: DType
     epilogue: Expr | None = None

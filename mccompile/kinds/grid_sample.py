@@ -23,7 +23,6 @@ PADDINGS = ("zeros", "border", "reflection")
 
 @dataclass(frozen=True)
 class GridSample(Kind):
-    name: ClassVar[str] = "grid_sample"
     roles: ClassVar[tuple[str, ...]] = ("x", "grid")
     mode: str
     padding: str

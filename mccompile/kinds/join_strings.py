@@ -14,7 +14,6 @@ from .made_strings import check_made
 
 @dataclass(frozen=True)
 class JoinStrings(Kind):
-    name: ClassVar[str] = "join_strings"
     roles: ClassVar[tuple[str, ...]] = ("a", "b")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

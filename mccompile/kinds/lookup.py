@@ -15,7 +15,6 @@ from .api import Box, Kind, whole
 
 @dataclass(frozen=True)
 class Lookup(Kind):
-    name: ClassVar[str] = "lookup"
     roles: ClassVar[tuple[str, ...]] = ("x", "table")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

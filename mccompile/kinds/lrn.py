@@ -13,7 +13,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class Lrn(Kind):
-    name: ClassVar[str] = "lrn"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     size: int
     alpha: float

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Operand
@@ -16,7 +15,6 @@ from .api import Box, Kind, check_expression
 
 @dataclass(frozen=True)
 class Map(Kind):
-    name: ClassVar[str] = "map"
     expr: Expr
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

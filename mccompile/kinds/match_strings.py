@@ -18,7 +18,6 @@ from .api import Check, Kind, within
 
 @dataclass(frozen=True)
 class MatchStrings(Kind):
-    name: ClassVar[str] = "match_strings"
     roles: ClassVar[tuple[str, ...]] = ("x", "classes", "next", "accepts")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

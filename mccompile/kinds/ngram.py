@@ -19,7 +19,6 @@ from .api import Box, Check, Kind, whole, within
 
 @dataclass(frozen=True)
 class Ngram(Kind):
-    name: ClassVar[str] = "ngram"
     roles: ClassVar[tuple[str, ...]] = ("x", "grams", "places", "weights")
     lengths: tuple[tuple[int, int], ...]  # length, and how many n-grams of it there are
     skips: int

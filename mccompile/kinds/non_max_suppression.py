@@ -19,7 +19,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class NonMaxSuppression(Kind):
-    name: ClassVar[str] = "non_max_suppression"
     roles: ClassVar[tuple[str, ...]] = ("boxes", "scores", "most", "overlap", "threshold")
     centered: bool = False  # boxes are centre and size, not two corners
     thresholded: bool = True

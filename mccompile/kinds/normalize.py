@@ -24,7 +24,6 @@ MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
 
 @dataclass(frozen=True)
 class Normalize(WithEpilogue):
-    name: ClassVar[str] = "normalize"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     measure: str

@@ -18,7 +18,6 @@ MODES = ("constant", "edge", "reflect", "wrap")
 
 @dataclass(frozen=True)
 class Pad(Kind):
-    name: ClassVar[str] = "pad"
     roles: ClassVar[tuple[str, ...]] = ("x", "value")
     before: tuple[int, ...]  # per axis, not negative
     after: tuple[int, ...]

@@ -21,7 +21,6 @@ ALGORITHMS = ("max", "average", "sum", "lp")
 
 @dataclass(frozen=True)
 class Pool(WithEpilogue):
-    name: ClassVar[str] = "pool"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     algorithm: str
     kernel: tuple[int, ...]

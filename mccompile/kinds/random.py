@@ -19,7 +19,6 @@ from .api import WithEpilogue
 
 @dataclass(frozen=True)
 class Random(WithEpilogue):
-    name: ClassVar[str] = "random"
     roles: ClassVar[tuple[str, ...]] = ()
     normal: bool
     seed: int | None = None

@@ -14,7 +14,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class ReadNumbers(Kind):
-    name: ClassVar[str] = "read_numbers"
     roles: ClassVar[tuple[str, ...]] = ("x",)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -35,7 +35,6 @@ RESULTS = ("y", "h", "c")
 
 @dataclass(frozen=True)
 class Recurrent(Kind):
-    name: ClassVar[str] = "recurrent"
     roles: ClassVar[tuple[str, ...]] = ("x", "r")
     cell: str
     activations: tuple[Expr, ...]  # f; f, g; f, g, h: of one operand each

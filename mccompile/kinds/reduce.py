@@ -21,7 +21,6 @@ COMBINATIONS = ("add", "mul", "max", "min", "and", "or")  # scalar functions
 
 @dataclass(frozen=True)
 class Reduce(WithEpilogue):
-    name: ClassVar[str] = "reduce"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     combine: str

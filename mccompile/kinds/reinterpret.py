@@ -12,7 +12,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class Reinterpret(Kind):
-    name: ClassVar[str] = "reinterpret"
     roles: ClassVar[tuple[str, ...]] = ("x",)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -21,7 +21,6 @@ from .api import Box, Check, WithEpilogue, within
 
 @dataclass(frozen=True)
 class Resize(WithEpilogue):
-    name: ClassVar[str] = "resize"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]  # ascending
     taps: tuple[int, ...]

@@ -18,7 +18,6 @@ from .api import Box, Kind, whole
 
 @dataclass(frozen=True)
 class RoiAlign(Kind):
-    name: ClassVar[str] = "roi_align"
     roles: ClassVar[tuple[str, ...]] = ("x", "rois", "batches")
     rows: int
     columns: int

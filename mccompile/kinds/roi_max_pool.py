@@ -16,7 +16,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class RoiMaxPool(Kind):
-    name: ClassVar[str] = "roi_max_pool"
     roles: ClassVar[tuple[str, ...]] = ("x", "regions")
     cells: tuple[int, int]
     scale: float  # from the regions' coordinates to those of x

@@ -13,7 +13,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class ScanAxis(Kind):
-    name: ClassVar[str] = "scan_axis"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axis: int
     combine: str  # add or mul

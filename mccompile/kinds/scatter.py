@@ -19,7 +19,6 @@ from .gather import check_indexed
 
 @dataclass(frozen=True)
 class Scatter(Kind):
-    name: ClassVar[str] = "scatter"
     roles: ClassVar[tuple[str, ...]] = ("x", "updates")
     axes: tuple[int, ...]
     reduction: Expr | None = None  # of the element so far (operand 0) and the update (operand 1); none: the update

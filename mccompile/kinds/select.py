@@ -17,7 +17,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class Select(Kind):
-    name: ClassVar[str] = "select"
     roles: ClassVar[tuple[str, ...]] = ("x",)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -19,7 +19,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class SplitStrings(Kind):
-    name: ClassVar[str] = "split_strings"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     delimiter: str = ""
     splits: int | None = None  # at most

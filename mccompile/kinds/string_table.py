@@ -18,7 +18,6 @@ from .api import Check, Kind
 
 @dataclass(frozen=True)
 class StringTable(Kind):
-    name: ClassVar[str] = "string_table"
     roles: ClassVar[tuple[str, ...]] = ("ends", "bytes")
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -18,7 +18,6 @@ from .api import Box, Kind
 
 @dataclass(frozen=True)
 class TopK(Kind):
-    name: ClassVar[str] = "top_k"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axis: int
     k: Dim

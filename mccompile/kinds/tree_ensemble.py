@@ -23,7 +23,6 @@ COMBINE = ("sum", "average", "min", "max")
 
 @dataclass(frozen=True)
 class TreeEnsemble(Kind):
-    name: ClassVar[str] = "tree_ensemble"
     roles: ClassVar[tuple[str, ...]] = ("x", "roots", "feature", "threshold", "yes", "no", "target", "weight")
     combine: str = "sum"
     mode: str = "LEQ"  # of all nodes; of none where `uses` has modes

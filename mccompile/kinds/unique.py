@@ -18,7 +18,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class Unique(Kind):
-    name: ClassVar[str] = "unique"
     roles: ClassVar[tuple[str, ...]] = ("x",)
     ascending: bool = True
 

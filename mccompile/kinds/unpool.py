@@ -17,7 +17,6 @@ from .api import Kind
 
 @dataclass(frozen=True)
 class Unpool(Kind):
-    name: ClassVar[str] = "unpool"
     roles: ClassVar[tuple[str, ...]] = ("x", "places")
     inner: tuple[int, ...]
     shape: Shape  # of the result

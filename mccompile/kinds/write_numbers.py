@@ -14,7 +14,6 @@ from .made_strings import check_made
 
 @dataclass(frozen=True)
 class WriteNumbers(Kind):
-    name: ClassVar[str] = "write_numbers"
     roles: ClassVar[tuple[str, ...]] = ("x",)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

@@ -48,7 +48,6 @@ def clamp(x: Expr, low: float, high: float) -> Expr:
 
 @dataclass(frozen=True)
 class Relu(Unary):
-    name = "Relu"
     versions = (6, 13, 14)
     takes = "numbers"
 
@@ -58,7 +57,6 @@ class Relu(Unary):
 
 @dataclass(frozen=True)
 class Sigmoid(Activation):
-    name = "Sigmoid"
     versions = (6, 13)
 
     def formula(self, x: Expr) -> Expr:
@@ -67,7 +65,6 @@ class Sigmoid(Activation):
 
 @dataclass(frozen=True)
 class Softplus(Activation):
-    name = "Softplus"
     versions = (1, 22)
 
     def formula(self, x: Expr) -> Expr:
@@ -76,7 +73,6 @@ class Softplus(Activation):
 
 @dataclass(frozen=True)
 class Softsign(Activation):
-    name = "Softsign"
     versions = (1, 22)
 
     def formula(self, x: Expr) -> Expr:
@@ -85,7 +81,6 @@ class Softsign(Activation):
 
 @dataclass(frozen=True)
 class LeakyRelu(Activation):
-    name = "LeakyRelu"
     versions = (6, 16)
     alpha: float = 0.01
 
@@ -95,7 +90,6 @@ class LeakyRelu(Activation):
 
 @dataclass(frozen=True)
 class ThresholdedRelu(Activation):
-    name = "ThresholdedRelu"
     versions = (10, 22)
     alpha: float = 1.0
 
@@ -105,7 +99,6 @@ class ThresholdedRelu(Activation):
 
 @dataclass(frozen=True)
 class Elu(Activation):
-    name = "Elu"
     versions = (6, 22)
     alpha: float = 1.0
 
@@ -115,7 +108,6 @@ class Elu(Activation):
 
 @dataclass(frozen=True)
 class Celu(Activation):
-    name = "Celu"
     versions = (12, 28)
     alpha: float = 1.0
 
@@ -129,7 +121,6 @@ class Celu(Activation):
 
 @dataclass(frozen=True)
 class Selu(Activation):
-    name = "Selu"
     versions = (1, 6, 22)
     alpha: float = 1.6732631921768188
     gamma: float = 1.0507010221481323
@@ -148,7 +139,6 @@ class Selu(Activation):
 
 @dataclass(frozen=True)
 class HardSigmoid(Activation):
-    name = "HardSigmoid"
     versions = (6, 22)
     alpha: float = 0.2
     beta: float = 0.5
@@ -159,7 +149,6 @@ class HardSigmoid(Activation):
 
 @dataclass(frozen=True)
 class HardSwish(Activation):
-    name = "HardSwish"
     versions = (14, 22)
 
     def formula(self, x: Expr) -> Expr:
@@ -168,7 +157,6 @@ class HardSwish(Activation):
 
 @dataclass(frozen=True)
 class Mish(Activation):
-    name = "Mish"
     versions = (18, 22)
 
     def formula(self, x: Expr) -> Expr:
@@ -177,7 +165,6 @@ class Mish(Activation):
 
 @dataclass(frozen=True)
 class Gelu(Activation):
-    name = "Gelu"
     versions = (20,)
     approximate: str = "none"
 
@@ -194,7 +181,6 @@ class Gelu(Activation):
 
 @dataclass(frozen=True)
 class Swish(Activation):
-    name = "Swish"
     versions = (24,)
     alpha: float = 1.0
 
@@ -206,7 +192,6 @@ class Swish(Activation):
 class Shrink(Unary):
     """Integers too are compared with, and moved by, attributes that are floats."""
 
-    name = "Shrink"
     versions = (9,)
     takes = "numbers"
     bias: float = 0.0
@@ -223,7 +208,6 @@ class Shrink(Unary):
 class PRelu(Binary):
     """The slope broadcasts to x, never x to the slope."""
 
-    name = "PRelu"
     versions = (1, 6, 7, 9, 16)
     takes = "numbers"
 

@@ -15,7 +15,6 @@ from .rules.known_shapes import sizes
 
 @dataclass(frozen=True)
 class AffineGrid(Operator):
-    name = "AffineGrid"
     versions = (20,)
     align_corners: int = 0
 

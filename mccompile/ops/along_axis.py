@@ -16,7 +16,7 @@ from .rules.elementwise import check_dtypes, wide
 
 
 @dataclass(frozen=True)
-class ArgExtreme(Operator):
+class ArgExtreme(Operator, abstract=True):
     fusion = REDUCTION
     largest: ClassVar[bool]
     axis: int = 0
@@ -48,20 +48,18 @@ class ArgExtreme(Operator):
 
 @dataclass(frozen=True)
 class ArgMax(ArgExtreme):
-    name = "ArgMax"
     versions = (1, 11, 12, 13)
     largest = True
 
 
 @dataclass(frozen=True)
 class ArgMin(ArgExtreme):
-    name = "ArgMin"
     versions = (1, 11, 12, 13)
     largest = False
 
 
 @dataclass(frozen=True)
-class Cumulative(Operator):
+class Cumulative(Operator, abstract=True):
     combine: ClassVar[str]
     exclusive: int = 0
     reverse: int = 0
@@ -107,13 +105,11 @@ class Cumulative(Operator):
 
 @dataclass(frozen=True)
 class CumSum(Cumulative):
-    name = "CumSum"
     versions = (11, 14)
     combine = "add"
 
 
 @dataclass(frozen=True)
 class CumProd(Cumulative):
-    name = "CumProd"
     versions = (26,)
     combine = "mul"

@@ -1,9 +1,9 @@
 """What an operator is, and how the registry finds them.
 
-A class per operator, a frozen dataclass whose fields are the attributes of the newest version, with their defaults.
-`from_onnx` brings nodes of older versions to that form. Invariant: `versions` lists the `since_version`s whose meaning
-the class covers completely; a node of any other version is refused by the frontend, so nothing is ever compiled by
-guess.
+A class per operator, called as it is, a frozen dataclass whose fields are the attributes of the newest version, with
+their defaults. `from_onnx` brings nodes of older versions to that form. Invariant: `versions` lists the
+`since_version`s whose meaning the class covers completely; a node of any other version is refused by the frontend, so
+nothing is ever compiled by guess.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class OnnxNode:
         self.inputs[position] = value
 
 
-class Operator(Op):
+class Operator(Op, abstract=True):
     versions: ClassVar[tuple[int, ...]] = ()
     fusion: ClassVar[str] = OPAQUE
     channels_last: ClassVar[bool] = False  # runs best where the channels of its result lie next to each other
@@ -158,18 +158,23 @@ def registry() -> Mapping[tuple[str, str], type[Operator]]:
 
 
 def find(domain: str, name: str) -> type[Operator] | None:
-    """The class for an operator's name. Only files that mention the name are imported, since a model uses few of all
+    """The class for an operator's name. Only the file that defines it is imported, since a model uses few of all
     operators and importing every one would be half of the time that a small model takes."""
     if (domain, name) not in _REGISTRY:
-        _register(import_package_modules(__package__, mentioning=f'"{name}"'))
+        _register(import_package_modules(__package__, _defining(name)))
     return _REGISTRY.get((domain, name))
 
 
 @cache
-def quoted_names() -> frozenset[str]:
-    """Capitalized words in quotes in the files of operators: all names of operators, and no file is imported."""
+def operator_names() -> frozenset[str]:
+    """All names of operators, read from the files, none of which is imported."""
     texts = (path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
-    return frozenset(name for text in texts for name in re.findall(r'"([A-Z]\w*)"', text))
+    return frozenset(name for text in texts for name in _defining(r"[A-Z]\w*").findall(text))
+
+
+def _defining(name: str) -> re.Pattern[str]:
+    """Where a file defines operators whose names are like this."""
+    return re.compile(rf"^(?:class )?({name})(?:\((?!.*abstract=True)| = scalar_function\()", re.MULTILINE)
 
 
 def resolve(domain: str, name: str) -> type[Operator]:
@@ -204,7 +209,7 @@ __all__ = [
     "make",
     "normal_axes",
     "normal_axis",
-    "quoted_names",
+    "operator_names",
     "registry",
     "resolve",
     "same_type",

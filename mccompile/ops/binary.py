@@ -32,7 +32,6 @@ Equal = scalar_function(BinaryFunction, "Equal", (1, 7, 11, 13, 19), "equal", ta
 class Pow(Binary):
     """The result has the type of the base."""
 
-    name = "Pow"
     versions = (1, 7, 12, 13, 15)
     takes = "numbers"
 
@@ -50,7 +49,6 @@ class Pow(Binary):
 
 @dataclass(frozen=True)
 class Mod(Binary):
-    name = "Mod"
     versions = (10, 13, 28)
     takes = "numbers"
     fmod: int = 0
@@ -61,7 +59,6 @@ class Mod(Binary):
 
 @dataclass(frozen=True)
 class BitShift(Binary):
-    name = "BitShift"
     versions = (11, 28)
     takes = "integers"
     direction: str

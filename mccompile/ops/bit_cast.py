@@ -12,7 +12,6 @@ from .quantize import named_dtype
 
 @dataclass(frozen=True)
 class BitCast(Operator):
-    name = "BitCast"
     versions = (26,)
     to: int
 

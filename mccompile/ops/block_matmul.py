@@ -23,7 +23,6 @@ class BlockMatMul(Operator):
     and blocks of `block` along it have a scale and a zero point each, which lie as their blocks do; 0: there is one for
     each column of the product."""
 
-    name = "BlockMatMul"
     domain = "mccompile"
     fusion = ANCHOR
     axis: int = 0

@@ -21,7 +21,6 @@ from .fixed_point import byte_type
 class SoftmaxInteger(Operator):
     """Operands: those of the kind."""
 
-    name = "SoftmaxInteger"
     domain = "mccompile"
     axes: tuple[int, ...]
 
@@ -45,7 +44,6 @@ class NormInteger(Operator):
     """Operands: those of the kind; gain and bias broadcast to x. With `groups`, the channels of x are so many groups,
     each of which is normalized with all that follows; `axes` say nothing then."""
 
-    name = "NormInteger"
     domain = "mccompile"
     channels_last: ClassVar[bool] = True
     measure: str

@@ -35,7 +35,6 @@ Sample = tuple[int, np.ndarray]  # 1 where it lies among rows of chroma; bytes o
 
 @dataclass(frozen=True)
 class Camera(Operator):
-    name = "Camera"
     domain = "mccompile"
     format: str
     width: int

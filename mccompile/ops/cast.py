@@ -70,7 +70,6 @@ def converted(to: Lowering, x: View, dtype: DType, saturate: int, round_mode: st
 
 @dataclass(frozen=True)
 class Cast(Elementwise):
-    name = "Cast"
     versions = (1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
     takes = "elements of any type"
     to: int
@@ -106,7 +105,6 @@ class Cast(Elementwise):
 class CastLike(Operator):
     """The type is that of operand 1, whose elements do not matter."""
 
-    name = "CastLike"
     versions = (15, 19, 21, 23, 24, 25)
     fusion = INJECTIVE
     saturate: int = 1

@@ -17,7 +17,6 @@ from .rules.known_elements import known_result
 
 @dataclass(frozen=True)
 class Where(Elementwise):
-    name = "Where"
     versions = (9, 16)
     takes = "elements of any type"
 
@@ -35,7 +34,6 @@ class Where(Elementwise):
 class Clip(Operator):
     """Bounds are scalar operands, each optional; where the lower one is above the upper, the upper one wins."""
 
-    name = "Clip"
     versions = (1, 6, 11, 12, 13)
     fusion = INJECTIVE
 

@@ -18,7 +18,6 @@ from .rules.known_shapes import FIX_DIMENSIONS, fact, sizes
 
 @dataclass(frozen=True)
 class Concat(Operator):
-    name = "Concat"
     versions = (1, 4, 11, 13)
     fusion = INJECTIVE
     axis: int
@@ -88,7 +87,6 @@ def side_by_side(parts: Sequence[View], axis: int, shape: Shape) -> View | None:
 
 @dataclass(frozen=True)
 class Split(Operator):
-    name = "Split"
     versions = (1, 2, 11, 13, 18)
     fusion = INJECTIVE
     axis: int = 0

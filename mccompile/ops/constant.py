@@ -46,7 +46,6 @@ def constant_value(attributes: Mapping[str, Any]) -> ConstantTensor:
 class Constant(Operator):
     """Only on its way into the graph: the frontend puts `tensor` itself in its place."""
 
-    name = "Constant"
     versions = (1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
     tensor: ConstantTensor
 
@@ -66,7 +65,6 @@ class Constant(Operator):
 
 @dataclass(frozen=True)
 class ConstantOfShape(Operator):
-    name = "ConstantOfShape"
     versions = (9, 20, 21, 23, 24, 25)
     fusion = INJECTIVE
     value: int | float | bool = 0.0
@@ -114,7 +112,6 @@ class ConstantOfShape(Operator):
 class Range(Operator):
     """Where start and delta may be free, the count must follow from known numbers."""
 
-    name = "Range"
     versions = (11, 27)
     fusion = INJECTIVE
     stash_type: int = 1

@@ -25,7 +25,6 @@ class RanksDiffer(Unsupported):
 
 @dataclass(frozen=True)
 class If(Operator):
-    name = "If"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
 
     def infer(self, site: Site) -> list[Fact]:
@@ -108,7 +107,6 @@ class _Result:
 class Impossible(Operator):
     """Stands for a branch that the model cannot run at these sizes; its results are never there."""
 
-    name = "Impossible"
     domain = "mccompile"
     versions = (1,)
     random = True  # has no results that could be computed now

@@ -20,7 +20,7 @@ FLOATS = (f16, bf16, f32, f64)
 
 
 @dataclass(frozen=True)
-class _Sliding(Operator):
+class _Sliding(Operator, abstract=True):
     """Attributes of all convolutions."""
 
     fusion: ClassVar[str] = ANCHOR
@@ -40,7 +40,7 @@ class _Sliding(Operator):
 
 
 @dataclass(frozen=True)
-class _Convolution(_Sliding):
+class _Convolution(_Sliding, abstract=True):
     """What Conv and ConvInteger share: everything but element types and the operands after the weights."""
 
     def window(self, site: Site) -> Window:
@@ -51,7 +51,6 @@ class _Convolution(_Sliding):
 
 @dataclass(frozen=True)
 class Conv(_Convolution):
-    name = "Conv"
     versions = (1, 11, 22)
 
     def kind(self, site: Site) -> ConvKind:
@@ -74,7 +73,6 @@ class Conv(_Convolution):
 
 @dataclass(frozen=True)
 class ConvInteger(_Convolution):
-    name = "ConvInteger"
     versions = (10,)
 
     def kind(self, site: Site) -> ConvKind:
@@ -105,7 +103,7 @@ class ConvInteger(_Convolution):
 
 
 @dataclass(frozen=True)
-class _Transposed(_Sliding):
+class _Transposed(_Sliding, abstract=True):
     """What transposed convolutions share: everything but element types and the operands after the weights."""
 
     output_padding: tuple[int, ...] | None = None
@@ -162,7 +160,6 @@ class _Transposed(_Sliding):
 
 @dataclass(frozen=True)
 class ConvTranspose(_Transposed):
-    name = "ConvTranspose"
     versions = (1, 11, 22)
 
     def kind(self, site: Site) -> ConvTransposeKind:
@@ -183,7 +180,6 @@ class ConvTranspose(_Transposed):
 class ConvTransposeInteger(_Transposed):
     """Of 8 or 16-bit integers, as i32. Operands x, w and the zero point of x; lower_qdq makes it."""
 
-    name = "ConvTransposeInteger"
     domain = "mccompile"
 
     def kind(self, site: Site) -> ConvTransposeKind:

@@ -29,7 +29,6 @@ def is_symbolic(dim: Dim) -> bool:
 
 @dataclass(frozen=True)
 class NonZero(Operator):
-    name = "NonZero"
     versions = (9, 13)
 
     def places(self, site: Site) -> np.ndarray | None:
@@ -84,7 +83,6 @@ def selected(to: Lowering, flags: View, dim: Dim) -> View:
 
 @dataclass(frozen=True)
 class Unique(Operator):
-    name = "Unique"
     versions = (11, 28)
     axis: int | None = None
     sorted: int = 1
@@ -142,7 +140,6 @@ class Unique(Operator):
 
 @dataclass(frozen=True)
 class NonMaxSuppression(Operator):
-    name = "NonMaxSuppression"
     versions = (10, 11)
     center_point_box: int = 0
 

@@ -18,7 +18,6 @@ from .rules.window import Window
 class DeformConv(Operator):
     """Operands: x, w, offset, bias, mask."""
 
-    name = "DeformConv"
     versions = (19, 22)
     fusion = ANCHOR
     dilations: tuple[int, ...] | None = None

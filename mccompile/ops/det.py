@@ -13,7 +13,6 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 
 @dataclass(frozen=True)
 class Det(Operator):
-    name = "Det"
     versions = (11, 22)
 
     def infer(self, site: Site) -> list[Fact]:

@@ -22,7 +22,6 @@ from .rules.elementwise import check_dtypes, wide
 
 @dataclass(frozen=True)
 class Einsum(Operator):
-    name = "Einsum"
     versions = (12, 28)
     equation: str
 

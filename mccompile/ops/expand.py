@@ -16,7 +16,6 @@ from .rules.known_shapes import fact, fits, moved, sizes
 
 @dataclass(frozen=True)
 class Expand(Operator):
-    name = "Expand"
     versions = (8, 13)
     fusion = INJECTIVE
 
@@ -61,7 +60,6 @@ class Expand(Operator):
 
 @dataclass(frozen=True)
 class Tile(Operator):
-    name = "Tile"
     versions = (6, 13)
     fusion = INJECTIVE
 

@@ -19,7 +19,6 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 class External(Operator):
     """A C function of the user's own: --external NAME=function."""
 
-    name = "External"
     domain = "mccompile"
     function: str
     takes: tuple[DType | None, ...]  # None: an operand that is absent

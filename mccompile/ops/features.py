@@ -25,7 +25,7 @@ from .reduce import reduce_call
 ML = "ai.onnx.ml"
 
 
-class Prepared(Operator):
+class Prepared(Operator, abstract=True):
     """An operator whose attributes became operands; it cannot be written back."""
 
     domain = ML
@@ -45,7 +45,6 @@ def _last(node: OnnxNode) -> Any:
 class Scaler(Prepared):
     """(x - offset) * scale."""
 
-    name = "Scaler"
     versions = (1,)
 
     @classmethod
@@ -70,7 +69,6 @@ class Scaler(Prepared):
 class Normalizer(Prepared):
     """Every row over its largest element, its sum or its length; rows whose divisor is 0 stay."""
 
-    name = "Normalizer"
     versions = (1,)
     norm: str = "MAX"
 
@@ -97,7 +95,6 @@ class Normalizer(Prepared):
 
 @dataclass(frozen=True)
 class Binarizer(Prepared):
-    name = "Binarizer"
     versions = (1,)
     threshold: float = 0.0
 
@@ -116,7 +113,6 @@ class Binarizer(Prepared):
 class Imputer(Prepared):
     """Elements that equal one value (or are NaN, if it is) are replaced. Operands: x, the replacements."""
 
-    name = "Imputer"
     versions = (1,)
     replaced: int | float = 0
 
@@ -148,7 +144,6 @@ class FeatureVectorizer(Prepared):
     """Rows of several tensors one after the other; each is cut, or filled up with zeros, to as many features as are
     asked for."""
 
-    name = "FeatureVectorizer"
     versions = (1,)
     inputdimensions: tuple[int, ...] = ()
 
@@ -187,7 +182,6 @@ class FeatureVectorizer(Prepared):
 class ArrayFeatureExtractor(Prepared):
     """Elements of the last axis by position; a vector counts as one row."""
 
-    name = "ArrayFeatureExtractor"
     versions = (1,)
 
     def infer(self, site: Site) -> list[Fact]:
@@ -209,7 +203,6 @@ class ArrayFeatureExtractor(Prepared):
 class OneHotEncoder(Prepared):
     """A column for every category; a value that is none of them gives zeros, or could not be compiled."""
 
-    name = "OneHotEncoder"
     versions = (1,)
 
     @classmethod
@@ -237,7 +230,6 @@ class OneHotEncoder(Prepared):
 class LabelEncoder(Prepared):
     """A value for every key, and another one for all else. Operands: x, keys, values (the last one for all else)."""
 
-    name = "LabelEncoder"
     versions = (1, 2, 4)
 
     @classmethod
@@ -288,7 +280,6 @@ class LabelEncoder(Prepared):
 class CategoryMapper(Prepared):
     """A number for every string, or the other way round; it becomes a LabelEncoder."""
 
-    name = "CategoryMapper"
     versions = (1,)
 
     @classmethod
@@ -331,7 +322,6 @@ class ZipMap(Prepared):
     """Gives names to the columns of scores. A compiled model gives the scores themselves, in the order of the
     labels."""
 
-    name = "ZipMap"
     versions = (1,)
 
     @classmethod

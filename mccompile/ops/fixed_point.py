@@ -25,7 +25,7 @@ from .rules.elementwise import Elementwise
 from .rules.window import Window
 
 
-class _FixedPoint(Elementwise):
+class _FixedPoint(Elementwise, abstract=True):
     """Sums of terms times multipliers, rounded. Operands may be absent: `scaled` has a place for each of `count`."""
 
     domain = "mccompile"
@@ -60,7 +60,6 @@ class Rescale(_FixedPoint):
     given. Operands: `terms` tensors of 8 or 16-bit integers or of i32, as many multipliers, addend, shift, zero, low,
     high; the last three have the type of the result."""
 
-    name = "Rescale"
     terms: int = 1
 
     def check(self, types: Sequence[TensorType]) -> None:
@@ -98,7 +97,6 @@ class ByteRescale(_FixedPoint):
     multipliers. Operands: `terms` tensors, as many multipliers, an addend (with the zero point in it), low, high; `to`
     is the type of the result."""
 
-    name = "ByteRescale"
     terms: int = 1
     left: int = 0
     shift: int = 0
@@ -140,7 +138,6 @@ class ShortRescale(_FixedPoint):
     are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
     type of the result."""
 
-    name = "ShortRescale"
     shift: int = 0
     to: int = 0
 
@@ -221,7 +218,6 @@ class ProductInteger(Elementwise):
     """(a - its zero point) * (b - its zero point) of 8 or 16-bit integers, as i32 (where they fit). Operands a, b,
     and the zero points."""
 
-    name = "ProductInteger"
     domain = "mccompile"
     takes = "integers"
 
@@ -243,7 +239,6 @@ class ProductInteger(Elementwise):
 class SumPool(Operator):
     """Sums of 8 or 16-bit integers in windows, as i32; elements outside the image count as 0."""
 
-    name = "SumPool"
     domain = "mccompile"
     channels_last = True
     kernel_shape: tuple[int, ...]
@@ -273,7 +268,6 @@ class SumPool(Operator):
 class Lookup(Operator):
     """The entry of a table of 256 that each element of x names: see the kind."""
 
-    name = "Lookup"
     domain = "mccompile"
     fusion = INJECTIVE
 

@@ -15,7 +15,6 @@ from .rules.at_run_time import Formula, both, chosen, either, equals, static_cou
 
 @dataclass(frozen=True)
 class Col2Im(Operator):
-    name = "Col2Im"
     versions = (18,)
     dilations: tuple[int, ...] | None = None
     pads: tuple[int, ...] | None = None

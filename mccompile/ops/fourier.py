@@ -36,7 +36,6 @@ class Transform:
 class DFT(Operator):
     """Operands: x, dft_length, axis."""
 
-    name = "DFT"
     versions = (17, 20)
     inverse: int = 0
     onesided: int = 0
@@ -142,7 +141,6 @@ class DFT(Operator):
 class STFT(Operator):
     """Operands: signal, frame_step, window, frame_length."""
 
-    name = "STFT"
     versions = (17,)
     onesided: int = 1
 

@@ -60,7 +60,6 @@ def taken(to: Lowering, x: View, axis: int, places: Sequence[int]) -> View | Non
 
 @dataclass(frozen=True)
 class Gather(Operator):
-    name = "Gather"
     versions = (1, 11, 13)
     fusion = INJECTIVE
     axis: int = 0
@@ -108,7 +107,6 @@ def _inside(place: Dim, size: Dim) -> bool:
 
 @dataclass(frozen=True)
 class GatherElements(Operator):
-    name = "GatherElements"
     versions = (11, 13)
     fusion = INJECTIVE
     axis: int = 0
@@ -142,7 +140,6 @@ def along_axis(axis: int, x: TensorType, places: TensorType) -> int:
 
 @dataclass(frozen=True)
 class GatherND(Operator):
-    name = "GatherND"
     versions = (11, 12, 13)
     fusion = INJECTIVE
     batch_dims: int = 0
@@ -192,7 +189,6 @@ def index_views(to: Lowering, places: View, depth: int, shape: Shape) -> list[Vi
 class Compress(Operator):
     """How many elements there are depends on the condition."""
 
-    name = "Compress"
     versions = (9, 11, 28)
     fusion = OPAQUE
     axis: int | None = None
@@ -250,7 +246,6 @@ def at_places(to: Lowering, x: View, axis: int, places: Sequence[int], type: Ten
 
 @dataclass(frozen=True)
 class ReverseSequence(Operator):
-    name = "ReverseSequence"
     versions = (10, 28)
     fusion = INJECTIVE
     batch_axis: int = 1

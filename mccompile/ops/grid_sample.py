@@ -14,7 +14,6 @@ _OLD_MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
 @dataclass(frozen=True)
 class GridSample(Operator):
-    name = "GridSample"
     versions = (16, 20, 22)
     align_corners: int = 0
     mode: str = "linear"

@@ -16,7 +16,6 @@ from .random import drawn, seed_of
 
 @dataclass(frozen=True)
 class Identity(Operator):
-    name = "Identity"
     versions = (1, 13, 14, 16, 19, 21, 23, 24, 25)
     fusion = INJECTIVE
 
@@ -31,7 +30,6 @@ class Identity(Operator):
 class Dropout(Operator):
     """In inference it drops nothing, in training it draws what it drops. Operands: data, ratio, training_mode."""
 
-    name = "Dropout"
     versions = (1, 6, 7, 10, 12, 13, 22)
     fusion = INJECTIVE
     random = True  # in training; in inference it goes away anyway

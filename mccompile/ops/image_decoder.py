@@ -15,7 +15,6 @@ from .api import Fact, Invalid, Lowering, Operator, Site
 class ImageDecoder(Operator):
     """The size of the image is what the model declares: a run with another file ends with a status."""
 
-    name = "ImageDecoder"
     versions = (20,)
     pixel_format: str = "RGB"
 

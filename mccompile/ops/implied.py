@@ -19,7 +19,6 @@ _MOST = 2**31 - 1
 class Implied(Operator):
     """Operand 0, in a run where operand 1 holds these numbers; any other run ends with a status."""
 
-    name = "Implied"
     domain = DOMAIN
     versions = (1,)
     random = True  # never computed now: the check would be lost
@@ -41,7 +40,6 @@ class Implied(Operator):
 class PartlyKnown(Operator):
     """The operand, some of whose elements are implied to be these numbers."""
 
-    name = "PartlyKnown"
     domain = DOMAIN
     versions = (1,)
     random = True

@@ -68,7 +68,7 @@ def _product(to: Lowering, a: View, b: View, epilogue: Expr | None = None, extra
     return to.call(Gemm(f32, epilogue), ins, TensorType(f32, shape))[0]
 
 
-class Linear(Operator):
+class Linear(Operator, abstract=True):
     """Operands: x, coefficients [outputs, features], and intercepts, if any."""
 
     domain = "ai.onnx.ml"
@@ -97,7 +97,6 @@ def _read_linear(node: OnnxNode, outputs: int) -> None:
 
 @dataclass(frozen=True)
 class LinearRegressor(Linear):
-    name = "LinearRegressor"
     versions = (1,)
     targets: int = 1
     transform: str = NONE
@@ -120,7 +119,6 @@ class LinearRegressor(Linear):
 class LinearClassifier(Linear):
     """With two labels and one row of coefficients the sum is the score of the second class."""
 
-    name = "LinearClassifier"
     versions = (1,)
     labels: Labels
     transform: str = NONE
@@ -162,7 +160,7 @@ class LinearClassifier(Linear):
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
-class Machine(Operator):
+class Machine(Operator, abstract=True):
     """Operands: x, support vectors [vectors, features] (of a linear model: its coefficients), and then each its own."""
 
     domain = "ai.onnx.ml"
@@ -206,7 +204,6 @@ def _kernel(node: OnnxNode) -> tuple[str, tuple[float, ...]]:
 
 @dataclass(frozen=True)
 class SVMRegressor(Machine):
-    name = "SVMRegressor"
     versions = (1,)
     kernel: str = "LINEAR"
     parameters: tuple[float, ...] = ()
@@ -254,7 +251,6 @@ class SVMClassifier(Machine):
     """One against one: every pair of classes has a sum over the support vectors of both, and votes. Operands after the
     support vectors: one column of coefficients for each pair, rho; and probability factors a and b, if any."""
 
-    name = "SVMClassifier"
     versions = (1,)
     labels: Labels
     kernel: str = "LINEAR"

@@ -25,7 +25,6 @@ class Loop(Operator):
     """Operands: trip count, condition, first values. The region: counter, condition, values -> condition, values,
     collected."""
 
-    name = "Loop"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
     bounded = (0,)
 

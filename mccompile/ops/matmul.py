@@ -17,7 +17,6 @@ NUMBERS = (f16, bf16, f32, f64, i32, i64, u32, u64)
 
 @dataclass(frozen=True)
 class MatMul(Operator):
-    name = "MatMul"
     versions = (1, 9, 13)
     fusion = ANCHOR
 
@@ -33,7 +32,6 @@ class MatMul(Operator):
 
 @dataclass(frozen=True)
 class MatMulInteger(Operator):
-    name = "MatMulInteger"
     versions = (10,)
     fusion = ANCHOR
 
@@ -57,7 +55,6 @@ class MatMulInteger(Operator):
 
 @dataclass(frozen=True)
 class Gemm(Operator):
-    name = "Gemm"
     versions = (1, 6, 7, 9, 11, 13)
     fusion = ANCHOR
     alpha: float = 1.0

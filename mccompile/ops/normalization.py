@@ -65,7 +65,6 @@ def check_vector(site: Site, index: int, count: object, what: str) -> None:
 class LayerNormalization(Operator):
     """Results: the normalized tensor; optionally mean and 1 / deviation."""
 
-    name = "LayerNormalization"
     versions = (17,)
     axis: int = -1
     epsilon: float = 1e-5
@@ -111,7 +110,6 @@ class LayerNormalization(Operator):
 class RMSNormalization(Operator):
     """The result has the type of the scale."""
 
-    name = "RMSNormalization"
     versions = (23,)
     axis: int = -1
     epsilon: float = 1e-5
@@ -133,7 +131,6 @@ class RMSNormalization(Operator):
 
 @dataclass(frozen=True)
 class InstanceNormalization(Operator):
-    name = "InstanceNormalization"
     versions = (6, 22)
     channels_last = True
     epsilon: float = 1e-5
@@ -158,7 +155,6 @@ class InstanceNormalization(Operator):
 class GroupNormalization(Operator):
     """Scale and bias have an element per channel. ONNX withdrew the version of opset 18, with one per group."""
 
-    name = "GroupNormalization"
     versions = (21,)
     channels_last = True
     num_groups: int
@@ -195,7 +191,6 @@ class MeanVarianceNormalization(Operator):
     """ONNX adds 1e-9 to the deviation; here its square is added to the variance, which differs only for deviations as
     small."""
 
-    name = "MeanVarianceNormalization"
     versions = (9, 13)
     axes: tuple[int, ...] = (0, 2, 3)
 
@@ -212,7 +207,6 @@ class MeanVarianceNormalization(Operator):
 
 @dataclass(frozen=True)
 class LpNormalization(Operator):
-    name = "LpNormalization"
     versions = (1, 22)
     axis: int = -1
     p: int = 2
@@ -232,7 +226,6 @@ class LpNormalization(Operator):
 
 @dataclass(frozen=True)
 class LRN(Operator):
-    name = "LRN"
     versions = (1, 13)
     size: int
     alpha: float = 1e-4
@@ -255,7 +248,6 @@ class BatchNormalization(Operator):
     """Of a trained network: (x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. With `spatial` 0 (opsets
     7 and 8) the parameters have an element for every place as well."""
 
-    name = "BatchNormalization"
     versions = (1, 6, 7, 9, 14, 15)
     channels_last = True
     epsilon: float = 1e-5

@@ -21,7 +21,6 @@ from .rules.known_shapes import FIX_DIMENSIONS, sizes
 
 @dataclass(frozen=True)
 class Pad(Operator):
-    name = "Pad"
     versions = (1, 2, 11, 13, 18, 19, 21, 23, 24, 25)
     fusion = INJECTIVE
     mode: str = "constant"
@@ -100,7 +99,6 @@ class Pad(Operator):
         value = to.reshape(to.input(2), ()) if to.has(2) and self.mode == "constant" else None
         to.set(0, padded(to, to.input(0), before, after, self.mode, value))
 
-
     def computed(self, to: Lowering, x: View) -> View:
         """Where pads or axes are known only at run time: every element from where it comes, if it comes from x."""
         formula, rank, dtype = Formula(to), len(x.shape), x.buffer.dtype
@@ -145,7 +143,6 @@ class Pad(Operator):
         all_inside = both([operand(n + 2, bool_) for n in range(len(inside))])
         return to.map(apply("select", all_inside, operand(0, dtype), operand(1, dtype)), ins, shape)
 
-
     def keeps(self, site: Site, axis: int) -> bool:
         """Is it certain that an axis stays as it is?"""
         if not site.is_known(1, 3):
@@ -186,7 +183,6 @@ def padded(
 
 @dataclass(frozen=True)
 class CenterCropPad(Operator):
-    name = "CenterCropPad"
     versions = (18,)
     fusion = INJECTIVE
     axes: tuple[int, ...] | None = None

@@ -23,7 +23,7 @@ FLOATS = (f16, bf16, f32, f64)
 
 
 @dataclass(frozen=True)
-class _Pool(Operator):
+class _Pool(Operator, abstract=True):
     """A window that slides over x; subclasses say what is made of its elements."""
 
     fusion: ClassVar[str] = REDUCTION
@@ -60,7 +60,6 @@ class _Pool(Operator):
 
 @dataclass(frozen=True)
 class MaxPool(_Pool):
-    name = "MaxPool"
     versions = (1, 8, 10, 11, 12, 22)
     algorithm = "max"
     takes = (*FLOATS, *SHORT)
@@ -89,7 +88,6 @@ class MaxPool(_Pool):
 
 @dataclass(frozen=True)
 class AveragePool(_Pool):
-    name = "AveragePool"
     versions = (1, 7, 10, 11, 19, 22)
     algorithm = "average"
     count_include_pad: int = 0
@@ -100,7 +98,6 @@ class AveragePool(_Pool):
 
 @dataclass(frozen=True)
 class LpPool(_Pool):
-    name = "LpPool"
     versions = (2, 11, 18, 22)
     algorithm = "lp"
     p: int = 2
@@ -114,7 +111,7 @@ class LpPool(_Pool):
 
 
 @dataclass(frozen=True)
-class _GlobalPool(Operator):
+class _GlobalPool(Operator, abstract=True):
     """A window as large as the image."""
 
     fusion: ClassVar[str] = REDUCTION
@@ -155,7 +152,6 @@ class _GlobalPool(Operator):
 
 @dataclass(frozen=True)
 class GlobalMaxPool(_GlobalPool):
-    name = "GlobalMaxPool"
     takes = (*FLOATS, *SHORT)
     versions = (1, 22)
     algorithm = "max"
@@ -163,14 +159,12 @@ class GlobalMaxPool(_GlobalPool):
 
 @dataclass(frozen=True)
 class GlobalAveragePool(_GlobalPool):
-    name = "GlobalAveragePool"
     versions = (1, 22)
     algorithm = "average"
 
 
 @dataclass(frozen=True)
 class GlobalLpPool(_GlobalPool):
-    name = "GlobalLpPool"
     versions = (2, 22)
     algorithm = "lp"
     p: int = 2
@@ -185,7 +179,6 @@ class GlobalLpPool(_GlobalPool):
 
 @dataclass(frozen=True)
 class MaxUnpool(Operator):
-    name = "MaxUnpool"
     versions = (9, 11, 22)
     kernel_shape: tuple[int, ...]
     pads: tuple[int, ...] | None = None
@@ -230,7 +223,6 @@ class MaxUnpool(Operator):
 
 @dataclass(frozen=True)
 class MaxRoiPool(Operator):
-    name = "MaxRoiPool"
     versions = (1, 22)
     pooled_shape: tuple[int, ...]
     spatial_scale: float = 1.0

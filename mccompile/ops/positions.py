@@ -17,7 +17,6 @@ from .rules.known_shapes import FIX_DIMENSIONS, scalar
 class OneHot(Operator):
     """Indices outside of the depth give a line without the on value."""
 
-    name = "OneHot"
     versions = (9, 11, 28)
     fusion = INJECTIVE
     axis: int = -1
@@ -71,7 +70,6 @@ def _depth_known(site: Site) -> bool:
 
 @dataclass(frozen=True)
 class EyeLike(Operator):
-    name = "EyeLike"
     versions = (9, 22)
     fusion = INJECTIVE
     dtype: int | None = None
@@ -93,7 +91,6 @@ class EyeLike(Operator):
 
 @dataclass(frozen=True)
 class Trilu(Operator):
-    name = "Trilu"
     versions = (14,)
     fusion = INJECTIVE
     upper: int = 1

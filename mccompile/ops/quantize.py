@@ -47,7 +47,7 @@ def dequantized(x: Expr, scale: Expr, zero: Expr | None, target: DType) -> Expr:
     return cast(apply("mul", cast(value, f32), cast(scale, f32)), target)
 
 
-class Linear(Operator):
+class Linear(Operator, abstract=True):
     """Operands x, scale, zero point; how the last two spread over x."""
 
     fusion = INJECTIVE
@@ -126,7 +126,6 @@ def named_dtype(number: int, what: str) -> DType:
 
 @dataclass(frozen=True)
 class QuantizeLinear(Linear):
-    name = "QuantizeLinear"
     versions = (10, 13, 19, 21, 23, 24, 25, 28)
     axis: int = 1
     saturate: int = 1
@@ -173,7 +172,6 @@ class QuantizeLinear(Linear):
 
 @dataclass(frozen=True)
 class DequantizeLinear(Linear):
-    name = "DequantizeLinear"
     versions = (10, 13, 19, 21, 23, 24, 25, 28)
     axis: int = 1
     block_size: int = 0
@@ -207,7 +205,6 @@ class DequantizeLinear(Linear):
 class DynamicQuantizeLinear(Operator):
     """Results: the quantized tensor, its scale, its zero point. Where all elements are zero, the scale is 1."""
 
-    name = "DynamicQuantizeLinear"
     versions = (11,)
 
     def infer(self, site: Site) -> list[Fact]:

@@ -39,7 +39,7 @@ def drawn(
     return result
 
 
-class _Scaled(Operator):
+class _Scaled(Operator, abstract=True):
     """Drawn numbers times `factor` plus `offset`, in the type of the result."""
 
     random = True
@@ -63,7 +63,7 @@ class _Scaled(Operator):
 
 
 @dataclass(frozen=True)
-class _Shaped(_Scaled):
+class _Shaped(_Scaled, abstract=True):
     """The attribute says the shape."""
 
     shape: tuple[int, ...]
@@ -77,7 +77,7 @@ class _Shaped(_Scaled):
 
 
 @dataclass(frozen=True)
-class _Like(_Scaled):
+class _Like(_Scaled, abstract=True):
     """The operand says the shape, and the type unless an attribute does."""
 
     dtype: int | None = None
@@ -96,7 +96,7 @@ def _float(dtype: DType) -> DType:
 
 
 @dataclass(frozen=True)
-class _Uniform(_Scaled):
+class _Uniform(_Scaled, abstract=True):
     normal = False
     high: float = 1.0
     low: float = 0.0
@@ -111,7 +111,7 @@ class _Uniform(_Scaled):
 
 
 @dataclass(frozen=True)
-class _Normal(_Scaled):
+class _Normal(_Scaled, abstract=True):
     normal = True
     mean: float = 0.0
     scale: float = 1.0
@@ -127,25 +127,21 @@ class _Normal(_Scaled):
 
 @dataclass(frozen=True)
 class RandomUniform(_Uniform, _Shaped):
-    name = "RandomUniform"
     versions = (1, 22)
 
 
 @dataclass(frozen=True)
 class RandomNormal(_Normal, _Shaped):
-    name = "RandomNormal"
     versions = (1, 22)
 
 
 @dataclass(frozen=True)
 class RandomUniformLike(_Uniform, _Like):
-    name = "RandomUniformLike"
     versions = (1, 22)
 
 
 @dataclass(frozen=True)
 class RandomNormalLike(_Normal, _Like):
-    name = "RandomNormalLike"
     versions = (1, 22)
 
 
@@ -153,7 +149,6 @@ class RandomNormalLike(_Normal, _Like):
 class Bernoulli(Operator):
     """1 where a number drawn from 0 to 1 is below the operand."""
 
-    name = "Bernoulli"
     versions = (15, 22)
     random = True
     dtype: int | None = None
@@ -176,7 +171,6 @@ class Bernoulli(Operator):
 class Multinomial(Operator):
     """Which class a number drawn from 0 to the sum of all falls into; the operand has logarithms of probabilities."""
 
-    name = "Multinomial"
     versions = (7, 22)
     random = True
     dtype: int = 6

@@ -14,7 +14,7 @@ from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.concat import Concat
 from ..kinds.gemm import Gemm
-from ..kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
+from ..kinds.recurrent import GATES, Recurrent
 from ..program.ir import Call, View
 from .activation import Elu, HardSigmoid, LeakyRelu, Sigmoid, Softplus, Softsign, ThresholdedRelu, add, mul, number
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
@@ -39,11 +39,10 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
 
 
 @dataclass(frozen=True)
-class Layer(Operator):
+class Layer(Operator, abstract=True):
     """What the three have in common. Operands: x, w, r, bias, sequence_lens, initial_h; of an LSTM also initial_c and
     peepholes."""
 
-    cell: ClassVar[str] = ""
     usual: ClassVar[tuple[str, ...]] = ()  # activations
     activation_alpha: tuple[float, ...] = ()
     activation_beta: tuple[float, ...] = ()
@@ -58,6 +57,11 @@ class Layer(Operator):
         if node.version < 7:  # whether anybody reads the whole sequence shows in the results
             node.attributes.pop("output_sequence", None)
         return make(cls, node)
+
+    @property
+    def cell(self) -> str:
+        """What the kind calls it."""
+        return self.name.lower()
 
     @property
     def coupled(self) -> bool:
@@ -93,7 +97,7 @@ class Layer(Operator):
                 raise Invalid(f"{name} is {site.type(index)}, not of shape {show(shape)} as x {x} and r {r} want it")
         self.functions(x.dtype)
         y = (batch, time, directions, hidden) if self.layout else (time, directions, batch, hidden)
-        types = [TensorType(x.dtype, y), *[TensorType(x.dtype, state)] * (2 if self.cell == LSTM else 1)]
+        types = [TensorType(x.dtype, y), *[TensorType(x.dtype, state)] * (2 if isinstance(self, LSTM) else 1)]
         return [Fact(type) for type in types][: site.outputs]
 
     def functions(self, dtype: DType) -> list[tuple[Expr, ...]]:
@@ -270,18 +274,14 @@ def _activation(name: str, alpha: float, beta: float, x: Expr) -> Expr:
 
 
 @dataclass(frozen=True)
-class Rnn(Layer):
-    name = "RNN"
+class RNN(Layer):
     versions = (1, 7, 14, 22)
-    cell = RNN
     usual = ("Tanh",)
 
 
 @dataclass(frozen=True)
-class Gru(Layer):
-    name = "GRU"
+class GRU(Layer):
     versions = (1, 3, 7, 14, 22)
-    cell = GRU
     usual = ("Sigmoid", "Tanh")
     linear_before_reset: int = 0
 
@@ -291,10 +291,8 @@ class Gru(Layer):
 
 
 @dataclass(frozen=True)
-class Lstm(Layer):
-    name = "LSTM"
+class LSTM(Layer):
     versions = (1, 7, 14, 22)
-    cell = LSTM
     usual = ("Sigmoid", "Tanh", "Tanh")
     input_forget: int = 0
 

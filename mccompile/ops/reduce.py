@@ -34,7 +34,7 @@ from .rules.known_elements import fitting
 
 
 @dataclass(frozen=True)
-class Reduction(Operator):
+class Reduction(Operator, abstract=True):
     """Fields, operands and shapes that all reductions share."""
 
     fusion = REDUCTION
@@ -161,20 +161,18 @@ def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
 
 @dataclass(frozen=True)
 class ReduceSum(Reduction):
-    name = "ReduceSum"
     versions = (1, 11, 13)
 
 
 @dataclass(frozen=True)
 class ReduceMean(Reduction):
-    name = "ReduceMean"
     versions = (1, 11, 13, 18)
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("div", total, count())
 
 
-class Extreme(Reduction):
+class Extreme(Reduction, abstract=True):
     """Of bools as well, where False < True."""
 
     takes = "numbers or bools"
@@ -188,7 +186,6 @@ class Extreme(Reduction):
 
 @dataclass(frozen=True)
 class ReduceMax(Extreme):
-    name = "ReduceMax"
     versions = (1, 11, 12, 13, 18, 20)
     combine = "max"
     of_bools = "or"
@@ -196,7 +193,6 @@ class ReduceMax(Extreme):
 
 @dataclass(frozen=True)
 class ReduceMin(Extreme):
-    name = "ReduceMin"
     versions = (1, 11, 12, 13, 18, 20)
     combine = "min"
     of_bools = "and"
@@ -204,14 +200,12 @@ class ReduceMin(Extreme):
 
 @dataclass(frozen=True)
 class ReduceProd(Reduction):
-    name = "ReduceProd"
     versions = (1, 11, 13, 18)
     combine = "mul"
 
 
 @dataclass(frozen=True)
 class ReduceL1(Reduction):
-    name = "ReduceL1"
     versions = (1, 11, 13, 18)
 
     def element(self, x: Expr) -> Expr:
@@ -220,7 +214,6 @@ class ReduceL1(Reduction):
 
 @dataclass(frozen=True)
 class ReduceL2(Reduction):
-    name = "ReduceL2"
     versions = (1, 11, 13, 18)
     through_floats = True
 
@@ -233,7 +226,6 @@ class ReduceL2(Reduction):
 
 @dataclass(frozen=True)
 class ReduceSumSquare(Reduction):
-    name = "ReduceSumSquare"
     versions = (1, 11, 13, 18)
 
     def element(self, x: Expr) -> Expr:
@@ -242,7 +234,6 @@ class ReduceSumSquare(Reduction):
 
 @dataclass(frozen=True)
 class ReduceLogSum(Reduction):
-    name = "ReduceLogSum"
     versions = (1, 11, 13, 18, 28)
     through_floats = True
 
@@ -254,7 +245,6 @@ class ReduceLogSum(Reduction):
 class ReduceLogSumExp(Reduction):
     """The largest element is taken out of the sum first, so no exponential overflows."""
 
-    name = "ReduceLogSumExp"
     versions = (1, 11, 13, 18, 28)
     through_floats = True
 

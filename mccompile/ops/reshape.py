@@ -16,7 +16,7 @@ from .rules.at_run_time import Formula, axes_choices, either, equals, must_name,
 from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
 
 
-class Axes(Operator):
+class Axes(Operator, abstract=True):
     """Operators whose operand 1 names axes of size 1."""
 
     @classmethod
@@ -46,7 +46,7 @@ def _without(shape: Sequence[Dim], axes: tuple[int, ...]) -> tuple[Dim, ...]:
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
-class SameElements(Operator):
+class SameElements(Operator, abstract=True):
     """`shape(site)` says what the result's shape is; elements stay in row-major order."""
 
     fusion = INJECTIVE
@@ -70,7 +70,6 @@ class SameElements(Operator):
 
 @dataclass(frozen=True)
 class Reshape(SameElements):
-    name = "Reshape"
     versions = (1, 5, 13, 14, 19, 21, 23, 24, 25)
     allowzero: int = 0
 
@@ -109,7 +108,6 @@ class Reshape(SameElements):
                 formula.require(fits)
             formula.check()
         super().lower(to)
-
 
     def measured(self, to: Lowering) -> View:
         """The elements in a shape that is found out at run time."""
@@ -181,7 +179,6 @@ def rest(shape: Shape, others: Sequence[Dim]) -> Dim:
 
 @dataclass(frozen=True)
 class Flatten(SameElements):
-    name = "Flatten"
     versions = (1, 9, 11, 13, 21, 23, 24, 25)
     axis: int = 1
 
@@ -195,7 +192,6 @@ class Flatten(SameElements):
 
 @dataclass(frozen=True)
 class Squeeze(Axes, SameElements):
-    name = "Squeeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
 
     def shape(self, site: Site) -> Shape:
@@ -225,7 +221,6 @@ class Squeeze(Axes, SameElements):
 
 @dataclass(frozen=True)
 class Unsqueeze(Axes, SameElements):
-    name = "Unsqueeze"
     versions = (1, 11, 13, 21, 23, 24, 25)
 
     def shape(self, site: Site) -> Shape:

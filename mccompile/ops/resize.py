@@ -68,7 +68,6 @@ class Resized:
 class Resize(Operator):
     """`nearest_mode` "simple" stands for what opset 10 did: down to the left, or to the right where an axis shrinks."""
 
-    name = "Resize"
     versions = (10, 11, 13, 18, 19)
     channels_last = True
     same_layout = True
@@ -426,7 +425,6 @@ def _simple(node: OnnxNode) -> Operator:
 class Upsample(Operator):
     """The first name of Resize, which it becomes."""
 
-    name = "Upsample"
     versions = (7, 9, 10)
 
     @classmethod

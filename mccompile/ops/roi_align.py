@@ -12,7 +12,6 @@ from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 
 @dataclass(frozen=True)
 class RoiAlign(Operator):
-    name = "RoiAlign"
     versions = (10, 16, 22)
     coordinate_transformation_mode: str = "half_pixel"
     mode: str = "avg"

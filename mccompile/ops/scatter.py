@@ -28,7 +28,6 @@ def reduction(name: str, dtype: DType) -> Expr | None:
 
 @dataclass(frozen=True)
 class ScatterElements(Operator):
-    name = "ScatterElements"
     versions = (11, 13, 16, 18)
     axis: int = 0
     reduction: str = "none"
@@ -56,7 +55,6 @@ class ScatterElements(Operator):
 class Scatter(Operator):
     """The first name of ScatterElements, which it becomes."""
 
-    name = "Scatter"
     versions = (9, 11)
 
     @classmethod
@@ -66,7 +64,6 @@ class Scatter(Operator):
 
 @dataclass(frozen=True)
 class ScatterND(Operator):
-    name = "ScatterND"
     versions = (11, 13, 16, 18)
     reduction: str = "none"
 
@@ -96,7 +93,6 @@ class ScatterND(Operator):
 class TensorScatter(Operator):
     """A cache with some rows of an axis replaced; in linear mode rows beyond its end all mean the last."""
 
-    name = "TensorScatter"
     versions = (24,)
     axis: int = -2
     mode: str = "linear"

@@ -12,7 +12,7 @@ from .rules.at_run_time import numbers
 from .rules.known_shapes import fact, objects
 
 
-class Measure(Operator):
+class Measure(Operator, abstract=True):
     """A result that says something about the shape of operand 0."""
 
     def dims(self, site: Site) -> tuple[Dim, ...]:
@@ -28,7 +28,6 @@ class Measure(Operator):
 
 @dataclass(frozen=True)
 class Shape(Measure):
-    name = "Shape"
     versions = (1, 13, 15, 19, 21, 23, 24, 25)
     start: int = 0
     end: int | None = None
@@ -39,7 +38,6 @@ class Shape(Measure):
 
 @dataclass(frozen=True)
 class Size(Measure):
-    name = "Size"
     versions = (1, 13, 19, 21, 23, 24, 25)
 
     def dims(self, site: Site) -> tuple[Dim, ...]:

@@ -15,7 +15,7 @@ from .rules.at_run_time import Formula, must_equal, static_count
 from .rules.known_shapes import scalar
 
 
-class Window(Operator):
+class Window(Operator, abstract=True):
     """`weights[n]` of cos(2 pi n i / size), with signs that alternate. A periodic window is one element longer than
     what is left of it."""
 
@@ -61,7 +61,6 @@ _LN10 = _number(math.log(10))
 
 @dataclass(frozen=True)
 class HannWindow(Window):
-    name = "HannWindow"
     versions = (17,)
     weights = (0.5, 0.5)
     output_datatype: int = 1
@@ -70,7 +69,6 @@ class HannWindow(Window):
 
 @dataclass(frozen=True)
 class HammingWindow(Window):
-    name = "HammingWindow"
     versions = (17,)
     weights = (25 / 46, 21 / 46)
     output_datatype: int = 1
@@ -79,7 +77,6 @@ class HammingWindow(Window):
 
 @dataclass(frozen=True)
 class BlackmanWindow(Window):
-    name = "BlackmanWindow"
     versions = (17,)
     weights = (0.42, 0.5, 0.08)
     output_datatype: int = 1
@@ -91,7 +88,6 @@ class MelWeightMatrix(Operator):
     """Triangular filters that are even on the mel scale. The matrix that the numbers lead to must be the declared one
     where they are computed at run time."""
 
-    name = "MelWeightMatrix"
     versions = (17,)
     output_datatype: int = 1
 

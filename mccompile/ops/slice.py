@@ -20,7 +20,6 @@ Cut = tuple[int, Dim, Dim, int]  # axis, first element, how many, step
 
 @dataclass(frozen=True)
 class Slice(Operator):
-    name = "Slice"
     versions = (1, 10, 11, 13)
     fusion = INJECTIVE
 
@@ -95,7 +94,6 @@ class Slice(Operator):
         for axis, first, count, step in self.cuts(to.site):
             x = x.sliced(axis, first, count, step)
         to.set(0, x)
-
 
     def computed(self, to: Lowering, x: View) -> View:
         """Where bounds, axes or steps are computed at run time."""

@@ -21,7 +21,7 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .rules.at_run_time import Formula, both, clamped, equals, measured, number, static_shape
 
 
-class SlotOperator(Operator):
+class SlotOperator(Operator, abstract=True):
     domain = "mccompile"
     versions = (1,)
 
@@ -30,7 +30,6 @@ class SlotOperator(Operator):
 class InsertSlot(SlotOperator):
     """Operands: slots, what is put in, at which position. The result has `count` slots."""
 
-    name = "InsertSlot"
     count: int
 
     def infer(self, site: Site) -> list[Fact]:
@@ -49,8 +48,6 @@ class InsertSlot(SlotOperator):
 class EraseSlot(SlotOperator):
     """Operands: slots, which of them is taken out."""
 
-    name = "EraseSlot"
-
     def infer(self, site: Site) -> list[Fact]:
         return [Fact(site.type(0))]
 
@@ -63,7 +60,6 @@ class SlotPosition(SlotOperator):
     """A position counted from the front. Operands: a position, which counts from the end where it is negative, and the
     length. `more`: so many positions beyond the last element are meant too."""
 
-    name = "SlotPosition"
     more: int = 0
 
     def infer(self, site: Site) -> list[Fact]:
@@ -83,7 +79,6 @@ class SlotPosition(SlotOperator):
 class GivenLength(SlotOperator):
     """The length of a sequence that is passed in: a number up to `count`."""
 
-    name = "GivenLength"
     count: int
 
     def infer(self, site: Site) -> list[Fact]:
@@ -102,7 +97,6 @@ class GivenLength(SlotOperator):
 class SizedSlot(SlotOperator):
     """An element as large as it is. Operands: its slot, its sizes."""
 
-    name = "SizedSlot"
     shape: tuple[int, ...]
 
     def infer(self, site: Site) -> list[Fact]:
@@ -127,8 +121,6 @@ class SizedSlot(SlotOperator):
 class UsedSlots(SlotOperator):
     """The slots that are in use. Operands: slots, how many of them."""
 
-    name = "UsedSlots"
-
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         return [Fact(TensorType(x.dtype, (site.size(0, 0, static_shape(x)[0]), *x.shape[1:])))]
@@ -142,7 +134,6 @@ class UsedSlots(SlotOperator):
 class LimitSlots(SlotOperator):
     """The first `count` slots, which must be all that are in use. Operands: slots, how many are."""
 
-    name = "LimitSlots"
     count: int
 
     def infer(self, site: Site) -> list[Fact]:
@@ -160,8 +151,6 @@ class LimitSlots(SlotOperator):
 class Required(SlotOperator):
     """Part of an optional value. Operands: the part, whether the value is there."""
 
-    name = "Required"
-
     def infer(self, site: Site) -> list[Fact]:
         return [Fact(site.type(0))]
 
@@ -177,7 +166,6 @@ class SplitToSlots(SlotOperator):
     """A tensor cut along an axis into parts. Operands: the tensor; the size of each part, or one for all but the last.
     Results: slots, how many are in use, the shape of each part."""
 
-    name = "SplitToSlots"
     axis: int
 
     def infer(self, site: Site) -> list[Fact]:

@@ -19,7 +19,7 @@ from .api import OPAQUE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 from .rules.elementwise import check_dtypes, wide
 
 
-class AlongAxis(Operator):
+class AlongAxis(Operator, abstract=True):
     fusion = OPAQUE
     axis: int
     flattened: bool
@@ -54,7 +54,7 @@ class AlongAxis(Operator):
         return tuple(range(first, rank)) if self.flattened else (first,)
 
 
-class Exponential(AlongAxis):
+class Exponential(AlongAxis, abstract=True):
     measure: ClassVar[str]
 
     def lower(self, to: Lowering) -> None:
@@ -68,7 +68,6 @@ class Exponential(AlongAxis):
 
 @dataclass(frozen=True)
 class Softmax(Exponential):
-    name = "Softmax"
     versions = (1, 11, 13)
     measure = "softmax"
     axis: int = -1
@@ -77,7 +76,6 @@ class Softmax(Exponential):
 
 @dataclass(frozen=True)
 class LogSoftmax(Exponential):
-    name = "LogSoftmax"
     versions = (1, 11, 13)
     measure = "log_softmax"
     axis: int = -1
@@ -88,7 +86,6 @@ class LogSoftmax(Exponential):
 class Hardmax(AlongAxis):
     """1 where the first of the largest elements is, 0 elsewhere."""
 
-    name = "Hardmax"
     versions = (1, 11, 13)
     axis: int = -1
     flattened: bool = False

@@ -34,7 +34,7 @@ from .rules.patterns import read
 DEFAULT_ROOM = 1 << 16  # bytes for the strings that an operator makes, where nothing else is known
 
 
-class MakesText(Operator):
+class MakesText(Operator, abstract=True):
     """An operator that makes new strings; `room` are the bytes for them."""
 
     room: int
@@ -78,7 +78,6 @@ def check_strings(site: Site, count: int) -> None:
 
 @dataclass(frozen=True)
 class StringConcat(MakesText):
-    name = "StringConcat"
     versions = (20,)
     room: int = DEFAULT_ROOM
 
@@ -96,7 +95,6 @@ class StringConcat(MakesText):
 class RegexFullMatch(Operator):
     """The pattern becomes the table of a finite automaton while the model is compiled."""
 
-    name = "RegexFullMatch"
     versions = (20,)
     fusion = INJECTIVE
     pattern: str = ""
@@ -121,7 +119,6 @@ def _automaton(pattern: str) -> Any:
 class StringSplit(Operator):
     """White space is that of ASCII."""
 
-    name = "StringSplit"
     versions = (20,)
     delimiter: str = ""
     maxsplit: int | None = None
@@ -201,7 +198,6 @@ def lower(text: str) -> str:
 class StringNormalizer(MakesText):
     """Case is changed letter by letter, for what has one letter in the other case. The locale does not matter."""
 
-    name = "StringNormalizer"
     versions = (10,)
     case_change_action: str = "NONE"
     is_case_sensitive: int = 0

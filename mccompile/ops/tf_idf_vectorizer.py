@@ -18,7 +18,6 @@ from .api import Fact, Invalid, Lowering, Operator, Site
 
 @dataclass(frozen=True)
 class TfIdfVectorizer(Operator):
-    name = "TfIdfVectorizer"
     versions = (9,)
     max_gram_length: int
     max_skip_count: int

@@ -23,7 +23,6 @@ _FIX = 'export the vectorizer with a pattern such as "[a-zA-Z0-9_]+", or split i
 
 @dataclass(frozen=True)
 class Tokenizer(Operator):
-    name = "Tokenizer"
     domain = "com.microsoft"
     versions = (1,)
     mark: int = 0

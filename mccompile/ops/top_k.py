@@ -19,7 +19,6 @@ from .rules.known_shapes import scalar
 class TopK(Operator):
     """Results are sorted even where the model does not ask for it: then any order is right."""
 
-    name = "TopK"
     versions = (1, 10, 11, 24)
     axis: int = -1
     largest: int = 1

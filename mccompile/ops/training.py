@@ -16,7 +16,7 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 DOMAIN = "ai.onnx.preview.training"
 
 
-class Optimizer(Operator):
+class Optimizer(Operator, abstract=True):
     domain = DOMAIN
     statistics: ClassVar[int]  # per tensor
     norm_coefficient: float
@@ -66,7 +66,6 @@ class Optimizer(Operator):
 class Gradient(Operator):
     """Refused: it would have to differentiate the graph around it."""
 
-    name = "Gradient"
     domain = DOMAIN
     versions = (1,)
     xs: tuple[str, ...]
@@ -98,7 +97,6 @@ def _div(a: Expr, b: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class Adagrad(Optimizer):
-    name = "Adagrad"
     versions = (1,)
     statistics = 1
     decay_factor: float = 0.0
@@ -117,7 +115,6 @@ class Adagrad(Optimizer):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    name = "Adam"
     versions = (1,)
     statistics = 2
     alpha: float = 0.9
@@ -145,7 +142,6 @@ class Adam(Optimizer):
 
 @dataclass(frozen=True)
 class Momentum(Optimizer):
-    name = "Momentum"
     versions = (1,)
     statistics = 1
     alpha: float

@@ -14,7 +14,6 @@ from .rules.known_shapes import moved
 
 @dataclass(frozen=True)
 class Transpose(Operator):
-    name = "Transpose"
     versions = (1, 13, 21, 23, 24, 25)
     fusion = INJECTIVE
     perm: tuple[int, ...] | None = None
@@ -42,7 +41,6 @@ class TransposeInMemory(Transpose):
     """A transpose whose result lies in memory in its own order, instead of being another look at the operand. Made by
     assign_layout."""
 
-    name = "TransposeInMemory"
     domain = "mccompile"
 
     def lower(self, to: Lowering) -> None:
@@ -53,7 +51,6 @@ class TransposeInMemory(Transpose):
 class ChannelShuffle(Operator):
     """The first channel of every group, then the second of every group, and so on. Made by recognise_idioms."""
 
-    name = "ChannelShuffle"
     domain = "mccompile"
     fusion = INJECTIVE
     groups: int
@@ -82,7 +79,7 @@ def _divided(dim: Dim, by: int, what: str) -> Dim:
 
 
 @dataclass(frozen=True)
-class _Blocks(Operator):
+class _Blocks(Operator, abstract=True):
     """Squares of pixels of a picture and groups of its channels change places."""
 
     fusion: ClassVar[str] = INJECTIVE
@@ -100,7 +97,6 @@ class _Blocks(Operator):
 
 @dataclass(frozen=True)
 class DepthToSpace(_Blocks):
-    name = "DepthToSpace"
     versions = (1, 11, 13, 28)
 
     def infer(self, site: Site) -> list[Fact]:
@@ -121,7 +117,6 @@ class DepthToSpace(_Blocks):
 
 @dataclass(frozen=True)
 class SpaceToDepth(_Blocks):
-    name = "SpaceToDepth"
     versions = (1, 13, 28)
 
     def infer(self, site: Site) -> list[Fact]:

@@ -198,7 +198,7 @@ def _features(node: OnnxNode) -> tuple[int, DType]:
 
 
 @dataclass(frozen=True)
-class Trees(Operator):
+class Trees(Operator, abstract=True):
     """What the three have in common."""
 
     targets: int = 1
@@ -234,7 +234,6 @@ class Trees(Operator):
 
 @dataclass(frozen=True)
 class TreeEnsembleRegressor(Trees):
-    name = "TreeEnsembleRegressor"
     domain = "ai.onnx.ml"
     versions = (1, 3)
 
@@ -262,7 +261,6 @@ class TreeEnsembleClassifier(Trees):
     """With two labels whose leaves speak of one class only, the sum is the score of that class; of the other one it is
     1 minus that where all weights are probabilities, and its negative otherwise (`positive`)."""
 
-    name = "TreeEnsembleClassifier"
     domain = "ai.onnx.ml"
     versions = (1, 3)
     labels: Labels = ()
@@ -323,7 +321,6 @@ def binary_scores(to: Lowering, score: View, transform: str, positive: bool) -> 
 class TreeEnsemble(Trees):
     """Version 5: nodes and leaves have tables of their own, and a node may ask whether a value is one of a set."""
 
-    name = "TreeEnsemble"
     domain = "ai.onnx.ml"
     versions = (5,)
 

@@ -36,7 +36,6 @@ BitwiseNot = scalar_function(UnaryFunction, "BitwiseNot", (18,), "bit_not", take
 
 @dataclass(frozen=True)
 class Reciprocal(Unary):
-    name = "Reciprocal"
     versions = (6, 13)
 
     def expr(self, x: Expr) -> Expr:
@@ -45,7 +44,6 @@ class Reciprocal(Unary):
 
 @dataclass(frozen=True)
 class IsNaN(Unary):
-    name = "IsNaN"
     versions = (9, 13, 20)
 
     def expr(self, x: Expr) -> Expr:
@@ -54,7 +52,6 @@ class IsNaN(Unary):
 
 @dataclass(frozen=True)
 class IsInf(Unary):
-    name = "IsInf"
     versions = (10, 20)
     detect_negative: int = 1
     detect_positive: int = 1

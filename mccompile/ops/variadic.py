@@ -15,7 +15,7 @@ from .rules.elementwise import Elementwise, widened
 AT_ONCE = 16  # operands of one call: as many as fused calls have
 
 
-class Variadic(Elementwise):
+class Variadic(Elementwise, abstract=True):
     function: ClassVar[str] = ""
 
     def element(self, args: Sequence[Expr]) -> Expr:
@@ -52,7 +52,7 @@ class Variadic(Elementwise):
         to.set(0, total)
 
 
-class _Total(Variadic):
+class _Total(Variadic, abstract=True):
     """Sums are made in a type that is wide enough, and rounded once."""
 
     function = "add"
@@ -66,7 +66,6 @@ class _Total(Variadic):
 
 @dataclass(frozen=True)
 class Max(Variadic):
-    name = "Max"
     versions = (6, 8, 12, 13)
     takes = "numbers"
     function = "max"
@@ -74,7 +73,6 @@ class Max(Variadic):
 
 @dataclass(frozen=True)
 class Min(Variadic):
-    name = "Min"
     versions = (6, 8, 12, 13)
     takes = "numbers"
     function = "min"
@@ -82,13 +80,11 @@ class Min(Variadic):
 
 @dataclass(frozen=True)
 class Sum(_Total):
-    name = "Sum"
     versions = (6, 8, 13)
 
 
 @dataclass(frozen=True)
 class Mean(_Total):
-    name = "Mean"
     versions = (6, 8, 13)
 
     def finished(self, total: Expr, count: int, like: Expr) -> Expr:

@@ -20,7 +20,7 @@ from ..base.constant import Constant
 from ..base.errors import InternalError
 from ..base.provenance import Provenance, merge
 from ..graph.ir import Graph, Node, Op, Value, graphs
-from ..ops.api import quoted_names
+from ..ops.api import operator_names
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Made:
     ) -> None:
         """`operators`: one name or several, separated by blanks; `name` gives access to the node."""
         names = tuple(operators.split())
-        if unknown := sorted(set(names) - quoted_names()):
+        if unknown := sorted(set(names) - operator_names()):
             raise InternalError(f"a pattern is for {', '.join(unknown)}, which is no operator")
         object.__setattr__(self, "operators", names)
         object.__setattr__(self, "operands", operands)

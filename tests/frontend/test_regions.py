@@ -43,7 +43,6 @@ COUNT = """g (float[2] x, int64 n, bool go) => (float[2] y) {
 
 @dataclass(frozen=True)
 class If(Operator):
-    name = "If"
     versions = (16,)
 
     def infer(self, site: Site) -> list[Fact]:
@@ -52,7 +51,6 @@ class If(Operator):
 
 @dataclass(frozen=True)
 class Loop(Operator):
-    name = "Loop"
     versions = (16,)
 
     @classmethod

@@ -26,7 +26,6 @@ MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 time
 
 
 class DspPatch(PatchConv):
-    isa = "dsp"
     raises = True
     stored = (i8, i4)
     at_once: ClassVar[int]  # positions

@@ -27,7 +27,6 @@ from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, points,
 
 
 class HeliumWindows(PatchConv):
-    isa = "helium"
     raises = True
     at_once: ClassVar[int]  # positions
     time: ClassVar[float]  # of a multiply-accumulate, in seconds

@@ -30,7 +30,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Elementwise(Operator):
+class Elementwise(Operator, abstract=True):
     """`element` says what an element of the result is, given one of each operand that is present."""
 
     fusion = INJECTIVE
@@ -65,7 +65,7 @@ class Elementwise(Operator):
         to.set(0, to.map(expr, ins, to.type().shape))
 
 
-class Unary(Elementwise):
+class Unary(Elementwise, abstract=True):
     """One operand."""
 
     def expr(self, x: Expr) -> Expr:
@@ -79,7 +79,7 @@ class Unary(Elementwise):
         super().check(types)
 
 
-class UnaryFunction(Unary):
+class UnaryFunction(Unary, abstract=True):
     """One scalar function."""
 
     function: ClassVar[str] = ""
@@ -88,7 +88,7 @@ class UnaryFunction(Unary):
         return apply(self.function, x)
 
 
-class Activation(Unary):
+class Activation(Unary, abstract=True):
     """A formula of several operations over floats: computed in f32 where the type is narrower, and rounded once."""
 
     def formula(self, x: Expr) -> Expr:
@@ -98,7 +98,7 @@ class Activation(Unary):
         return cast(self.formula(widened(x)), x.dtype)
 
 
-class Binary(Elementwise):
+class Binary(Elementwise, abstract=True):
     """Two operands of one type. Below opset 7 they broadcast only where an attribute says so, from an axis on."""
 
     @classmethod
@@ -118,7 +118,7 @@ class Binary(Elementwise):
         super().check(types)
 
 
-class BinaryFunction(Binary):
+class BinaryFunction(Binary, abstract=True):
     """One scalar function."""
 
     takes = "numbers"
@@ -137,7 +137,7 @@ def scalar_function(
     """The operator of that name, which is one scalar function, element by element; `more` may say what it takes."""
     if function not in FUNCTIONS:
         raise InternalError(f"no scalar function {function!r}")
-    made = type(name, (base,), {"name": name, "versions": versions, "function": function, **more})
+    made = type(name, (base,), {"versions": versions, "function": function, **more})
     return dataclass(frozen=True)(made)
 
 
