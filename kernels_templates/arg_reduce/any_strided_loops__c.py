@@ -8,7 +8,7 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, i64, u8
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.loops import beside, index_c
 from mccompile.expr.scalar_c import load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.arg_reduce import ArgReduce
@@ -41,9 +41,8 @@ class StridedLoops(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, out = call.of(ArgReduce), call.ins[0], call.outs[0]
+        outer = beside(kind.axis, out, x)
         outs, ins = self.parameter_names(call)
-        kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
-        outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
         strides = [*outer.strides[1], x.strides[kind.axis]]
         counters = [loop.counter for loop in outer.loops]
         dtype = x.buffer.dtype

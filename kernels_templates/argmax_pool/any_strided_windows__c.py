@@ -9,7 +9,7 @@ from typing import Any
 
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i64, u8
-from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.base.tensor import Shape, dense_strides
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.windows import any_axes
@@ -88,15 +88,7 @@ class Windows(Kernel):
         }
 
 
-def _case(
-    name: str,
-    kind: ArgmaxPool,
-    x: tuple[int, ...],
-    space: tuple[int, ...],
-    dtype: DType = f32,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-) -> Case:
-    shape = (*x[:2], *space)
-    outs = (TensorType(dtype, shape), TensorType(i64, shape))
-    ranges = {0: (-9.0, 9.0)}
-    return Case(name, replace(kind, space=space), (TensorType(dtype, x),), outs, permute=permute or {}, ranges=ranges)
+def _case(name: str, kind: ArgmaxPool, x: Shape, space: Shape, dtype: DType = f32, **more: Any) -> Case:
+    kind, out, ranges = replace(kind, space=space), (*x[:2], *space), {0: (-9.0, 9.0)}
+    made = Case.of_one_type(name, kind, (x,), out, dtype, ranges=ranges, **more)
+    return replace(made, outs=(*made.outs, replace(made.outs[0], dtype=i64)))

@@ -20,6 +20,7 @@ from mccompile.base.marked import local, named
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
+from mccompile.codegen.packed_lanes import pack_rows, packed_lane_c, packed_row
 from mccompile.codegen.tiles import (
     Body,
     Named,
@@ -30,13 +31,10 @@ from mccompile.codegen.tiles import (
     cut_sum,
     epilogue_alias,
     is_constant,
-    pack_rows,
-    packed_lane_c,
-    packed_row,
+    moved,
     term_c,
 )
-from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
-from mccompile.expr.dims_c import size_c
+from mccompile.codegen.windows import Sliding, any_axes, positions, ring_row
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
@@ -215,17 +213,9 @@ class _Printer:
 
     def place_along(self, number: int) -> dict[str, Any]:
         """What the loop along one axis of the image prints."""
-        axis = self.axes[number]
-        at = f"at{number}"
-        run = Range.over(f"p{number}", axis.out)
+        axis, at = self.axes[number], f"at{number}"
         return {
-            "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
-            "ring": [
-                *(axis.ring(number, self.x.lines) if self.in_ring(number) else []),
-                *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
-            ],
-            "counter": f"p{number}",
-            "out": size_c(axis.out),
+            **positions(axis, number, self.by_rows, self.x, [self.y, *self.extras]),
             "at": local(at, f"const mcc_index {at} = {axis.origin(f'p{number}')};"),
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(named(at))};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(named(at))};",
@@ -289,7 +279,7 @@ class _Printer:
                 step = lane * self.group_in * self.x.strides[1] + point * along
                 name = f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}"
                 zero = "zero_x" if kind.x_zero else ""
-                loads.append((name, term_c(self.x.buffer.dtype, "x", _moved("x_in", step), total, zero)))
+                loads.append((name, term_c(self.x.buffer.dtype, "x", moved("x_in", step), total, zero)))
         for lane in range(tile.lanes):
             zero = f"zero_w{lane}" if kind.w_zero else ""
             if kind.w_zero:
@@ -298,7 +288,7 @@ class _Printer:
                 at = index_c([step * self.group_out, step, step], [*self.channel(), str(lane)])
                 zeros.append((zero, term_c(self.w.buffer.dtype, "w_zero", at, total)))
             step = lane * self.w_lane
-            loads.append((f"w{lane}", term_c(self.w.buffer.dtype, "w", _moved("w_in", step), total, zero)))
+            loads.append((f"w{lane}", term_c(self.w.buffer.dtype, "w", moved("w_in", step), total, zero)))
         products = [
             Product(tile.result(lane, point), f"x{lane}_{point}" if self.lanes_are_groups else f"x{point}", f"w{lane}")
             for lane in range(tile.lanes)
@@ -327,20 +317,5 @@ class _Printer:
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
 
-def _moved(name: str, step: Dim) -> str:
-    return index_c([1], [name], step) if step != 0 else name
-
-
-def _case(
-    name: str,
-    kind: Conv,
-    x: tuple[int, ...],
-    w: tuple[int, ...],
-    dtype: Any = f32,
-    extras: int = 0,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-    constant: bool = False,
-) -> Case:
-    out = TensorType(dtype, kind.out_shape(x, w))
-    ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
-    return Case(name, kind, ins, (out,), permute=permute or {}, constant=frozenset({1} if constant else ()))
+def _case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], **more: Any) -> Case:
+    return Case.of_one_type(name, kind, (x, w), kind.out_shape(x, w), **more)

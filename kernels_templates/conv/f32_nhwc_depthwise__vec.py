@@ -31,18 +31,16 @@ from mccompile.codegen.vector.vector_tiles import (
     HALF_RUN,
     best_lanes,
     computed_in,
+    convolution_refusal,
     in_halves,
     in_runs,
-    products_refusal,
     vector_headers,
-    vector_refusal,
     vector_registers,
 )
 from mccompile.codegen.windows import Axis, any_axes, known
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
@@ -133,17 +131,9 @@ class Depthwise(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, w = call.of(Conv), *call.ins[:2]
-        reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
-        reason = reason or refusals(kind.expressions(), computed_in(call))
-        if reason:
-            return No(reason)
-        if kind.x_zero or kind.w_zero:
-            return No("not with zero points")
         if kind.group != x.shape[1] or w.shape[0] != kind.group:
             return No("not depthwise, or with several results per channel")
-        if w.buffer.constant is None:
-            return No("the weights are not constant")
-        reason = channels_last_refusal(call, call.ins[2:])
+        reason = convolution_refusal(call, target) or channels_last_refusal(call, call.ins[2:])
         if reason:
             return No(reason)
         layout = _Layout(call)

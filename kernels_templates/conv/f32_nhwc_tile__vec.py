@@ -27,14 +27,12 @@ from mccompile.codegen.vector.vector_tiles import (
     Groups,
     TileSize,
     computed_in,
+    convolution_refusal,
     in_halves,
-    products_refusal,
     vector_headers,
-    vector_refusal,
 )
 from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, viewed
 from mccompile.kinds.conv import Conv
 
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one
@@ -123,16 +121,8 @@ class ChannelsLastTile(Kernel):
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        kind, w = conv_of(call), call.ins[1]
-        reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
-        reason = reason or refusals(kind.expressions(), computed_in(call))
-        if reason:
-            return No(reason)
-        if kind.x_zero or kind.w_zero:
-            return No("not with zero points")
-        if w.buffer.constant is None:
-            return No("the weights are not constant")
-        reason = channels_last_refusal(call, call.ins[2:], result=False)
+        kind = conv_of(call)
+        reason = convolution_refusal(call, target) or channels_last_refusal(call, call.ins[2:], result=False)
         if reason:
             return No(reason)
         layout, size, cut = best_layout(call, target)

@@ -19,12 +19,11 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_conv import PatchConv, conv_of, is_flat, totals_case
 from mccompile.codegen.tiles import epilogue_alias
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
+from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
 
 
 class Patch(PatchConv):
-
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
         return [
@@ -48,9 +47,6 @@ class Patch(PatchConv):
             scratch_align=4,
             blocks=(int(target.prefer == Prefer.FLASH),),
         )
-
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 1e-10, code=400)
 
     def taken(self, call: Call) -> int:
         """Elements of a window."""

@@ -16,10 +16,11 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
-from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
+from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name
+from mccompile.codegen.packed_lanes import pack_rows, packed_lane_c, packed_row
 from mccompile.codegen.tiles import (
     Body,
     Product,
@@ -29,9 +30,7 @@ from mccompile.codegen.tiles import (
     cut_sum,
     epilogue_alias,
     is_constant,
-    pack_rows,
-    packed_lane_c,
-    packed_row,
+    moved,
     term_c,
 )
 from mccompile.expr.ir import cast, operand
@@ -264,11 +263,11 @@ class _Printer:
         around, inside = cut_sum(self.sum_loops(clamped), total)
         x_dtype, w_dtype = self.x.buffer.dtype, self.w.buffer.dtype
         loads = [
-            (f"x{point}", term_c(x_dtype, "x", _moved("x_in", point * self.point_axis.x), total, self.zero and "zero"))
+            (f"x{point}", term_c(x_dtype, "x", moved("x_in", point * self.point_axis.x), total, self.zero and "zero"))
             for point in range(tile.points)
         ]
         loads += [
-            (f"w{lane}", term_c(w_dtype, "w", _moved("w_in", lane * self.w_lane), total)) for lane in range(tile.lanes)
+            (f"w{lane}", term_c(w_dtype, "w", moved("w_in", lane * self.w_lane), total)) for lane in range(tile.lanes)
         ]
         products = tuple(
             Product(tile.result(lane, point), f"x{point}", f"w{lane}")
@@ -301,28 +300,6 @@ class _Printer:
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
 
-def _moved(name: str, step: Dim) -> str:
-    return index_c([1], [name], step) if step != 0 else name
-
-
-def _case(
-    name: str,
-    kind: ConvTranspose,
-    x: tuple[int, ...],
-    w: tuple[int, ...],
-    space: tuple[int, ...],
-    dtype: DType = f32,
-    extras: int = 0,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-    constant: bool = False,
-) -> Case:
-    out = TensorType(dtype, (x[0], w[1] * kind.group, *space))
-    ins = (TensorType(dtype, x), TensorType(dtype, w), *[out] * extras)
-    return Case(
-        name,
-        replace(kind, space=space),
-        ins,
-        (out,),
-        permute=permute or {},
-        constant=frozenset({1} if constant else ()),
-    )
+def _case(name: str, kind: ConvTranspose, x: tuple[int, ...], w: tuple[int, ...], space: Shape, **more: Any) -> Case:
+    out = (x[0], w[1] * kind.group, *space)
+    return Case.of_one_type(name, replace(kind, space=space), (x, w), out, **more)

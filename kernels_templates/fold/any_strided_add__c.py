@@ -11,7 +11,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Target
 from mccompile.kinds.fold import Fold
 
 
@@ -31,10 +31,6 @@ class FoldAdd(Kernel):
             case("of_one", f32, (1, 1, 2, 1, 2, 3), (1, 1, 1, 3), Fold((1, 3), (1, 1), (1, 1), (1, 0))),
             case("turned", f32, (1, 2, 2, 3), (1, 2, 4), Fold((4,), (1,), (1,), (0,)), permute={0: (3, 2, 1, 0)}),
         ]
-
-    def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.ins[0].type.count) * 2e-9, code=300)

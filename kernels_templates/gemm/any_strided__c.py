@@ -15,10 +15,11 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
-from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, i64, u8, u32
-from mccompile.base.tensor import TensorType
+from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, i64, u8, u32
+from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
+from mccompile.codegen.packed_lanes import pack_rows, packed_lane_c, packed_row
 from mccompile.codegen.rows import row_by_row
 from mccompile.codegen.tiles import (
     Product,
@@ -29,9 +30,6 @@ from mccompile.codegen.tiles import (
     epilogue_alias,
     is_constant,
     moved,
-    pack_rows,
-    packed_lane_c,
-    packed_row,
     parts,
     term_c,
 )
@@ -243,19 +241,6 @@ def _is_packed(call: Call) -> bool:
     return one and is_constant(b) and 0 not in b.shape
 
 
-def _case(
-    name: str,
-    kind: Gemm,
-    a: tuple[int, ...],
-    b: tuple[int, ...],
-    dtype: DType = f32,
-    extras: int = 0,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-    span: float = 2,
-    constant: bool = False,
-) -> Case:
-    out = TensorType(dtype, (*a[:-1], b[-1]))
-    ins = (TensorType(dtype, a), TensorType(dtype, b), *[out] * extras)
+def _case(name: str, kind: Gemm, a: Shape, b: Shape, span: float = 2, **more: Any) -> Case:
     ranges = {0: (-span, span), 1: (-span, span)}
-    constants = frozenset({1} if constant else ())
-    return Case(name, kind, ins, (out,), permute=permute or {}, constant=constants, ranges=ranges)
+    return Case.of_one_type(name, kind, (a, b), (*a[:-1], b[-1]), ranges=ranges, **more)

@@ -16,7 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32
-from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias
@@ -341,14 +341,5 @@ def _row_runs(rows: Dim, size: TileSize) -> list[tuple[Dim, Dim, int]]:
     return [run for run in runs if run[0] != run[1]]
 
 
-def _case(
-    name: str,
-    kind: Gemm,
-    a: tuple[int, ...],
-    b: tuple[int, ...],
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-    constant: bool = False,
-) -> Case:
-    out = TensorType(f32, (*a[:-1], b[-1]))
-    ins = (TensorType(f32, a), TensorType(f32, b))
-    return Case(name, kind, ins, (out,), permute or {}, frozenset({1} if constant else ()))
+def _case(name: str, kind: Gemm, a: Shape, b: Shape, **more: Any) -> Case:
+    return Case.of_one_type(name, kind, (a, b), (*a[:-1], b[-1]), **more)

@@ -13,10 +13,11 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
 from mccompile.codegen.int8.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from mccompile.codegen.int8.patch_gemm import PatchGemm
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
+from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 
 class RowPairs(PatchGemm):
+    time = 3e-11
     raises = True
     block = 16
 
@@ -42,13 +43,9 @@ class RowPairs(PatchGemm):
             blocks=(2 if static(y.shape[-2]) > 1 else 1, int(target.prefer == Prefer.FLASH)),
         )
 
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 3e-11, code=300)
-
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
-        b = viewed(call.ins[1], constants[1])
-        rows = b.reshape(b.shape[-2:]).T
+        rows = self.columns(call, constants)
         values = numbers(call, constants, found, columns)
         return {1: pack_fours(rows, 4, 16), **dict.fromkeys(found.tables, table_of_vectors(values, found.shift))}
 
@@ -64,10 +61,7 @@ class RowPairs(PatchGemm):
         lanes, small = call.blocks
         return {
             **self.rest(call),
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "form": found.form,
-            "table_rows": len(found.tables),
+            **found.told,
             "lanes": lanes,
             "several": rows > 1,
             "again": lanes == 2 and (rows % 2 == 1 or bool(small)),

@@ -15,7 +15,7 @@ from mccompile.codegen.int8.dot import numbers, rescaling_of, table_of_fours, ta
 from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
 from mccompile.codegen.int8.patch_conv import in_nibbles
 from mccompile.codegen.int8.patch_gemm import PatchGemm
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
+from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 
 class Rows(PatchGemm):
@@ -45,13 +45,9 @@ class Rows(PatchGemm):
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
 
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 1e-10, code=300)
-
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
-        b = viewed(call.ins[1], constants[1])
-        rows = b.reshape(b.shape[-2:]).T
+        rows = self.columns(call, constants)
         values = numbers(call, constants, found, columns)
         four = call.blocks[0] == 4
         table = table_of_pairs(values) if four else table_of_fours(values)
@@ -72,10 +68,7 @@ class Rows(PatchGemm):
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "form": found.form,
-            "table_rows": len(found.tables),
+            **found.told,
             "lanes": lanes,
             "nibbles": nibbles,
             "several": rows > 1,

@@ -13,13 +13,12 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_gemm import PatchGemm, totals_case
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
+from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
 
 class Rows(PatchGemm):
-
     def cases(self) -> Sequence[Case]:
         totals = (totals_case("row_of_totals", 1, 13, 6), totals_case("rows_of_totals", 3, 13, 6, u8))
         return [*super().cases(), *totals]
@@ -43,13 +42,9 @@ class Rows(PatchGemm):
             blocks=(lanes,),
         )
 
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 1e-10, code=300)
-
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])
-        b = viewed(call.ins[1], constants[1])
-        rows = b.reshape(b.shape[-2:]).T
+        rows = self.columns(call, constants)
         values = numbers(call, constants, found, columns) if found else np.zeros((1, columns), np.int32)
         if call.blocks == (2,):
             values = without_zero(values, rows, 0, call.ins[0].buffer.dtype)

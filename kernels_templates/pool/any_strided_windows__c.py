@@ -12,12 +12,11 @@ from typing import Any
 
 from mccompile.base.dims import Dim, bounds, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
-from mccompile.base.tensor import TensorType
+from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
-from mccompile.codegen.loops import index_c, magnitude, size_name
-from mccompile.codegen.tiles import Range, Tile, cut_sum, epilogue_alias, term_c
-from mccompile.codegen.windows import Sliding, any_axes, ring_row, ring_rows
-from mccompile.expr.dims_c import size_c
+from mccompile.codegen.loops import index_c, magnitude
+from mccompile.codegen.tiles import Range, Tile, Tiled, cut_sum, epilogue_alias, term_c
+from mccompile.codegen.windows import Sliding, any_axes, positions, ring_row, windows_name
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
@@ -25,12 +24,7 @@ from mccompile.kinds.pool import Pool
 
 
 @dataclass(frozen=True)
-class Body:
-    """What the template prints for one size of tile."""
-
-    tile: Tile
-    around: tuple[Range, ...]  # of a sum: loops around its pieces
-    inside: tuple[Range, ...]
+class Body(Tiled):
     x_in: str
     loads: tuple[tuple[str, str], ...]  # name, value
     lines: tuple[str, ...]
@@ -89,10 +83,8 @@ class Windows(Kernel):
         return Cost(terms * 5e-10, code=400)
 
     def label(self, call: Call) -> str:
-        kind = call.of(Pool)
-        kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        space = "x".join(map(size_name, call.ins[0].shape[2:]))
-        return f"{kind.algorithm}_pool_{kernel}_{space}x{size_name(call.ins[0].shape[1])}"
+        kind, x = call.of(Pool), call.ins[0]
+        return f"{kind.algorithm}_pool_{windows_name(kind.kernel, kind.strides, x)}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Printer(call, self.parameter_names(call)[1]).context()
@@ -167,15 +159,8 @@ class _Printer:
         axis, at = self.axes[number], f"at{number}"
         clamped = not axis.always_inside
         used = clamped or self.in_ring(number) or axis.x != 0
-        run = Range.over(f"p{number}", axis.out)
         return {
-            "loop": (replace(run, begin="begin", end="end") if self.by_rows and number == 0 else run).header,
-            "ring": [
-                *(axis.ring(number, self.x.lines) if self.in_ring(number) else []),
-                *(ring_rows(f"p{number}", [self.y, *self.extras]) if number == 0 else []),
-            ],
-            "counter": f"p{number}",
-            "out": size_c(axis.out),
+            **positions(axis, number, self.by_rows, self.x, [self.y, *self.extras]),
             "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};" if used else "",
             "first": f"const mcc_index first{number} = {axis.first_tap(at)};" if clamped else "",
             "end": f"const mcc_index end{number} = {axis.end_tap(at)};" if clamped else "",
@@ -245,18 +230,9 @@ class _Printer:
         return str(axis.kernel) if bounds(padded.size - last)[0] > 0 else f"({padded.end_tap(f'at{number}')})"
 
 
-def _case(
-    name: str,
-    kind: Pool,
-    x: tuple[int, ...],
-    space: tuple[int, ...],
-    dtype: DType = f32,
-    extras: int = 0,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-) -> Case:
-    out = TensorType(dtype, (*x[:2], *space))
-    ins = (TensorType(dtype, x), *[out] * extras)
-    return Case(name, replace(kind, space=space), ins, (out,), permute=permute or {}, ranges={0: (-100, 100)})
+def _case(name: str, kind: Pool, x: Shape, space: Shape, **more: Any) -> Case:
+    out = (*x[:2], *space)
+    return Case.of_one_type(name, replace(kind, space=space), (x,), out, ranges={0: (-100, 100)}, **more)
 
 
 def _sum_case(name: str, kind: Pool, x: tuple[int, ...], space: tuple[int, ...], dtype: DType) -> Case:

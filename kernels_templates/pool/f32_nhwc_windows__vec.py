@@ -27,7 +27,7 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_refusal,
     vector_registers,
 )
-from mccompile.codegen.windows import Axis, any_axes, known
+from mccompile.codegen.windows import Axis, any_axes, known, windows_name
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.vector_c import NARROW, refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
@@ -97,10 +97,8 @@ class ChannelsLast(Kernel):
         return Cost(terms * 1e-10, code=600)
 
     def label(self, call: Call) -> str:
-        kind = call.of(Pool)
-        kernel = "x".join(map(str, kind.kernel)) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        space = "x".join(map(str, call.ins[0].shape[2:]))
-        return f"{kind.algorithm}_pool_{kernel}_{space}x{call.ins[0].shape[1]}"
+        kind, x = call.of(Pool), call.ins[0]
+        return f"{kind.algorithm}_pool_{windows_name(kind.kernel, kind.strides, x)}"
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)

@@ -26,7 +26,6 @@ from mccompile.kernels.api import (
     Needs,
     No,
     Target,
-    elementwise_alias,
     static_views,
     supports_types,
 )
@@ -47,7 +46,6 @@ class Gate:
 
 
 class StridedCells(Cells):
-
     def cases(self) -> Sequence[Case]:
         x = operand(0, f32)
         sigmoid, tanh, relu = _sigmoid(f32), apply("tanh", x), apply("max", x, literal(0, f32))
@@ -96,14 +94,9 @@ class StridedCells(Cells):
             return No(reason)
         if kind.accumulator not in (f32, f64):
             return No(f"{kind.accumulator} is not computed in")
-        alias = {}
-        for out, start in (("h", "h0"), ("c", "c0")):
-            if out in kind.gives and start in kind.uses:
-                pair = kind.gives.index(out), kind.names.index(start)
-                if elementwise_alias(call, pair[1], pair[0]):
-                    alias[pair] = 0
         hidden = static(call.ins[1].shape[2])
-        return Needs(alias=alias, scratch=kind.accumulator.nbytes(len(_in_workspace(call)) * hidden), symbols=True)
+        scratch = kind.accumulator.nbytes(len(_in_workspace(call)) * hidden)
+        return Needs(alias=self.states_alias(call), scratch=scratch, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 4e-10, code=800)

@@ -23,7 +23,7 @@ from mccompile.codegen.vector.vector_loops import Chunk, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views, viewed
 from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
@@ -31,7 +31,6 @@ _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides
 
 
 class VectorCells(Cells):
-
     def cases(self) -> Sequence[Case]:
         x = operand(0, f32)
         one = literal(1, f32)
@@ -71,15 +70,10 @@ class VectorCells(Cells):
         hidden = static(call.ins[1].shape[2])
         if hidden == 0 or any(dim == 0 for dim in call.ins[0].shape):
             return No("there is nothing to compute")
-        alias = {}
-        for out, start in (("h", "h0"), ("c", "c0")):
-            if out in kind.gives and start in kind.uses:
-                pair = kind.gives.index(out), kind.names.index(start)
-                if elementwise_alias(call, pair[1], pair[0]):
-                    alias[pair] = 0
         lanes = best_lanes(hidden, target)
         scratch = (1 + len(_states(kind))) * -(-hidden // lanes) * lanes * 4
         constant = frozenset({1})
+        alias = self.states_alias(call)
         return Needs(alias=alias, constant=constant, scratch=scratch, scratch_align=64, numeric="ulp", blocks=(lanes,))
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -10,7 +10,7 @@ from mccompile.base.dtypes import bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Target
 from mccompile.kinds.roi_max_pool import RoiMaxPool
 
 
@@ -30,10 +30,6 @@ class Cells(Kernel):
             outs = (TensorType(dtype, (7, 4, *cells)),)
             cases.append(Case(name, RoiMaxPool(cells, scale), ins, outs, ranges={0: (-9.0, 9.0), 1: (-0.99, high)}))
         return cases
-
-    def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * 1e-8, code=500)

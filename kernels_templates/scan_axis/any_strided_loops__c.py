@@ -8,7 +8,7 @@ from typing import Any
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, f64, i32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.loops import beside, index_c
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, supports_types
@@ -40,8 +40,7 @@ class StridedLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, out = call.of(ScanAxis), call.ins[0], call.outs[0]
         outs, ins = self.parameter_names(call)
-        kept = [axis for axis in range(len(out.shape)) if axis != kind.axis]
-        outer = nest([out.shape[a] for a in kept], [out.permuted(kept), x.permuted(kept)])
+        outer = beside(kind.axis, out, x)
         counters = [loop.counter for loop in outer.loops] + ["r"]
         place = index_c([*outer.strides[0], out.strides[kind.axis]], counters)
         source = index_c([*outer.strides[1], x.strides[kind.axis]], counters)

@@ -10,7 +10,7 @@ from mccompile.base.dtypes import bf16, f16, f32, f64, i64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Target
 from mccompile.kinds.unpool import Unpool
 
 
@@ -35,10 +35,6 @@ class Scatter(Kernel):
             # Some places lie outside, on both sides.
             cases.append(Case(name, Unpool(inner, out), ins, outs, ranges={1: (-2.0, total + 1.0)}))
         return cases
-
-    def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
-        return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.outs[0].type.count) * 1e-9, code=200)

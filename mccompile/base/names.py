@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _C_WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -39,17 +40,22 @@ def readable(text: str) -> str:
         return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def new_name(text: str, taken: set[str]) -> str:
+    """`text`, or with a number behind it, as none of the names `taken` is; from now on it is one of them."""
+    name, number = text, 1
+    while name in taken:
+        number += 1
+        name = f"{text}_{number}"
+    taken.add(name)
+    return name
+
+
 class Names:
     """Gives each asker a name of its own: `in/put:0` and `in.put-0` become `in_put_0` and `in_put_0_2`."""
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken: set[str] = {name.lower() for name in taken}
 
     def take(self, text: str) -> str:
-        name = text
-        number = 1
-        while name.lower() in self._taken:  # without case: the same name serves a macro in capitals
-            number += 1
-            name = f"{text}_{number}"
-        self._taken.add(name.lower())
-        return name
+        lower = text.lower()  # the same name serves a macro in capitals
+        return text + new_name(lower, self._taken).removeprefix(lower)

@@ -69,6 +69,12 @@ def nest(shape: Sequence[Dim], views: Sequence[View], keep_axes: bool = False, p
     return Nest(loops, tuple(tuple(s) for s in strides), tuple(axes))
 
 
+def beside(axis: int, out: View, x: View) -> Nest:
+    """The loops over all other axes of a result and an operand."""
+    kept = [other for other in range(len(out.shape)) if other != axis]
+    return nest([out.shape[other] for other in kept], [out.permuted(kept), x.permuted(kept)])
+
+
 def memory_order(view: View) -> tuple[int, ...]:
     """The axes of a view, so that elements are visited in the order in which they lie, as far as strides are known.
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import listed, named, plain, sized
+from ..base.marked import listed, named, sized
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -96,12 +94,18 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Body:
+class Tiled:
     """What a template prints for one size of tile."""
 
     tile: Tile
-    around: tuple[Range, ...]  # of the sum: loops around its pieces
+    around: tuple[Range, ...]  # of a sum: loops around its pieces
     inside: tuple[Range, ...]
+
+
+@dataclass(frozen=True)
+class Body(Tiled):
+    """Of products."""
+
     loads: Named
     products: tuple[Product, ...]
     lines: tuple[str, ...]
@@ -210,30 +214,6 @@ def term_c(dtype: DType, pointer: str, index: str, total: DType, zero: str = "")
     """C that reads a factor of a product as a number of the sum's type, less its zero point."""
     value = cast_c(load_c(dtype, pointer, index), dtype, total)
     return math_c(f"mcc_sub_{total}", value, zero) if zero else value
-
-
-def packed_row(lanes: int, tile: Tile) -> int:
-    """How many lanes lie side by side in packed weights: those of a few tiles. Tiles without gaps between their steps
-    mislead gcc: it makes vectors across the steps of the sum, at a quarter of the speed."""
-    blocks, rest = divmod(lanes, tile.lanes)
-    if rest or blocks < 2:
-        return lanes
-    return tile.lanes * next(n for n in range(2, blocks + 1) if blocks % n == 0)
-
-
-def packed_lane_c(lane: str, lanes: int, row: int, steps: int) -> str:
-    """C for the place of a lane's first weight, where rows of so many lanes lie one below the other for all steps of
-    the sum."""
-    if row == lanes:
-        return lane
-    name = lane if plain(lane).isidentifier() else f"({lane})"
-    return f"{name} / {sized(row)} * {sized(row * steps)} + {name} % {sized(row)}"
-
-
-def pack_rows(weights: np.ndarray, row: int) -> np.ndarray:
-    """Weights [steps of the sum, lanes] as rows."""
-    steps, lanes = weights.shape
-    return np.ascontiguousarray(weights.reshape(steps, lanes // row, row).transpose(1, 0, 2))
 
 
 def is_constant(view: View) -> bool:

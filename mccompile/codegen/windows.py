@@ -8,14 +8,16 @@ in [first_tap, end_tap) are exactly those that lie inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from ..base.dims import Dim, bounds, static, upper
 from ..base.marked import named, sized
 from ..expr.code import Code
 from ..expr.dims_c import factor_c, size_c
 from ..program.ir import View
+from .loops import size_name
+from .tiles import Range
 
 Extent = TypeVar("Extent", bound=Dim)
 
@@ -122,6 +124,21 @@ def ring_rows(position: str, views: Sequence[View]) -> list[str]:
     return [f"const mcc_index {ring_row(position, lines)} = {named(position)} % {lines};" for lines in sizes]
 
 
+def positions(axis: Sliding[Dim], number: int, by_rows: bool, x: View, others: Sequence[View]) -> dict[str, Any]:
+    """What a template prints of the loop over the result's positions along an axis of the image; `others` are the
+    result and what is read at its positions."""
+    run, rows = Range.over(f"p{number}", axis.out), number == 0
+    return {
+        "loop": (replace(run, begin="begin", end="end") if by_rows and rows else run).header,
+        "ring": [
+            *(axis.ring(number, x.lines) if rows and x.lines else []),
+            *(ring_rows(f"p{number}", others) if rows else []),
+        ],
+        "counter": f"p{number}",
+        "out": size_c(axis.out),
+    }
+
+
 def ring_row(position: str, lines: int) -> str:
     """The name of that line; of a whole tensor the row itself."""
     return f"{position}_in_{lines}" if lines else position
@@ -161,6 +178,12 @@ def any_axes(
         else:
             found.append(axis)
     return found
+
+
+def windows_name(kernel: Sequence[Dim], strides: Sequence[int], x: View) -> str:
+    """`3x3s2_8x9x16`: windows over an image, in the names of functions."""
+    windows = "x".join(map(str, kernel)) + "s" + "x".join(map(str, dict.fromkeys(strides)))
+    return f"{windows}_{'x'.join(map(size_name, (*x.shape[2:], x.shape[1])))}"
 
 
 def known(axes: Sequence[Sliding[Dim]]) -> list[Axis]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dtypes import f32
-from ..base.names import Names, c_identifier
+from ..base.names import Names, c_identifier, new_name
 from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Invalid, Limit, Node, Refused, Site, Unsupported, Value
@@ -168,10 +168,4 @@ class NodeAdder:
         """The name of a new value. Those of the outermost graph stay as they are; others must not collide with any."""
         if scope.outer is None and not scope.functions and not made_up:
             return name
-        full = name if made_up else scope.prefix + name
-        candidate, number = full, 1
-        while candidate in self._names:
-            number += 1
-            candidate = f"{full}_{number}"
-        self._names.add(candidate)
-        return candidate
+        return new_name(name if made_up else scope.prefix + name, self._names)

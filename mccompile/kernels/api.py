@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import Dim, static
-from ..base.dtypes import DType
-from ..base.tensor import TensorType
+from ..base.dtypes import DType, f32
+from ..base.tensor import Shape, TensorType
 from ..expr.ir import walk
 from ..kinds.api import Kind
 from ..program.ir import Call, View
@@ -101,6 +101,23 @@ class Case:
     error: float = 0.0  # that the method itself may make, over the largest result
     option: str = ""  # of targets: only where it is set the kernel takes the case
 
+    @classmethod
+    def of_one_type(
+        cls,
+        name: str,
+        kind: Kind,
+        ins: Sequence[Shape],
+        out: Shape,
+        dtype: DType = f32,
+        extras: int = 0,
+        constant: bool = False,
+        **more: Any,
+    ) -> Case:
+        """All elements have one type; the epilogue has so many `extras`; operand 1 is from the blob if `constant`."""
+        result = TensorType(dtype, out)
+        types = (*(TensorType(dtype, shape) for shape in ins), *[result] * extras)
+        return cls(name, kind, types, (result,), constant=frozenset({1} if constant else ()), **more)
+
 
 class Kernel:
     kind: ClassVar[type[Kind]]
@@ -117,7 +134,9 @@ class Kernel:
         raise NotImplementedError
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        raise NotImplementedError
+        """By default all calls of known sizes, over types that C computes in."""
+        reason = static_views(call) or supports_types(call)
+        return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
         raise NotImplementedError

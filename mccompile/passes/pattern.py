@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import InternalError
+from ..base.names import new_name
 from ..base.provenance import Provenance, merge
 from ..graph.ir import Graph, Node, Op, Value, graphs
 from ..ops.api import operator_names
@@ -189,11 +190,7 @@ class Maker:
         self._names.difference_update(self._taken)
 
     def _name(self, text: str) -> str:
-        name, number = text, 1
-        while name in self._names:
-            number += 1
-            name = f"{text}_{number}"
-        self._names.add(name)
+        name = new_name(text, self._names)
         self._taken.append(name)
         return name
 

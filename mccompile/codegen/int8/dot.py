@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,12 @@ class Rescaling:
         if not self.fits(SHORT_SHIFTS):
             return ""
         return f"raised{self.shift}" if self.is_raised else str(self.shift)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What templates see of it."""
+        dtype, rows = self.dtype, len(self.tables)
+        return {"y_type": dtype.name, "y_c_type": dtype.storage_c, "form": self.form, "table_rows": rows}
 
 
 def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = False) -> Rescaling | None:

@@ -16,7 +16,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import i4, i8
-from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
+from ...kernels.api import Call, Case, Needs, No, Target, viewed
 from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import numbers, pack_nibbles, pack_pairs, pack_two_pairs, rescaling_of, table_of_fours, table_of_pairs
@@ -29,7 +29,6 @@ class DspPatch(PatchConv):
     raises = True
     stored = (i8, i4)
     at_once: ClassVar[int]  # positions
-    time: ClassVar[float]  # of a multiply-accumulate, in seconds
 
     def cases(self) -> Sequence[Case]:
         found = super().cases()
@@ -57,9 +56,6 @@ class DspPatch(PatchConv):
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
-
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * self.time, code=400)
 
     def depth(self, call: Call) -> int:
         """Elements of a window in a patch."""
@@ -95,10 +91,7 @@ class DspPatch(PatchConv):
             **self.rest(call),
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "form": found.form,
-            "table_rows": len(found.tables),
+            **found.told,
             "lanes": lanes,
             "nibbles": nibbles,
             "zero": kind.x_zero,

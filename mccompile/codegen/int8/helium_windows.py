@@ -17,7 +17,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import i8, i32
 from ...expr.ir import operands_used
-from ...kernels.api import Call, Case, Cost, Needs, No, Target, View, viewed
+from ...kernels.api import Call, Case, Needs, No, Target, View, viewed
 from ...kinds.conv import Conv
 from ...targets.api import Prefer
 from ..tiles import epilogue_alias
@@ -29,7 +29,6 @@ from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, points,
 class HeliumWindows(PatchConv):
     raises = True
     at_once: ClassVar[int]  # positions
-    time: ClassVar[float]  # of a multiply-accumulate, in seconds
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -63,9 +62,6 @@ class HeliumWindows(PatchConv):
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
-
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * self.time, code=400)
 
     def depth(self, call: Call) -> int:
         """Elements of a window, in blocks of 16."""
@@ -109,10 +105,7 @@ class HeliumWindows(PatchConv):
         count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
-            "y_type": found.dtype.name,
-            "y_c_type": found.dtype.storage_c,
-            "form": found.form,
-            "table_rows": len(found.tables),
+            **found.told,
             "lanes": lanes,
             "zero": kind.x_zero,
             "padded": self.padded(call),

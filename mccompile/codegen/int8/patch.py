@@ -5,14 +5,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ...base.dims import static
 from ...base.dtypes import DType, i8, i32
-from ...kernels.api import Call, Kernel, static_views, supports_types
+from ...kernels.api import Call, Cost, Kernel, Target, static_views, supports_types
 from .dot import IN_TABLE, TABLE, rescaling_in
 
 
 class Patch(Kernel):
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
+    time: ClassVar[float] = 1e-10  # of a multiply-accumulate, in seconds
+    code: ClassVar[int]
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(static(call.macs) * self.time, code=self.code)
 
     def sums_refusal(self, call: Call, accumulator: DType, shifts: range, totals: bool) -> str:
         """Why these sums are not made, or nothing. Results may have these `shifts`; with `totals`, what is made of sums

@@ -21,6 +21,7 @@ from ...kernels.api import Call, Case, View
 from ...kinds.conv import Conv
 from ..loops import index_c
 from ..tiles import is_constant
+from ..windows import windows_name
 from .dot import channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
 from .patch import Patch
@@ -28,6 +29,7 @@ from .patch import Patch
 
 class PatchConv(Patch):
     kind = Conv
+    code = 400
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -96,8 +98,7 @@ class PatchConv(Patch):
 
     def label(self, call: Call) -> str:
         kind, (x, w) = conv_of(call), call.ins[:2]
-        kernel = "x".join(map(str, w.shape[2:])) + "s" + "x".join(map(str, dict.fromkeys(kind.strides)))
-        return f"conv_{kernel}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}_{w.shape[0]}"
+        return f"conv_{windows_name(w.shape[2:], kind.strides, x)}_{w.shape[0]}"
 
     def placed(self, call: Call) -> tuple[list[Placed], tuple[View, str]]:
         """Operands of the epilogue and the result, with the index of channel o of position `at`."""

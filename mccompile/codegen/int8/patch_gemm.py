@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import DType, f32, i8, i32, u8
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, operand
 from ...expr.scalar_c import load_c, store_c, to_statements
-from ...kernels.api import Call, Case, View
+from ...kernels.api import Call, Case, View, viewed
 from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
@@ -25,6 +26,7 @@ from .patch import Patch
 
 class PatchGemm(Patch):
     kind = Gemm
+    code = 300
     block: ClassVar[int] = 4  # elements of a row are taken so many at a time
 
     def cases(self) -> Sequence[Case]:
@@ -68,6 +70,11 @@ class PatchGemm(Patch):
         """Elements of a row, in blocks."""
         depth = static(call.ins[0].shape[-1])
         return depth + -depth % self.block
+
+    def columns(self, call: Call, constants: Mapping[int, Constant]) -> np.ndarray:
+        """The weights of each column of the result: a row."""
+        b = viewed(call.ins[1], constants[1])
+        return b.reshape(b.shape[-2:]).T
 
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]

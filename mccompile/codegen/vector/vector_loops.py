@@ -31,12 +31,7 @@ class Chunk:
             return f"mcc_load_mask_i32x{of}({pointer} + {index}, {stride}, {self.lanes})"
         if not stride:
             return repeated(f"{dtype}x{of}", f"{pointer}[{index}]", stored, dtype)
-        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
-        if stride != 1:
-            return f"mcc_load_apart_{kind}({pointer} + {index}, {stride}, {self.lanes})"
-        if self.lanes < of:
-            return f"mcc_load_part_{kind}({pointer} + {index}, {self.lanes})"
-        return f"mcc_load_{kind}({pointer} + {index})"
+        return self.moved("load", of, f"{pointer} + {index}", stride, f"{narrow(stored, dtype)}{dtype}")
 
     def store(
         self,
@@ -48,12 +43,15 @@ class Chunk:
         stored: DType = f32,
         dtype: DType = f32,
     ) -> str:
-        kind = f"{narrow(stored, dtype)}{dtype}x{of}"
+        return self.moved("store", of, f"{pointer} + {index}", stride, f"{narrow(stored, dtype)}{dtype}", value) + ";"
+
+    def moved(self, verb: str, of: int, place: str, stride: int, types: str, *value: str) -> str:
+        """A call that moves a whole vector, the lanes that count, or elements that lie apart."""
         if stride != 1:
-            return f"mcc_store_apart_{kind}({pointer} + {index}, {stride}, {self.lanes}, {value});"
-        if self.lanes < of:
-            return f"mcc_store_part_{kind}({pointer} + {index}, {self.lanes}, {value});"
-        return f"mcc_store_{kind}({pointer} + {index}, {value});"
+            way, counts = "apart_", [stride, self.lanes]
+        else:
+            way, counts = ("part_", [self.lanes]) if self.lanes < of else ("", [])
+        return f"mcc_{verb}_{way}{types}x{of}({', '.join((place, *map(str, counts), *value))})"
 
 
 def narrow(stored: DType, dtype: DType = f32) -> str:

@@ -18,8 +18,8 @@ from ...base.dtypes import DType, bf16, bool_, f16, f32
 from ...base.marked import named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
-from ...expr.vector_c import NARROW, uses_math
-from ...kernels.api import Case
+from ...expr.vector_c import NARROW, refusals, uses_math
+from ...kernels.api import Case, static_views
 from ...kernels.work import Units
 from ...program.ir import Call
 from ...targets.api import Target
@@ -77,6 +77,17 @@ def products_refusal(call: Call, target: Target, masks: bool = False) -> str:
     if (weights.dtype is dtype or narrower) and all(view.buffer.dtype is dtype for view in others):
         return ""
     return "only for 32-bit floats, or 16-bit ones where the target computes in them"
+
+
+def convolution_refusal(call: Call, target: Target) -> str:
+    """Why vectors do not convolve these operands, wherever they lie, or nothing."""
+    reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
+    reason = reason or refusals(call.kind.expressions(), computed_in(call))
+    if reason:
+        return reason
+    if len(call.kind.names) > 2:
+        return "not with zero points"
+    return "" if call.ins[1].buffer.constant is not None else "the weights are not constant"
 
 
 def in_runs(depth: int, dtype: DType) -> bool:

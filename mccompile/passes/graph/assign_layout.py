@@ -22,6 +22,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import upper
+from ...base.names import new_name
 from ...graph.ir import Fact, Graph, Node, Origin, Refused, Value, graphs
 from ...ops.api import Operator
 from ...ops.reshape import Unsqueeze
@@ -154,12 +155,7 @@ class _Layout:
         return result
 
     def name(self, text: str) -> str:
-        name, number = text, 1
-        while name in self.names:
-            number += 1
-            name = f"{text}_{number}"
-        self.names.add(name)
-        return name
+        return new_name(text, self.names)
 
 
 def reordered(value: Value, order: tuple[int, ...]) -> Origin | None:

@@ -24,10 +24,7 @@ _NARROW = (f16, bf16)
 def widen_floats(graph: Graph, context: Context) -> None:
     if context.target.prefer != Prefer.TIME or context.target.option("half_lanes", 0):
         return
-    names = Names()
-    for part in graphs(graph):
-        for value in part.values():
-            names.take(value.name)
+    names = Names(value.name for part in graphs(graph) for value in part.values())
     for part in list(graphs(graph)):
         _Widening(part, names).run()
 

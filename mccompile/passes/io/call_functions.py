@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...base.constant import Constant
 from ...base.errors import Problem, WrongUse
+from ...base.names import new_name
 from ...base.near import meant, near_file
 from ...base.own_functions import OwnFunction
 from ...base.provenance import Provenance
@@ -174,7 +175,7 @@ def _turn(graph: Graph, own: OwnFunction) -> None:
                 if value is not None and len(shape) > 2:
                     op = Transpose(perm=first_order(len(shape)))
                     shape = tuple(shape[axis] for axis in last_order(len(shape)))
-                    inner = Value(_free(f"{value.name}/nhwc", taken), Fact(type(value.type)(dtype, shape)))
+                    inner = Value(new_name(f"{value.name}/nhwc", taken), Fact(type(value.type)(dtype, shape)))
                     node.outputs[position] = inner
                     inner.producer = node
                     part.add(Node(op, [inner], [value], node.provenance))
@@ -190,17 +191,10 @@ def _with_shapes(op: External, gives: tuple[tuple[object, object], ...]) -> Exte
 def _turned(graph: Graph, value: Value, node: Node, taken: set[str]) -> Value:
     op = Transpose(perm=last_order(value.type.rank))
     turned = Node(op, [value], [None], node.provenance)
-    made = Value(_free(f"{value.name}/nhwc", taken), op.infer(turned.site())[0])
+    made = Value(new_name(f"{value.name}/nhwc", taken), op.infer(turned.site())[0])
     turned.outputs = [made]
     graph.add(turned)
     return made
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _check_header(own: OwnFunction) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dtypes import DTYPES, DType, f32, i32, u8
 from ...base.errors import Problem, WrongUse
+from ...base.names import new_name
 from ...base.near import meant
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Refused, Value, is_input
@@ -311,10 +312,7 @@ class _Edge:
         return Value.of_constant(self._free(name), Constant.of(array))
 
     def _free(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        return new_name(name, self.taken)
 
 
 def _classes(rank: int) -> int:

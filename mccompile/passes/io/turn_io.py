@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ...base.errors import Problem, WrongUse
+from ...base.names import new_name
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Value, is_input
 from ...ops.api import Operator
@@ -37,10 +38,10 @@ def turn_io(graph: Graph, orders: Mapping[str, Order]) -> None:
     taken = {value.name for value in graph.values()}
     for position, value in enumerate(graph.inputs):
         if value.name in orders:
-            graph.inputs[position] = _input(graph, value, _free(f"{value.name}/onnx", taken))
+            graph.inputs[position] = _input(graph, value, new_name(f"{value.name}/onnx", taken))
     for position, value in enumerate(graph.outputs):
         if value.name in orders and value.producer is not None:
-            graph.outputs[position] = _output(graph, value, _free(f"{value.name}/onnx", taken))
+            graph.outputs[position] = _output(graph, value, new_name(f"{value.name}/onnx", taken))
     graph.sort()
 
 
@@ -61,13 +62,6 @@ def _output(graph: Graph, value: Value, inner: str) -> Value:
     value.name, node.outputs = inner, [handed]
     graph.add(node)
     return handed
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _is_picture(value: Value) -> bool:

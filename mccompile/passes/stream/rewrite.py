@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.errors import Problem, WrongUse
+from ...base.names import new_name
 from ...base.streaming import Stream, Streamed
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Value
@@ -252,13 +253,7 @@ class _Builder:
         return Value.of_constant(self._free(name), Constant.of(contents))
 
     def _free(self, name: str) -> str:
-        number = 1
-        found = name
-        while found in self.taken:
-            number += 1
-            found = f"{name}_{number}"
-        self.taken.add(found)
-        return found
+        return new_name(name, self.taken)
 
 
 def _sized(type: TensorType, axis: int, size: int) -> TensorType:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....base.constant import Constant
+from ....base.names import new_name
 from ....graph.ir import Node, Value, reads
 
 Axes = Mapping[Value, int]
@@ -35,12 +36,7 @@ class Cutting:
         self.names = names
 
     def name(self, like: str) -> str:
-        name, number = f"{like}/kept", 1
-        while name in self.names:
-            number += 1
-            name = f"{like}/kept_{number}"
-        self.names.add(name)
-        return name
+        return new_name(f"{like}/kept", self.names)
 
     def constant(self, array: np.ndarray, like: str) -> Value:
         return Value.of_constant(self.name(like), Constant.of(np.array(array, order="C")))

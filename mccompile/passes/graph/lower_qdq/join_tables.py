@@ -17,10 +17,7 @@ STEPS = (Lookup, ProductInteger, Rescale, ByteRescale)
 
 
 def join_tables(graph: Graph) -> None:
-    names = Names()
-    for part in graphs(graph):
-        for value in part.values():
-            names.take(value.name)
+    names = Names(value.name for part in graphs(graph) for value in part.values())
     for part in list(graphs(graph)):
         for node in reversed(list(part.nodes)):
             used = any(v.uses or part.is_output(v) for v in node.present_outputs)

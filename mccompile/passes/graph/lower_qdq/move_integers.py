@@ -57,10 +57,7 @@ _SOME_ELEMENTS = (Concat, Expand, Gather, Pad, Resize, Slice, Tile)
 
 
 def move_integers(graph: Graph) -> None:
-    names = Names()
-    for part in graphs(graph):
-        for value in part.values():
-            names.take(value.name)
+    names = Names(value.name for part in graphs(graph) for value in part.values())
     for part in list(graphs(graph)):
         _quantize_once(part, graph)
         for node in list(part.nodes):

@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from ....base.constant import Constant
+from ....base.names import new_name
 from ....base.provenance import Provenance, merge
 from ....graph.ir import Graph, Node, Op, Value, graphs
 from ....ops.api import Operator
@@ -198,12 +199,7 @@ class SideBySide:
         return Value.of_constant(self.name(name), Constant.of(array))
 
     def name(self, text: str) -> str:
-        name, number = text, 1
-        while name in self.names:
-            number += 1
-            name = f"{text}_{number}"
-        self.names.add(name)
-        return name
+        return new_name(text, self.names)
 
 
 def _alike(lane: _Lane) -> tuple[object, ...]:
