@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,7 @@ class Pictures:
         return (self.pixels / np.float32(BRIGHTEST)).astype(np.float32).tobytes()
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What the C program says about one picture."""
 
     digit: int

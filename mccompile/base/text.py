@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import dims
@@ -84,6 +84,10 @@ def _same(a: object, b: object) -> bool:
     return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
+def branches(condition: str, then: Sequence[str], otherwise: Sequence[str], indent: str) -> list[str]:
+    return [f"{indent}if {condition} {{", *then, f"{indent}}} else {{", *otherwise, f"{indent}}}"]
+
+
 class Reader:
     """A token reader over one text. Errors name the line."""
 
@@ -110,6 +114,11 @@ class Reader:
         low = self.integer()
         self.expect(",")
         self.symbols[symbol] = dims.symbol(symbol, low, self.integer())
+
+    def value_name(self) -> str:
+        """Reads `%name`, which is in quotes where it is no word."""
+        self.expect("%")
+        return self.string() if self.token.startswith('"') else self.word()
 
     def advance(self) -> str:
         """Steps to the next token and returns the one that was current."""

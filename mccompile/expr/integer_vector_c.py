@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..base.dtypes import DType, f32, i8, i32, i64, u8
 from ..base.marked import called, plain
-from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, walk
+from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, uses, walk
 from .scalar_c import literal_c
 from .vector_c import refusal, to_vector_statements, uses_math
 
@@ -114,16 +114,9 @@ class _Printer:
     def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
         self.operands, self.local = operands, local
         self.i32, self.i64 = f"i32x{lanes}", f"i64x{lanes}"
-        self.uses: dict[Expr, int] = {}
+        self.uses = uses(expr)
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []
-        self.count(expr)
-
-    def count(self, node: Expr) -> None:
-        self.uses[node] = self.uses.get(node, 0) + 1
-        if self.uses[node] == 1:
-            for argument in node.args:
-                self.count(argument)
 
     def of(self, dtype: DType) -> str:
         return self.i64 if dtype is i64 else self.i32

@@ -172,5 +172,19 @@ def substitute(expr: Expr, operands: Mapping[int, Expr] | Sequence[Expr]) -> Exp
     return rebuild(expr, lambda node: operands[node.index] if isinstance(node, Operand) else None)
 
 
+def uses(expr: Expr) -> dict[Expr, int]:
+    """How often each node is used by others; the expression itself once."""
+    found: dict[Expr, int] = {}
+
+    def count(node: Expr) -> None:
+        found[node] = found.get(node, 0) + 1
+        if found[node] == 1:
+            for argument in node.args:
+                count(argument)
+
+    count(expr)
+    return found
+
+
 def operands_used(expr: Expr) -> set[int]:
     return {node.index for node in walk(expr) if isinstance(node, Operand)}

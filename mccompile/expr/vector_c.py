@@ -16,7 +16,7 @@ import numpy as np
 from ..base.dtypes import DType, bf16, bool_, f16, f32
 from ..base.marked import between, called, plain
 from .code import Code
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, walk
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, uses, walk
 from .scalar_c import literal_c
 
 _ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
@@ -95,19 +95,12 @@ class _Printer:
     def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str, dtype: DType) -> None:
         self.expr, self.operands, self.local, self.dtype = expr, operands, local, dtype
         self.of, self.mask = f"{dtype}x{lanes}", f"i{dtype.bits}x{lanes}"
-        self.uses: dict[Expr, int] = {}
+        self.uses = uses(expr)
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []
 
     def run(self) -> tuple[list[str], str]:
-        self.count(self.expr)
         return self.lines, self.code(self.expr).text
-
-    def count(self, node: Expr) -> None:
-        self.uses[node] = self.uses.get(node, 0) + 1
-        if self.uses[node] == 1:
-            for arg in node.args:
-                self.count(arg)
 
     def code(self, node: Expr) -> Code:
         if node in self.names:

@@ -345,6 +345,16 @@ class Graph:
         if value is not None:
             value.uses[node, position] = None
 
+    def compute(
+        self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], provenance: Provenance
+    ) -> list[Value]:
+        """The first results of a new node, which are called so."""
+        node = Node(op, inputs, [None] * len(names), provenance)
+        made = [Value(name, fact) for name, fact in zip(names, op.infer(node.site()), strict=False)]
+        node.outputs = list(made)
+        self.add(node)
+        return made
+
     def replace(self, old: Value, new: Value) -> None:
         """Lets every reader of `old` (graph outputs included) read `new`, which takes over the name of a graph output.
 

@@ -101,9 +101,9 @@ class _GraphReader:
             elif reader.take("fact"):
                 graph.facts_used[reader.string()] = None
             elif reader.take("state"):
-                before = self._name()
+                before = self.reader.value_name()
                 reader.expect("=")
-                graph.states[before] = self._name()
+                graph.states[before] = self.reader.value_name()
             elif reader.take("input"):
                 value = self._declared()
                 graph.inputs.append(value)
@@ -123,12 +123,8 @@ class _GraphReader:
                 self._node(graph, values)
         return graph
 
-    def _name(self) -> str:
-        self.reader.expect("%")
-        return self.reader.string() if self.reader.token.startswith('"') else self.reader.word()
-
     def _declared(self) -> Value:
-        name = self._name()
+        name = self.reader.value_name()
         self.reader.expect(":")
         text = self.reader.through("]")
         try:
@@ -137,7 +133,7 @@ class _GraphReader:
             raise self.reader.error(f"{text!r} is not a type") from None
 
     def _known(self, values: dict[str, Value]) -> Value:
-        name = self._name()
+        name = self.reader.value_name()
         if name not in values:
             raise self.reader.error(f"%{name} is not made above this line")
         return values[name]

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..base.dims import NotStatic
 from ..base.discovery import data_folder, import_file
@@ -20,8 +21,7 @@ from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     kernel: Kernel
     needs: Needs
     cost: Cost

@@ -6,12 +6,17 @@ one buffer, constants, and how the call runs. Where buffers overlap is no part o
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 from ..program.ir import Call
 from ..targets.api import Target
 from .api import Needs, No
 from .registry import Choice, Registry
+
+Answer = TypeVar("Answer")
+# With the calls, whose kinds and constants stay alive with them: an id stands for one object only.
+Answers = dict[Hashable, tuple[Call, Answer]]
 
 
 class RememberedKernels(Registry):
@@ -21,25 +26,24 @@ class RememberedKernels(Registry):
         super().__init__({})
         self._files, self._loaded, self._by_kind = registry._files, registry._loaded, registry._by_kind
         self.target = target
-        # with the calls, whose kinds and constants stay alive with them: an id stands for one object only
-        self._choices: dict[Hashable, tuple[Call, Choice]] = {}
-        self._matches: dict[Hashable, tuple[Call, Needs | No]] = {}
+        self._choices: Answers[Choice] = {}
+        self._matches: Answers[Needs | No] = {}
 
     def choose(self, call: Call, target: Target) -> Choice:
-        if target is not self.target:
-            return super().choose(call, target)
-        look = _look(call)
-        if look not in self._choices:
-            self._choices[look] = call, super().choose(call, target)
-        return self._choices[look][1]
+        return self._asked(self._choices, super().choose, call, target)
 
     def match(self, call: Call, target: Target) -> Needs | No:
+        return self._asked(self._matches, super().match, call, target)
+
+    def _asked(
+        self, known: Answers[Answer], ask: Callable[[Call, Target], Answer], call: Call, target: Target
+    ) -> Answer:
         if target is not self.target:
-            return super().match(call, target)
+            return ask(call, target)
         look = _look(call)
-        if look not in self._matches:
-            self._matches[look] = call, super().match(call, target)
-        return self._matches[look][1]
+        if look not in known:
+            known[look] = call, ask(call, target)
+        return known[look][1]
 
 
 def remembered(registry: Registry, target: Target) -> RememberedKernels:

@@ -46,6 +46,7 @@ class Kind:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kind is a dataclass
     name: ClassVar[str] = ""  # of the class, as files have it: conv_transpose
     roles: ClassVar[tuple[str, ...]] = ()  # names of the fixed operands, for comments and checks
+    optional: ClassVar[tuple[str, ...]] = ()  # of those that may follow them
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -53,8 +54,8 @@ class Kind:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the fixed operands that are there."""
-        return self.roles
+        """Those of the fixed operands that are there; an optional one is where the parameter of its name says so."""
+        return (*self.roles, *(name for name in self.optional if getattr(self, name)))
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         """Why these types do not fit the kind, or nothing. Called by the verifier."""
@@ -100,6 +101,24 @@ class WithEpilogue(Kind):
         if self.epilogue is None:
             return "" if out.dtype is element.dtype and not extras else f"the result is {out}, not {element}"
         return check_expression(self.epilogue, [element, *extras], out)
+
+
+class AlongAxes(WithEpilogue):
+    """A kind that works along `axes` of an expression over the first `operands`; those of the epilogue follow."""
+
+    axes: tuple[int, ...]
+    operands: int
+
+    @property
+    def fixed(self) -> int:
+        return self.operands
+
+    def check_axes(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(outs) != 1 or self.operands < 1 or len(ins) < self.operands:
+            return f"it has at least {max(self.operands, 1)} operands and one result"
+        if any(not 0 <= axis < ins[0].rank for axis in self.axes):
+            return f"axes {self.axes} are not those of {ins[0]}"
+        return ""
 
 
 def check_expression(expr: Expr, operands: Sequence[TensorType], out: TensorType) -> str:

@@ -21,6 +21,7 @@ from .api import Box, WithEpilogue, whole
 @dataclass(frozen=True)
 class Conv(WithEpilogue):
     roles: ClassVar[tuple[str, ...]] = ("x", "w")
+    optional: ClassVar[tuple[str, ...]] = ("x_zero", "w_zero")
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...]  # before each spatial axis, then after each
@@ -29,10 +30,6 @@ class Conv(WithEpilogue):
     epilogue: Expr | None = None
     x_zero: bool = False  # is there a zero point of x among the operands?
     w_zero: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.roles, *["x_zero"] * self.x_zero, *["w_zero"] * self.w_zero)
 
     def out_shape(self, x: Shape, w: Shape) -> Shape:
         """The result's shape; how often the window fits."""

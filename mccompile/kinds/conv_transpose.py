@@ -21,6 +21,7 @@ from .api import Box, WithEpilogue, whole
 @dataclass(frozen=True)
 class ConvTranspose(WithEpilogue):
     roles: ClassVar[tuple[str, ...]] = ("x", "w")
+    optional: ClassVar[tuple[str, ...]] = ("x_zero",)
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...]  # cut off before each spatial axis
@@ -29,10 +30,6 @@ class ConvTranspose(WithEpilogue):
     accumulator: DType
     epilogue: Expr | None = None
     x_zero: bool = False  # is there a zero point of x among the operands?
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.roles, *["x_zero"] * self.x_zero)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

@@ -20,14 +20,11 @@ from .api import Box, WithEpilogue
 @dataclass(frozen=True)
 class Gemm(WithEpilogue):
     roles: ClassVar[tuple[str, ...]] = ("a", "b")
+    optional: ClassVar[tuple[str, ...]] = ("a_zero", "b_zero")
     accumulator: DType
     epilogue: Expr | None = None
     a_zero: bool = False  # is there a zero point of a among the operands?
     b_zero: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.roles, *["a_zero"] * self.a_zero, *["b_zero"] * self.b_zero)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

@@ -17,13 +17,13 @@ from typing import ClassVar
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
-from .api import Box, WithEpilogue, check_expression, whole
+from .api import AlongAxes, Box, check_expression, whole
 
 MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
 
 
 @dataclass(frozen=True)
-class Normalize(WithEpilogue):
+class Normalize(AlongAxes):
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     measure: str
@@ -33,20 +33,15 @@ class Normalize(WithEpilogue):
     element: Expr | None = None  # none: the operand itself
     operands: int = 1
 
-    @property
-    def fixed(self) -> int:
-        return self.operands
-
     def expressions(self) -> tuple[Expr, ...]:
         return (*([self.element] if self.element else []), *super().expressions())
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if len(outs) != 1 or self.operands < 1 or len(ins) < self.operands:
-            return f"it has at least {max(self.operands, 1)} operands and one result"
+        reason = self.check_axes(ins, outs)
+        if reason:
+            return reason
         if self.measure not in MEASURES:
             return f"{self.measure} is not a measure"
-        if any(not 0 <= axis < ins[0].rank for axis in self.axes):
-            return f"axes {self.axes} are not those of {ins[0]}"
         if self.element is not None:
             reason = check_expression(self.element, ins[: self.operands], TensorType(self.accumulator, ins[0].shape))
             if reason:

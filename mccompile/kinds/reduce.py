@@ -14,13 +14,13 @@ from ..base.dims import Dim
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
-from .api import Box, WithEpilogue, check_expression, whole
+from .api import AlongAxes, Box, check_expression, whole
 
 COMBINATIONS = ("add", "mul", "max", "min", "and", "or")  # scalar functions
 
 
 @dataclass(frozen=True)
-class Reduce(WithEpilogue):
+class Reduce(AlongAxes):
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     combine: str
@@ -28,10 +28,6 @@ class Reduce(WithEpilogue):
     element: Expr
     epilogue: Expr | None = None
     operands: int = 1  # how many operands `element` is over; those of the epilogue follow
-
-    @property
-    def fixed(self) -> int:
-        return self.operands
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.element, *super().expressions())
@@ -45,12 +41,11 @@ class Reduce(WithEpilogue):
         return tuple(1 if axis in self.axes else dim for axis, dim in enumerate(x))
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
-        if len(outs) != 1 or self.operands < 1 or len(ins) < self.operands:
-            return f"a reduction has at least {max(self.operands, 1)} operands and one result"
+        reason = self.check_axes(ins, outs)
+        if reason:
+            return reason
         if self.combine not in COMBINATIONS:
             return f"{self.combine} does not combine elements"
-        if any(not 0 <= axis < ins[0].rank for axis in self.axes):
-            return f"axes {self.axes} are not those of {ins[0]}"
         full = TensorType(self.accumulator, ins[0].shape)
         reason = check_expression(self.element, ins[: self.operands], full)
         return reason or self.check_epilogue(TensorType(self.accumulator, self.out_shape(ins[0].shape)), ins, outs[0])

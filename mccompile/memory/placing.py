@@ -5,7 +5,7 @@ Invariant: every function returns offsets in which no two blocks overlap and fix
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mccompile.base.errors import InternalError
 from mccompile.memory.conflicts import UNPLACED, Conflicts, Offsets
@@ -23,19 +23,19 @@ def check_fixed(blocks: Sequence[Block]) -> None:
 
 def first_fit(conflicts: Conflicts, order: Iterable[int]) -> Offsets:
     """Each block in turn at the lowest address that is free."""
-    offsets = conflicts.unplaced()
-    for i in order:
-        if conflicts.blocks[i].fixed is None:
-            offsets[i] = conflicts.lowest(i, offsets)
-    return offsets
+    return _placed(conflicts, order, conflicts.lowest)
 
 
 def best_fit(conflicts: Conflicts, order: Iterable[int]) -> Offsets:
     """Each block in turn in the gap that it fills best."""
+    return _placed(conflicts, order, conflicts.tightest)
+
+
+def _placed(conflicts: Conflicts, order: Iterable[int], place: Callable[[int, Offsets], int]) -> Offsets:
     offsets = conflicts.unplaced()
     for i in order:
         if conflicts.blocks[i].fixed is None:
-            offsets[i] = conflicts.tightest(i, offsets)
+            offsets[i] = place(i, offsets)
     return offsets
 
 

@@ -10,6 +10,7 @@ from ..base.dims import Dim, upper
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
+from ..kinds.api import Kind
 from ..kinds.conv import Conv as ConvKind
 from ..kinds.conv_transpose import ConvTranspose as ConvTransposeKind
 from ..program.ir import View
@@ -38,6 +39,14 @@ class _Sliding(Operator, abstract=True):
         if site.shape(0)[1] != inputs(site.shape(1)) or as_int(site.shape(1)[0]) % self.group:
             raise Invalid(f"x {site.type(0)} and w {site.type(1)} do not fit in {self.group} groups")
 
+    def kind(self, site: Site) -> Kind:
+        raise NotImplementedError
+
+    def lower(self, to: Lowering) -> None:
+        type = to.type()
+        bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
+        to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
+
 
 @dataclass(frozen=True)
 class _Convolution(_Sliding, abstract=True):
@@ -64,11 +73,6 @@ class Conv(_Convolution):
         kind = self.kind(site)
         check_floats(site, site.shape(1)[0])
         return [Fact(TensorType(site.type(0).dtype, kind.out_shape(site.shape(0), site.shape(1))))]
-
-    def lower(self, to: Lowering) -> None:
-        type = to.type()
-        bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
-        to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
 
 
 @dataclass(frozen=True)
@@ -169,11 +173,6 @@ class ConvTranspose(_Transposed):
         found = self.result(site, site.type(0).dtype)
         check_floats(site, site.shape(1)[1] * self.group)
         return found
-
-    def lower(self, to: Lowering) -> None:
-        type = to.type()
-        bias = [along_channels(to, to.input(2), type.shape)] if to.has(2) else []
-        to.set(0, to.call(self.kind(to.site), [to.input(0), to.input(1), *bias], type)[0])
 
 
 @dataclass(frozen=True)

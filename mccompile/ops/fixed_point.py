@@ -29,6 +29,7 @@ class _FixedPoint(Elementwise, abstract=True):
     """Sums of terms times multipliers, rounded. Operands may be absent: `scaled` has a place for each of `count`."""
 
     domain = "mccompile"
+    terms: int
 
     @property
     def count(self) -> int:
@@ -40,6 +41,14 @@ class _FixedPoint(Elementwise, abstract=True):
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
         raise NotImplementedError
+
+    def terms_of(self, args: Sequence[Expr | None]) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
+        """Terms with their multipliers, and what follows them but for the two bounds."""
+        n, given = self.terms, [arg for arg in args[: self.count - 2] if arg is not None]
+        return list(zip(given[:n], given[n : 2 * n], strict=True)), given[2 * n :]
+
+    def bounds_of(self, args: Sequence[Expr | None]) -> tuple[Expr | None, Expr | None]:
+        return args[self.count - 2], args[self.count - 1]
 
     def infer(self, site: Site) -> list[Fact]:
         types = [site.type(i) for i in range(len(site.facts)) if site.has(i)]
@@ -80,15 +89,11 @@ class Rescale(_FixedPoint):
         return 2 * self.terms + 5
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
-        n = self.terms
-        given = [arg for arg in args[: 2 * n + 3] if arg is not None]
-        total = given[2 * n]
-        for term, multiplier in zip(given[:n], given[n : 2 * n], strict=True):
+        terms, (total, shift, zero) = self.terms_of(args)
+        for term, multiplier in terms:
             total = apply("add", total, apply("fixed_product", _widened(term), multiplier))
-        zero = given[2 * n + 2]
-        low, high = args[2 * n + 3 : 2 * n + 5]
-        rounded = apply("add", apply("fixed_round", total, given[2 * n + 1]), cast(zero, i32))
-        return saturated(rounded, low, high, zero.dtype)
+        rounded = apply("add", apply("fixed_round", total, shift), cast(zero, i32))
+        return saturated(rounded, *self.bounds_of(args), zero.dtype)
 
 
 @dataclass(frozen=True)
@@ -122,14 +127,12 @@ class ByteRescale(_FixedPoint):
         return 2 * self.terms + 3
 
     def scaled(self, args: Sequence[Expr | None]) -> Expr:
-        n = self.terms
-        given = [arg for arg in args[: 2 * n + 1] if arg is not None]
-        total = given[2 * n]
-        for term, multiplier in zip(given[:n], given[n : 2 * n], strict=True):
+        terms, (total,) = self.terms_of(args)
+        for term, multiplier in terms:
             raised = apply("mul", cast(term, i32), literal(1 << self.left, i32))
             total = apply("high_sum", total, raised, multiplier)
         rounded = apply("shift_right", total, literal(self.shift, i32))
-        return saturated(rounded, args[2 * n + 1], args[2 * n + 2], self.target)
+        return saturated(rounded, *self.bounds_of(args), self.target)
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,18 @@ def check_vector(site: Site, index: int, count: object, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class LayerNormalization(Operator):
-    """Results: the normalized tensor; optionally mean and 1 / deviation."""
+class _FromAxis(Operator, abstract=True):
+    """Over all axes from `axis` on."""
 
-    versions = (17,)
     axis: int = -1
     epsilon: float = 1e-5
     stash_type: int = 1
+
+
+class LayerNormalization(_FromAxis):
+    """Results: the normalized tensor; optionally mean and 1 / deviation."""
+
+    versions = (17,)
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
@@ -106,14 +111,10 @@ class LayerNormalization(Operator):
                 to.set(i, to.cast(view, to.type(i).dtype))
 
 
-@dataclass(frozen=True)
-class RMSNormalization(Operator):
+class RMSNormalization(_FromAxis):
     """The result has the type of the scale."""
 
     versions = (23,)
-    axis: int = -1
-    epsilon: float = 1e-5
-    stash_type: int = 1
 
     def infer(self, site: Site) -> list[Fact]:
         x, scale = site.type(0), site.type(1)

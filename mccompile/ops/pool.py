@@ -22,14 +22,19 @@ from .rules.window import Window, window_sizes
 FLOATS = (f16, bf16, f32, f64)
 
 
-@dataclass(frozen=True)
-class _Pool(Operator, abstract=True):
-    """A window that slides over x; subclasses say what is made of its elements."""
+class _Windows(Operator, abstract=True):
+    """Subclasses say what is made of the elements of a window."""
 
     fusion: ClassVar[str] = REDUCTION
     channels_last: ClassVar[bool] = True
     algorithm: ClassVar[str] = ""
     takes: ClassVar[tuple[DType, ...]] = FLOATS
+
+
+@dataclass(frozen=True)
+class _Pool(_Windows, abstract=True):
+    """A window that slides over x."""
+
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"
     ceil_mode: int = 0
@@ -111,13 +116,8 @@ class LpPool(_Pool):
 
 
 @dataclass(frozen=True)
-class _GlobalPool(Operator, abstract=True):
+class _GlobalPool(_Windows, abstract=True):
     """A window as large as the image."""
-
-    fusion: ClassVar[str] = REDUCTION
-    channels_last: ClassVar[bool] = True
-    algorithm: ClassVar[str] = ""
-    takes: ClassVar[tuple[DType, ...]] = FLOATS
 
     def infer(self, site: Site) -> list[Fact]:
         x = check_picture(site, self.takes)
@@ -150,14 +150,12 @@ class _GlobalPool(Operator, abstract=True):
         self.pool(to)
 
 
-@dataclass(frozen=True)
 class GlobalMaxPool(_GlobalPool):
     takes = (*FLOATS, *SHORT)
     versions = (1, 22)
     algorithm = "max"
 
 
-@dataclass(frozen=True)
 class GlobalAveragePool(_GlobalPool):
     versions = (1, 22)
     algorithm = "average"

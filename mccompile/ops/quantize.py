@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div, static
 from ..base.dtypes import DType, f32, f64, i32, of_onnx, u8
@@ -47,12 +48,15 @@ def dequantized(x: Expr, scale: Expr, zero: Expr | None, target: DType) -> Expr:
     return cast(apply("mul", cast(value, f32), cast(scale, f32)), target)
 
 
+@dataclass(frozen=True)
 class Linear(Operator, abstract=True):
     """Operands x, scale, zero point; how the last two spread over x."""
 
-    fusion = INJECTIVE
-    axis: int
-    block_size: int
+    versions: ClassVar[tuple[int, ...]] = (10, 13, 19, 21, 23, 24, 25, 28)
+    fusion: ClassVar[str] = INJECTIVE
+    axis: int = 1
+    block_size: int = 0
+    output_dtype: int = 0
 
     def check(self, site: Site) -> None:
         """Raises Invalid where scale and zero point do not fit x."""
@@ -126,11 +130,7 @@ def named_dtype(number: int, what: str) -> DType:
 
 @dataclass(frozen=True)
 class QuantizeLinear(Linear):
-    versions = (10, 13, 19, 21, 23, 24, 25, 28)
-    axis: int = 1
     saturate: int = 1
-    block_size: int = 0
-    output_dtype: int = 0
     precision: int = 0
 
     def target(self, site: Site) -> DType:
@@ -170,13 +170,7 @@ class QuantizeLinear(Linear):
         to.set(0, self.spread(to, element))
 
 
-@dataclass(frozen=True)
 class DequantizeLinear(Linear):
-    versions = (10, 13, 19, 21, 23, 24, 25, 28)
-    axis: int = 1
-    block_size: int = 0
-    output_dtype: int = 0
-
     def target(self, site: Site) -> DType:
         target = named_dtype(self.output_dtype, "output_dtype") if self.output_dtype else site.type(1).dtype
         if not target.is_float or target.bits < 16:

@@ -159,12 +159,10 @@ def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
     return number(product(shape[axis] for axis in axes), dtype)
 
 
-@dataclass(frozen=True)
 class ReduceSum(Reduction):
     versions = (1, 11, 13)
 
 
-@dataclass(frozen=True)
 class ReduceMean(Reduction):
     versions = (1, 11, 13, 18)
 
@@ -184,27 +182,23 @@ class Extreme(Reduction, abstract=True):
         return reduce_call(to, axes, self.of_bools, operand(0, bool_), [x], operand(0, bool_))
 
 
-@dataclass(frozen=True)
 class ReduceMax(Extreme):
     versions = (1, 11, 12, 13, 18, 20)
     combine = "max"
     of_bools = "or"
 
 
-@dataclass(frozen=True)
 class ReduceMin(Extreme):
     versions = (1, 11, 12, 13, 18, 20)
     combine = "min"
     of_bools = "and"
 
 
-@dataclass(frozen=True)
 class ReduceProd(Reduction):
     versions = (1, 11, 13, 18)
     combine = "mul"
 
 
-@dataclass(frozen=True)
 class ReduceL1(Reduction):
     versions = (1, 11, 13, 18)
 
@@ -212,7 +206,6 @@ class ReduceL1(Reduction):
         return apply("abs", x)
 
 
-@dataclass(frozen=True)
 class ReduceL2(Reduction):
     versions = (1, 11, 13, 18)
     through_floats = True
@@ -224,7 +217,6 @@ class ReduceL2(Reduction):
         return apply("sqrt", total)
 
 
-@dataclass(frozen=True)
 class ReduceSumSquare(Reduction):
     versions = (1, 11, 13, 18)
 
@@ -232,7 +224,6 @@ class ReduceSumSquare(Reduction):
         return apply("mul", x, x)
 
 
-@dataclass(frozen=True)
 class ReduceLogSum(Reduction):
     versions = (1, 11, 13, 18, 28)
     through_floats = True
@@ -241,7 +232,6 @@ class ReduceLogSum(Reduction):
         return apply("log", total)
 
 
-@dataclass(frozen=True)
 class ReduceLogSumExp(Reduction):
     """The largest element is taken out of the sum first, so no exponential overflows."""
 

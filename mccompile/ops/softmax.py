@@ -19,10 +19,14 @@ from .api import OPAQUE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 from .rules.elementwise import check_dtypes, wide
 
 
+@dataclass(frozen=True)
 class AlongAxis(Operator, abstract=True):
-    fusion = OPAQUE
-    axis: int
-    flattened: bool
+    """Subclasses have no other attributes."""
+
+    versions: ClassVar[tuple[int, ...]] = (1, 11, 13)
+    fusion: ClassVar[str] = OPAQUE
+    axis: int = -1
+    flattened: bool = False
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
@@ -66,29 +70,16 @@ class Exponential(AlongAxis, abstract=True):
         to.set(0, to.call(kind, [x], x.type)[0])
 
 
-@dataclass(frozen=True)
 class Softmax(Exponential):
-    versions = (1, 11, 13)
     measure = "softmax"
-    axis: int = -1
-    flattened: bool = False
 
 
-@dataclass(frozen=True)
 class LogSoftmax(Exponential):
-    versions = (1, 11, 13)
     measure = "log_softmax"
-    axis: int = -1
-    flattened: bool = False
 
 
-@dataclass(frozen=True)
 class Hardmax(AlongAxis):
     """1 where the first of the largest elements is, 0 elsewhere."""
-
-    versions = (1, 11, 13)
-    axis: int = -1
-    flattened: bool = False
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)

@@ -5,7 +5,6 @@ Operands: learning rate, number of updates so far, then all tensors, all gradien
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,14 +49,12 @@ class Optimizer(Operator, abstract=True):
             rate, updates = cast(operand(0, ins[0].buffer.dtype), dtype), operand(1, i64)
             args = [operand(2 + i, dtype) for i in range(len(own))]
             regularized = _add(_mul(literal(self.norm_coefficient, dtype), args[0]), args[1])
-            results = self.step(rate, updates, args[0], regularized, args[2:])
+            results = self.step(rate, updates, args[0], regularized, *args[2:])
             for part, result in enumerate(results):
                 if to.wants(part * count + n):
                     to.set(part * count + n, to.map(result, ins, own[0].shape))
 
-    def step(
-        self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, statistics: Sequence[Expr]
-    ) -> tuple[Expr, ...]:
+    def step(self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, *statistics: Expr) -> tuple[Expr, ...]:
         """The new tensor and its new statistics."""
         raise NotImplementedError
 
@@ -103,9 +100,7 @@ class Adagrad(Optimizer):
     epsilon: float = 0.0
     norm_coefficient: float = 0.0
 
-    def step(
-        self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, statistics: Sequence[Expr]
-    ) -> tuple[Expr, ...]:
+    def step(self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, *statistics: Expr) -> tuple[Expr, ...]:
         one = literal(1, x.dtype)
         slower = _div(rate, _add(one, _mul(cast(updates, x.dtype), literal(self.decay_factor, x.dtype))))
         squares = _add(statistics[0], _mul(gradient, gradient))
@@ -123,9 +118,7 @@ class Adam(Optimizer):
     norm_coefficient: float = 0.0
     norm_coefficient_post: float = 0.0
 
-    def step(
-        self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, statistics: Sequence[Expr]
-    ) -> tuple[Expr, ...]:
+    def step(self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, *statistics: Expr) -> tuple[Expr, ...]:
         def number(value: float) -> Expr:
             return literal(value, x.dtype)
 
@@ -149,9 +142,7 @@ class Momentum(Optimizer):
     mode: str
     norm_coefficient: float
 
-    def step(
-        self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, statistics: Sequence[Expr]
-    ) -> tuple[Expr, ...]:
+    def step(self, rate: Expr, updates: Expr, x: Expr, gradient: Expr, *statistics: Expr) -> tuple[Expr, ...]:
         if self.mode not in ("standard", "nesterov"):
             raise Invalid(f"mode {self.mode!r} is not standard or nesterov")
         alpha, beta = literal(self.alpha, x.dtype), literal(self.beta, x.dtype)

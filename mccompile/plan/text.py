@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
+from ..base.text import branches
 from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
 
 
@@ -25,11 +26,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
     lines: list[str] = []
     for item in items:
         if isinstance(item, Branch):
-            lines.append(f"{indent}if {_address(item.condition.address)} {{")
-            lines += _items(item.then, indent + "  ")
-            lines.append(f"{indent}}} else {{")
-            lines += _items(item.otherwise, indent + "  ")
-            lines.append(f"{indent}}}")
+            then, otherwise = (_items(items, indent + "  ") for items in (item.then, item.otherwise))
+            lines += branches(_address(item.condition.address), then, otherwise, indent)
         elif isinstance(item, Repeat):
             trips = _address(item.trips.address) if isinstance(item.trips, Argument) else item.trips
             line = f"{indent}repeat {item.counter} up to {trips}"

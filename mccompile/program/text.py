@@ -22,7 +22,7 @@ from ..base import dims
 from ..base.constant import Constant
 from ..base.provenance import Provenance
 from ..base.tensor import TensorType
-from ..base.text import Reader, write
+from ..base.text import Reader, branches, write
 from ..expr.text import read as read_expression
 from ..kinds.api import registry
 from .ir import (
@@ -114,11 +114,8 @@ def _body(body: list[Item], indent: str) -> list[str]:
     lines: list[str] = []
     for item in body:
         if isinstance(item, If):
-            lines.append(f"{indent}if {_view(item.condition)}{_from(item.provenance)} {{")
-            lines += _body(item.then, indent + "  ")
-            lines.append(f"{indent}}} else {{")
-            lines += _body(item.otherwise, indent + "  ")
-            lines.append(f"{indent}}}")
+            then, otherwise = (_body(body, indent + "  ") for body in (item.then, item.otherwise))
+            lines += branches(f"{_view(item.condition)}{_from(item.provenance)}", then, otherwise, indent)
             continue
         if isinstance(item, Loop):
             lines.append(f"{indent}{_loop(item)} {{")
@@ -230,19 +227,15 @@ class _ProgramReader:
                 program.body.append(self._item())
         return program
 
-    def _word(self) -> str:
-        self.reader.expect("%")
-        return self.reader.string() if self.reader.token.startswith('"') else self.reader.word()
-
     def _known(self) -> Buffer:
-        name = self._word()
+        name = self.reader.value_name()
         if name not in self.buffers:
             raise self.reader.error(f"no buffer %{name} is declared above this line")
         return self.buffers[name]
 
     def _declare(self, role: str) -> Buffer:
         reader = self.reader
-        name = self._word()
+        name = self.reader.value_name()
         reader.expect(":")
         text = self.types[reader.integer()]
         try:
@@ -261,7 +254,7 @@ class _ProgramReader:
             buffer.storage = Storage(align, reader.integer())
         if reader.at("over") or reader.at("part"):
             part = reader.advance() == "part"
-            base = self._word()
+            base = self.reader.value_name()
             reader.expect("at")
             # the base may be declared below; it is completed when its line is read
             self.buffers.setdefault(base, Buffer(base, type.dtype, type.shape))

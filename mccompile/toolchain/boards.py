@@ -7,13 +7,13 @@ own where the machine has one that is larger, as external flash would be on a re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 STACK_BYTES = 4 << 10
 _MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     origin: int
     bytes: int
 

@@ -21,6 +21,7 @@ from mccompile.base.errors import Problem, WrongUse
 from mccompile.base.near import meant
 
 DEFAULT_FLAGS = ("-std=c99", "-O2")
+Paths = Sequence[Path]
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
 _WELL_KNOWN = ("cc", "gcc", "clang", "tcc")
 _MESSAGE_LINES = 40  # the first error is the one that matters; hundreds may follow from it
@@ -75,25 +76,37 @@ def find_compiler(cc: str | None = None) -> Compiler:
 
 
 def compile_shared(
-    compiler: Compiler,
-    sources: Sequence[Path],
-    include_dirs: Sequence[Path],
-    out: Path,
-    flags: Sequence[str] = DEFAULT_FLAGS,
+    compiler: Compiler, sources: Paths, include_dirs: Paths, out: Path, flags: Sequence[str] = DEFAULT_FLAGS
 ) -> Path:
     """Compile and link a shared object; returns `out`."""
-    return _compile(compiler, sources, include_dirs, out, (*flags, "-shared", "-fPIC"))
+    return compile_program(compiler, sources, include_dirs, out, (*flags, "-shared", "-fPIC"))
 
 
 def compile_program(
-    compiler: Compiler,
-    sources: Sequence[Path],
-    include_dirs: Sequence[Path],
-    out: Path,
-    flags: Sequence[str] = DEFAULT_FLAGS,
+    compiler: Compiler, sources: Paths, include_dirs: Paths, out: Path, flags: Sequence[str] = DEFAULT_FLAGS
 ) -> Path:
     """Compile and link an executable; returns `out`."""
-    return _compile(compiler, sources, include_dirs, out, flags)
+    includes = [f"-I{folder}" for folder in include_dirs]
+    if LEVEL:
+        flags = [*(flag for flag in flags if not flag.startswith("-O")), LEVEL]
+    command = [*compiler.command, *flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise _not_a_compiler(str(compiler), "command", str(error)) from error
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()
+        if len(said) > _MESSAGE_LINES:
+            said = [*said[:_MESSAGE_LINES], f"... and {len(said) - _MESSAGE_LINES} lines more"]
+        raise WrongUse(
+            Problem(
+                f"the C compiler failed on {sources[0].name}" + (" and others" if len(sources) > 1 else ""),
+                where=shlex.join(command),
+                why="\n".join(said),
+                fix="check compiler and flags; if they are right, generated code is wrong: please report it",
+            )
+        )
+    return out
 
 
 def run_program(program: Path) -> str:
@@ -117,32 +130,6 @@ def load(shared_object: Path, cdef: str) -> Library:
                 "(a sanitizer's must be preloaded)",
             )
         ) from error
-
-
-def _compile(
-    compiler: Compiler, sources: Sequence[Path], include_dirs: Sequence[Path], out: Path, flags: Sequence[str]
-) -> Path:
-    includes = [f"-I{folder}" for folder in include_dirs]
-    if LEVEL:
-        flags = [*(flag for flag in flags if not flag.startswith("-O")), LEVEL]
-    command = [*compiler.command, *flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        raise _not_a_compiler(str(compiler), "command", str(error)) from error
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()
-        if len(said) > _MESSAGE_LINES:
-            said = [*said[:_MESSAGE_LINES], f"... and {len(said) - _MESSAGE_LINES} lines more"]
-        raise WrongUse(
-            Problem(
-                f"the C compiler failed on {sources[0].name}" + (" and others" if len(sources) > 1 else ""),
-                where=shlex.join(command),
-                why="\n".join(said),
-                fix="check compiler and flags; if they are right, generated code is wrong: please report it",
-            )
-        )
-    return out
 
 
 def _not_a_compiler(asked: str, source: str, why: str) -> WrongUse:

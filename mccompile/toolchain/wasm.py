@@ -214,9 +214,9 @@ class _Reader:
         return 2 if opcode <= 11 or opcode in (92, 93) else 0
 
 
-def _number(value: int) -> bytes:
+def _number(value: int, least: int = 0x80) -> bytes:
     out = bytearray()
-    while value >= 0x80:
+    while value >= least:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*out, value])
@@ -224,8 +224,4 @@ def _number(value: int) -> bytes:
 
 def _signed(value: int) -> bytes:
     """Of a number that is not negative: the highest of its bits must not look like a sign."""
-    out = bytearray()
-    while value >= 0x40:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
+    return _number(value, 0x40)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -31,91 +32,98 @@ class Mistake:
     says: tuple[str, ...]
 
 
-def wrong(command: str, *says: str, code: int = 2) -> Mistake:
-    return Mistake(command, code, says)
+# Exit code, command, what is wrong, and the fix.
+TABLE = """
+# commands, files and folders
+2 | chek conv.onnx --runs 1 | no command 'chek' | did you mean check?
+2 | Target | no command 'Target' | did you mean targets?
+2 | conv.onnx | -o is missing | add -o out
+4 | con.onnx -o out | cannot read con.onnx | did you mean conv.onnx?
+4 | conv.onx -o out | cannot read conv.onx | did you mean conv.onnx?
+4 | models -o out | it is a folder | did you mean models/net.onnx?
+2 | conv.onnx -o models | mccompile did not make | such as -o models/out
+2 | conv.onnx -o edited | was edited | --force
+4 | net.zip -o out | a zip archive | unzip -p
+4 | packed.onnx -o out | compressed by gzip | gunzip -c
+# targets, layouts of files
+2 | conv.onnx -o out --target cortexm4 | unknown target | did you mean --target cortex-m4?
+2 | conv.onnx -o out --target native,cortex_m4 | unknown target | did you mean --target cortex-m4?
+2 | bench conv.onnx --target nativ | unknown target | did you mean --target native?
+2 | conv.onnx -o out --package zepyhr | zepyhr | did you mean --package zephyr?
+2 | conv.onnx -o out --single-file --package zephyr | not arranged | leave out --single-file
+2 | conv.onnx -o out --blob incbin --package zephyr | assembler | leave out --blob
+2 | conv.onnx models/net.onnx -o out --single-file | several models | leave out --single-file
+# options and their values
+2 | conv.onnx -o out --prefr ram | no option --prefr | did you mean --prefer?
+2 | conv.onnx -o out --prefer rma | cannot prefer 'rma' | did you mean --prefer ram?
+2 | conv.onnx -o out --rows of | --rows cannot be 'of' | did you mean --rows off?
+2 | conv.onnx -o out --planner pushdown | no planner | did you mean --planner push-down?
+2 | conv.onnx -o out --io-layout nwhc | no layout | did you mean --io-layout nhwc?
+2 | conv.onnx -o out --weights-dtype fp16 | cannot be 'fp16' | did you mean --weights-dtype f16?
+2 | conv.onnx -o out --calibrate min-max | cannot be 'min-max' | did you mean --calibrate minmax?
+2 | conv.onnx -o out --blob arry | cannot be 'arry' | did you mean --blob array?
+2 | conv.onnx -o out --mem DTCM=64k | small letters | did you mean --mem dtcm=64k?
+2 | conv.onnx -o out --threads 0 | cannot be 0 threads | did you mean --threads 1?
+2 | conv.onnx -o out --threads two | not a valid integer | `mccompile compile --help`
+2 | conv.onnx -o out --blob external --weights-section .x | no weights | leave out --weights-section
+# passes, kernels, operators
+2 | conv.onnx -o out --without fuse_pads | no pass 'fuse_pads' | did you mean --without fuse_pad?
+2 | conv.onnx -o out --without gemm/f32_rows_tile_vec | no kernel | --without gemm/f32_rows_tile__vec?
+2 | conv.onnx -o out --print-after fuze | no pass 'fuze' | did you mean --print-after fuse?
+2 | opt conv.onnx --passes fold_constant | cannot run pass | did you mean fold_constants?
+2 | opt conv.onnx --passes fuse | cannot run pass 'fuse' on a graph | did you mean lower,fuse?
+2 | ops Conf | 'Conf' is not supported | did you mean Conv?
+# sizes, inputs and outputs
+3 | free.onnx -o out | free dimensions have no size | add --dim batch=1
+2 | free.onnx -o out --dim batsh=1 | no free dimension 'batsh' | did you mean batch?
+2 | free.onnx -o out --dim batch | is not NAME=SIZE | did you mean --dim batch=1?
+2 | conv.onnx -o out --dim batch=1 | no free dimension | leave out --dim batch=1
+2 | conv.onnx -o out --shape x=2,2,6,6 | does not fit the model | leave out --shape
+2 | conv.onnx -o out --shape X=1,2,6,6 | no input 'X' | did you mean x?
+2 | conv.onnx -o out --bound y=3 | nothing is bounded | leave out --bound
+2 | conv.onnx -o out --observe rr1 | no tensor 'rr1' | did you mean --observe r1?
+2 | conv.onnx -o out --io xx=external | no input or output | did you mean x?
+2 | conv.onnx -o out --input x=u8,nwhc | 'nwhc' is none of | did you mean nhwc?
+2 | conv.onnx -o out --output y=argmx | 'argmx' is none of | did you mean argmax?
+2 | state.onnx -o out --state h_ou=h_in | no output 'h_ou' | did you mean h_out?
+# image functions
+2 | imgproc rotete -o img1 | no image function 'rotete' | did you mean rotate?
+2 | imgproc rotate=91 -o img2 | rotate cannot be '91' | did you mean 90?
+2 | imgproc flip --size 0x9 -o img3 | no picture of 0x9 | did you mean --size 1x9?
+2 | imgproc flip --size 320 -o img4 | no width and height | did you mean --size 320x240?
+2 | imgproc flip --channels 5 -o img5 | cannot have 5 channels | did you mean --channels 4?
+2 | imgproc cvt_color=yuv2rgb_nv21 --size 9x8 -o img6 | no frames of 9x8 | did you mean --size 10x8?
+2 | imgproc cvt_color=yuv2rgb_nv21 --dtype f32 -o img7 | cannot be f32 | leave out --dtype
+2 | imgproc flip --to 9x9 -o img8 | means nothing | leave out --to
+2 | imgproc warp_affine --fraction 6 -o img9 | cannot have 6 bits | did you mean --fraction 5?
+# budgets, checking and quantizing
+2 | conv.onnx -o out --budget falsh=64K | 'falsh=64K' is none of | did you mean flash?
+1 | conv.onnx -o out --budget weights=10 | over the budget | --budget weights=
+2 | check conv.onnx --runs 1 --cc gccc | not an executable | did you mean --cc gcc?
+2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc
+2 | check conv.onnx --runs 1 --target riscv64 --cc riscv-gc | riscv-gc not found | leave out --cc
+2 | check conv.onnx --runs 1 --quantize s.npz | integers are not | leave out --quantize
+2 | quantize conv.onnx -o q.onnx | nothing to find ranges with | add --weights-only 8
+2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
+2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic
+2 | quantize conv.onnx --weights-only 8 -o conv.onnx | would be lost | did you mean -o conv.new.onnx?
+1 | conv.onnx -o out --budget ram=100 | over the budget | --budget ram=
+3 | own.onnx -o out | unsupported operator my.Foo | `mccompile ops`
+2 | analyze conv.onnx --html conv.onnx | would be lost | did you mean --html conv.new.onnx?
+1 | check conv.onnx --runs 1 --budget flash=1000 | over the budget | --budget flash=
+1 | analyze conv.onnx --budget stack=8 | over the budget | --budget stack=
+4 | conv.onnx -o out --quantize ss.npz | cannot read the samples | did you mean s.npz?
+"""
 
 
-MISTAKES = (
-    # commands, files and folders
-    wrong("chek conv.onnx --runs 1", "no command 'chek'", "did you mean check?"),
-    wrong("Target", "no command 'Target'", "did you mean targets?"),
-    wrong("conv.onnx", "-o is missing", "add -o out"),
-    wrong("con.onnx -o out", "cannot read con.onnx", "did you mean conv.onnx?", code=4),
-    wrong("conv.onx -o out", "cannot read conv.onx", "did you mean conv.onnx?", code=4),
-    wrong("models -o out", "it is a folder", "did you mean models/net.onnx?", code=4),
-    wrong("conv.onnx -o models", "mccompile did not make", "such as -o models/out"),
-    wrong("conv.onnx -o edited", "was edited", "--force"),
-    wrong("net.zip -o out", "a zip archive", "unzip -p", code=4),
-    wrong("packed.onnx -o out", "compressed by gzip", "gunzip -c", code=4),
-    # targets, layouts of files
-    wrong("conv.onnx -o out --target cortexm4", "unknown target", "did you mean --target cortex-m4?"),
-    wrong("conv.onnx -o out --target native,cortex_m4", "unknown target", "did you mean --target cortex-m4?"),
-    wrong("bench conv.onnx --target nativ", "unknown target", "did you mean --target native?"),
-    wrong("conv.onnx -o out --package zepyhr", "zepyhr", "did you mean --package zephyr?"),
-    wrong("conv.onnx -o out --single-file --package zephyr", "not arranged", "leave out --single-file"),
-    wrong("conv.onnx -o out --blob incbin --package zephyr", "assembler", "leave out --blob"),
-    wrong("conv.onnx models/net.onnx -o out --single-file", "several models", "leave out --single-file"),
-    # options and their values
-    wrong("conv.onnx -o out --prefr ram", "no option --prefr", "did you mean --prefer?"),
-    wrong("conv.onnx -o out --prefer rma", "cannot prefer 'rma'", "did you mean --prefer ram?"),
-    wrong("conv.onnx -o out --rows of", "--rows cannot be 'of'", "did you mean --rows off?"),
-    wrong("conv.onnx -o out --planner pushdown", "no planner", "did you mean --planner push-down?"),
-    wrong("conv.onnx -o out --io-layout nwhc", "no layout", "did you mean --io-layout nhwc?"),
-    wrong("conv.onnx -o out --weights-dtype fp16", "cannot be 'fp16'", "did you mean --weights-dtype f16?"),
-    wrong("conv.onnx -o out --calibrate min-max", "cannot be 'min-max'", "did you mean --calibrate minmax?"),
-    wrong("conv.onnx -o out --blob arry", "cannot be 'arry'", "did you mean --blob array?"),
-    wrong("conv.onnx -o out --mem DTCM=64k", "small letters", "did you mean --mem dtcm=64k?"),
-    wrong("conv.onnx -o out --threads 0", "cannot be 0 threads", "did you mean --threads 1?"),
-    wrong("conv.onnx -o out --threads two", "not a valid integer", "`mccompile compile --help`"),
-    wrong("conv.onnx -o out --blob external --weights-section .x", "no weights", "leave out --weights-section"),
-    # passes, kernels, operators
-    wrong("conv.onnx -o out --without fuse_pads", "no pass 'fuse_pads'", "did you mean --without fuse_pad?"),
-    wrong("conv.onnx -o out --without gemm/f32_rows_tile_vec", "no kernel", "--without gemm/f32_rows_tile__vec?"),
-    wrong("conv.onnx -o out --print-after fuze", "no pass 'fuze'", "did you mean --print-after fuse?"),
-    wrong("opt conv.onnx --passes fold_constant", "cannot run pass", "did you mean fold_constants?"),
-    wrong("opt conv.onnx --passes fuse", "cannot run pass 'fuse' on a graph", "did you mean lower,fuse?"),
-    wrong("ops Conf", "'Conf' is not supported", "did you mean Conv?"),
-    # sizes, inputs and outputs
-    wrong("free.onnx -o out", "free dimensions have no size", "add --dim batch=1", code=3),
-    wrong("free.onnx -o out --dim batsh=1", "no free dimension 'batsh'", "did you mean batch?"),
-    wrong("free.onnx -o out --dim batch", "is not NAME=SIZE", "did you mean --dim batch=1?"),
-    wrong("conv.onnx -o out --dim batch=1", "no free dimension", "leave out --dim batch=1"),
-    wrong("conv.onnx -o out --shape x=2,2,6,6", "does not fit the model", "leave out --shape"),
-    wrong("conv.onnx -o out --shape X=1,2,6,6", "no input 'X'", "did you mean x?"),
-    wrong("conv.onnx -o out --bound y=3", "nothing is bounded", "leave out --bound"),
-    wrong("conv.onnx -o out --observe rr1", "no tensor 'rr1'", "did you mean --observe r1?"),
-    wrong("conv.onnx -o out --io xx=external", "no input or output", "did you mean x?"),
-    wrong("conv.onnx -o out --input x=u8,nwhc", "'nwhc' is none of", "did you mean nhwc?"),
-    wrong("conv.onnx -o out --output y=argmx", "'argmx' is none of", "did you mean argmax?"),
-    wrong("state.onnx -o out --state h_ou=h_in", "no output 'h_ou'", "did you mean h_out?"),
-    # image functions
-    wrong("imgproc rotete -o img1", "no image function 'rotete'", "did you mean rotate?"),
-    wrong("imgproc rotate=91 -o img2", "rotate cannot be '91'", "did you mean 90?"),
-    wrong("imgproc flip --size 0x9 -o img3", "no picture of 0x9", "did you mean --size 1x9?"),
-    wrong("imgproc flip --size 320 -o img4", "no width and height", "did you mean --size 320x240?"),
-    wrong("imgproc flip --channels 5 -o img5", "cannot have 5 channels", "did you mean --channels 4?"),
-    wrong("imgproc cvt_color=yuv2rgb_nv21 --size 9x8 -o img6", "no frames of 9x8", "did you mean --size 10x8?"),
-    wrong("imgproc cvt_color=yuv2rgb_nv21 --dtype f32 -o img7", "cannot be f32", "leave out --dtype"),
-    wrong("imgproc flip --to 9x9 -o img8", "means nothing", "leave out --to"),
-    wrong("imgproc warp_affine --fraction 6 -o img9", "cannot have 6 bits", "did you mean --fraction 5?"),
-    # budgets, checking and quantizing
-    wrong("conv.onnx -o out --budget falsh=64K", "'falsh=64K' is none of", "did you mean flash?"),
-    wrong("conv.onnx -o out --budget weights=10", "over the budget", "--budget weights=", code=1),
-    wrong("check conv.onnx --runs 1 --cc gccc", "not an executable", "did you mean --cc gcc?"),
-    wrong("check conv.onnx --runs 1 --cc icx-none", "not an executable", "leave out --cc"),
-    wrong("check conv.onnx --runs 1 --target riscv64 --cc riscv-gc", "riscv-gc not found", "leave out --cc"),
-    wrong("check conv.onnx --runs 1 --quantize s.npz", "integers are not", "leave out --quantize"),
-    wrong("quantize conv.onnx -o q.onnx", "nothing to find ranges with", "add --weights-only 8"),
-    wrong("quantize conv.onnx -o q.onnx --weights-only 5", "cannot have 5 bits", "did you mean --weights-only 8?"),
-    wrong("quantize conv.onnx -o q.onnx --weights-only 8 --dynamic", "exclude each other", "leave out --dynamic"),
-    wrong("quantize conv.onnx --weights-only 8 -o conv.onnx", "would be lost", "did you mean -o conv.new.onnx?"),
-    wrong("conv.onnx -o out --budget ram=100", "over the budget", "--budget ram=", code=1),
-    wrong("own.onnx -o out", "unsupported operator my.Foo", "`mccompile ops`", code=3),
-    wrong("analyze conv.onnx --html conv.onnx", "would be lost", "did you mean --html conv.new.onnx?"),
-    wrong("check conv.onnx --runs 1 --budget flash=1000", "over the budget", "--budget flash=", code=1),
-    wrong("analyze conv.onnx --budget stack=8", "over the budget", "--budget stack=", code=1),
-    wrong("conv.onnx -o out --quantize ss.npz", "cannot read the samples", "did you mean s.npz?", code=4),
-)
+def mistakes() -> Iterator[Mistake]:
+    for line in TABLE.strip().splitlines():
+        if not line.startswith("#"):
+            code, command, *says = line.split(" | ")
+            yield Mistake(command, int(code), tuple(says))
+
+
+MISTAKES = tuple(mistakes())
 
 
 def pasted(command: str, said: str) -> str:

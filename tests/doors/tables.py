@@ -27,3 +27,14 @@ def compare(model: Any, x: np.ndarray, *wanted: Any, **keywords: Any) -> None:
             assert np.array_equal(got.reshape(-1).astype(str), expected.reshape(-1).astype(str))
         else:
             assert np.abs(got.reshape(expected.shape) - expected).max() <= 3e-5 * np.abs(expected).max()
+
+
+def compare_behind_scaler(model: Any) -> None:
+    """A classifier within a pipeline of scikit-learn."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, classes, _ = table()
+    trained, new = make_pipeline(StandardScaler(), model).fit(x[:80], classes[:80]), x[80:]
+    # thresholds are among the rows of training, where a rounding in front decides
+    compare(trained, new, trained.predict(new), trained.predict_proba(new))

@@ -12,7 +12,7 @@ import pytest
 import mccompile
 from mccompile import cli
 from mccompile.base.errors import MccError
-from tests.doors.tables import compare, table
+from tests.doors.tables import compare, compare_behind_scaler, table
 
 lightgbm = pytest.importorskip("lightgbm", reason="the extra lightgbm is not installed; `make doors` runs this")
 pytest.importorskip("onnxmltools", reason="the extra lightgbm is not installed; `make doors` runs this")
@@ -51,12 +51,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_within_a_pipeline_of_scikit_learn() -> None:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(StandardScaler(), lightgbm.LGBMClassifier(**QUIET)).fit(X[:80], CLASSES[:80])
-    new = X[80:]  # thresholds are among the rows of training, where a rounding in front decides
-    compare(model, new, model.predict(new), model.predict_proba(new))
+    compare_behind_scaler(lightgbm.LGBMClassifier(**QUIET))
 
 
 def test_an_example_of_the_wrong_form_is_refused() -> None:

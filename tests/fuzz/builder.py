@@ -272,19 +272,9 @@ class Builder:
         self.values.append(value)
         return value
 
-    def node(
-        self,
-        op: str,
-        ins: Sequence[Value | None],
-        results: int = 1,
-        domain: str = "",
-        exact: bool = False,
-        last: bool = False,
-        captured: Sequence[Value] = (),
-        **attributes: Any,
-    ) -> Value | None:
+    def node(self, op: str, ins: Sequence[Value | None], results: int = 1, **more: Any) -> Value | None:
         """The first result; None where the node cannot be evaluated, or what it makes is no use."""
-        made = self.nodes_(op, ins, results, domain, exact, last, captured, **attributes)
+        made = self.nodes_(op, ins, results, **more)
         return made[0] if made else None
 
     def nodes_(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from math import prod
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +41,7 @@ MOST_SECONDS = 600  # of a program; under emulation on a busy machine
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where an argument lies: block and byte offset."""
 
     block: int

@@ -97,24 +97,22 @@ def test_a_window_as_pushes() -> None:
     assert [push["x"].shape[2] for push in pushes(long, window)] == [24]
 
 
-def test_a_window_that_goes_on(tmp_path: Path) -> None:
+CONVOLVED = model(
+    "(float[1,2,8] x) => (float[1,3,8] y, float[1,3] m)"
+    "{ a = Conv<pads=[2, 1]>(x, w) y = Conv<pads=[0, 1]>(a, v) m = ReduceMean<axes=[2], keepdims=0>(y) }",
+    w=floats(2, 2, 4), v=floats(3, 2, 2),
+)  # fmt: skip
+RECURRENT = model(
+    "(float[8,1,2] x) => (float[8,1,1,3] y) { y = GRU<hidden_size=3>(x, w, r) }",
+    w=floats(1, 9, 2), r=floats(1, 9, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "axis", "before"), [(CONVOLVED, 2, 11), (RECURRENT, 0, 0)])
+def test_a_window_that_goes_on(made: onnx.ModelProto, axis: int, before: int, tmp_path: Path) -> None:
     """Where the network pads, the reference has the frames that are there."""
-    made = model(
-        "(float[1,2,8] x) => (float[1,3,8] y, float[1,3] m)"
-        "{ a = Conv<pads=[2, 1]>(x, w) y = Conv<pads=[0, 1]>(a, v) m = ReduceMean<axes=[2], keepdims=0>(y) }",
-        w=floats(2, 2, 4), v=floats(3, 2, 2),
-    )  # fmt: skip
-    verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": 2}, edge="warm")))
-    assert verdict.ok and verdict.runs[0].name == "6 pushes after 11 to warm up"
-
-
-def test_recurrent_layers_that_go_on(tmp_path: Path) -> None:
-    made = model(
-        "(float[8,1,2] x) => (float[8,1,1,3] y) { y = GRU<hidden_size=3>(x, w, r) }",
-        w=floats(1, 9, 2), r=floats(1, 9, 3),
-    )  # fmt: skip
-    verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": 0}, edge="warm")))
-    assert verdict.ok and verdict.runs[0].name == "6 pushes after 0 to warm up"
+    verdict = check(saved(made, tmp_path / "a.onnx"), Options(stream=Stream({"x": axis}, edge="warm")))
+    assert verdict.ok and verdict.runs[0].name == f"6 pushes after {before} to warm up"
 
 
 def test_narrow_weights(tmp_path: Path) -> None:

@@ -6,13 +6,15 @@ onnxruntime has no implementation, onnx's reference evaluator is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi import onnxruntime_pybind11_state as states
@@ -44,6 +46,21 @@ class Outcome:
             np.testing.assert_allclose(self.got, self.want, rtol=1e-5, atol=1e-5)
         else:
             np.testing.assert_array_equal(self.got, self.want)
+
+
+def comparison(opsets: Sequence[int], wanted: Callable[[int], Sequence[One]]) -> Callable[[int, str], None]:
+    """A test of every node with one result, at every opset."""
+
+    @cache
+    def results(opset: int) -> dict[str, list[Outcome]]:
+        return outcomes(opset, wanted(opset))
+
+    @pytest.mark.parametrize(("opset", "label"), [(n, one.label) for n in opsets for one in wanted(n)], ids=str)
+    def same(opset: int, label: str) -> None:
+        [outcome] = results(opset)[label]
+        outcome.hold()
+
+    return same
 
 
 def outcomes(opset: int, ones: Sequence[One]) -> dict[str, list[Outcome]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.graph.ir import Fact, Invalid, Site, Unsupported
 from mccompile.ops.conv import Conv, ConvTranspose
 
-from .bundle import One, Outcome, outcomes
+from .bundle import One, comparison
 
 OPSETS = (7, 10, 11, 22)
 
@@ -78,15 +77,7 @@ def wanted(opset: int) -> list[One]:
     return list(integer_convolutions()) if opset == 10 else [*convolutions(), *transposed()]
 
 
-@cache
-def results(opset: int) -> dict[str, list[Outcome]]:
-    return outcomes(opset, wanted(opset))
-
-
-@pytest.mark.parametrize(("opset", "label"), [(n, one.label) for n in OPSETS for one in wanted(n)], ids=str)
-def test_same_as_onnxruntime(opset: int, label: str) -> None:
-    [outcome] = results(opset)[label]
-    outcome.hold()
+test_same_as_onnxruntime = comparison(OPSETS, wanted)
 
 
 def site(*types: TensorType) -> Site:

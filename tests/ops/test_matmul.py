@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.graph.ir import Fact, Invalid, Site
 from mccompile.ops.matmul import Gemm, MatMul
 
-from .bundle import One, Outcome, outcomes
+from .bundle import One, comparison
 
 OPSETS = (7, 9, 10, 11, 13)
 
@@ -76,15 +75,7 @@ def wanted(opset: int) -> list[One]:
     )
 
 
-@cache
-def results(opset: int) -> dict[str, list[Outcome]]:
-    return outcomes(opset, wanted(opset))
-
-
-@pytest.mark.parametrize(("opset", "label"), [(n, one.label) for n in OPSETS for one in wanted(n)], ids=str)
-def test_same_as_onnxruntime(opset: int, label: str) -> None:
-    [outcome] = results(opset)[label]
-    outcome.hold()
+test_same_as_onnxruntime = comparison(OPSETS, wanted)
 
 
 def test_zero_points_per_row() -> None:

@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from mccompile import backend
 from mccompile.base.errors import MccError
+from tests.small_trees import NODES
 
 ML = "ai.onnx.ml"
 CHANCE = np.random.default_rng(11)
@@ -93,15 +94,6 @@ def test_categories() -> None:
     _agrees("LabelEncoder", np.array([0.5, 2, 1.5], np.float32), keys_floats=[0.5, 1.5], values_int64s=[7, 8])
 
 
-NODES: dict[str, Any] = {
-    "nodes_treeids": [0, 0, 0, 1, 1, 1, 1, 1],
-    "nodes_nodeids": [0, 1, 2, 0, 1, 2, 3, 4],
-    "nodes_featureids": [1, 0, 0, 0, 0, 2, 0, 0],
-    "nodes_values": [0.5, 0, 0, -0.5, 0, 1, 0, 0],
-    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
-    "nodes_truenodeids": [1, 0, 0, 1, 0, 3, 0, 0],
-    "nodes_falsenodeids": [2, 0, 0, 2, 0, 4, 0, 0],
-}
 LEAVES = [[0, 0, 1, 1, 1], [1, 2, 1, 3, 4]]
 
 

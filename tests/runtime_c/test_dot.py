@@ -3,7 +3,6 @@ every width of vector that this machine has."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccompile.base.discovery import data_folder
 from mccompile.targets import api as targets
-from mccompile.toolchain.build import compile_shared, find_compiler, load
+from tests.runtime_c.built import built
 
 HARNESS = Path(__file__).with_name("dot_harness.c")
-STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 DECLARED = """
 void t_dot(const uint8_t *x, const int8_t *w, int32_t *y, int n);
 int32_t t_sum_u8(const uint8_t *x, int n);
@@ -51,12 +48,8 @@ class Sums:
 @pytest.fixture(scope="module", params=[(c, *v) for c in ("gcc", "clang") for v in _variants()], ids=str)
 def sums(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sums:
     compiler, lanes, flag = request.param
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    out = tmp_path_factory.mktemp("dot") / "dot.so"
-    flags = [*STRICT, f"-DLANES={lanes}", f'-DMACHINE="mcc_dot{lanes}.h"', flag]
-    compile_shared(find_compiler(compiler), [HARNESS], [data_folder("runtime_c") / "include"], out, flags)
-    library = load(out, DECLARED)
+    flags = (f"-DLANES={lanes}", f'-DMACHINE="mcc_dot{lanes}.h"', flag)
+    library = built(HARNESS, tmp_path_factory.mktemp("dot"), compiler, DECLARED, *flags)
 
     def call(name: str, *arrays: np.ndarray) -> Any:
         pointers = [library.ffi.cast(f"{C_TYPES[a.dtype.name]} *", a.ctypes.data) for a in arrays]

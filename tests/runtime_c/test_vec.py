@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import platform
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccompile.base.discovery import data_folder
 from mccompile.targets import api as targets
-from mccompile.toolchain.build import compile_shared, find_compiler, load
+from tests.runtime_c.built import built
 
 HARNESS = Path(__file__).with_name("vec_harness.c")
-STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 UNARY = {"exp": 1.5, "expm1": 3.5, "log": 1.5, "log1p": 3.5, "tanh": 3.0, "erf": 3.0}  # ulp, as the header says
 EXACT: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
@@ -61,12 +58,8 @@ class Vectors:
 @pytest.fixture(scope="module", params=[(c, *v) for c in ("gcc", "clang") for v in _variants()], ids=str)
 def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Vectors:
     compiler, lanes, flag = request.param
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    out = tmp_path_factory.mktemp("vec") / "vec.so"
-    flags = [*STRICT, f"-DLANES={lanes}", *flag.split()]
-    compile_shared(find_compiler(compiler), [HARNESS], [data_folder("runtime_c") / "include"], out, flags)
-    library = load(out, "\n".join(f"void t_{name}(const float *x, const float *y, float *z, int n);" for name in ALL))
+    declared = "\n".join(f"void t_{name}(const float *x, const float *y, float *z, int n);" for name in ALL)
+    library = built(HARNESS, tmp_path_factory.mktemp("vec"), compiler, declared, f"-DLANES={lanes}", *flag.split())
 
     def call(name: str, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         pointers = [library.ffi.cast("float *", array.ctypes.data) for array in (x, y, z)]

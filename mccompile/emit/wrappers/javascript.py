@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...base.errors import Problem, UnsupportedModel
 from ..runtime import statuses
+from .refusals import refuse
 
-_ARRAYS = {
-    "float": "Float32Array",
-    "double": "Float64Array",
-    "int8_t": "Int8Array",
-    "int16_t": "Int16Array",
-    "uint16_t": "Uint16Array",
-    "int32_t": "Int32Array",
-    "uint32_t": "Uint32Array",
-    "int64_t": "BigInt64Array",
-    "uint64_t": "BigUint64Array",
-    "mcc_f16": "Uint16Array",
-    "mcc_bf16": "Uint16Array",
-}  # all others have a byte each
+_ARRAYS = {"float": "Float32Array", "double": "Float64Array", "mcc_f16": "Uint16Array", "mcc_bf16": "Uint16Array"}
+_ARRAYS |= {f"{sign.lower()}{bits}_t": f"{sign}{bits}Array" for sign in ("Int", "Uint") for bits in (8, 16, 32)}
+_ARRAYS |= {"int64_t": "BigInt64Array", "uint64_t": "BigUint64Array"}  # all others have a byte each
 
 
 def facts(context: Mapping[str, Any]) -> dict[str, Any]:
-    _refuse(context)
+    refuse(
+        "JavaScript",
+        context["title"],
+        (context["has_strings"], "strings are pointers of C", "leave out --package npm, and call the C"),
+        (context["outside"], "inputs and outputs live in the memory of the module", "leave out --io external"),
+        (context["variants"], "its code is for several processors", "name one target, such as --target wasm32"),
+    )
     ways = ("input", "output", "state")
     return {
         "tensors": [_tensor(t, way) for way in ways for t in context[f"{way}s"]],
@@ -36,18 +32,6 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "methods": [*_methods(context)],
         "statuses": [{"number": number, "text": text} for _, number, text in statuses()],
     }
-
-
-def _refuse(context: Mapping[str, Any]) -> None:
-    why = fix = ""
-    if context["has_strings"]:
-        why, fix = "strings are pointers of C", "leave out --package npm, and call the C"
-    elif context["outside"]:
-        why, fix = "inputs and outputs live in the memory of the module", "leave out --io external"
-    elif context["variants"]:
-        why, fix = "its code is for several processors", "name one target, such as --target wasm32"
-    if why:
-        raise UnsupportedModel(Problem("there is no wrapper in JavaScript for this model", context["title"], why, fix))
 
 
 def _tensor(t: Mapping[str, Any], way: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...base.errors import Problem, UnsupportedModel
 from ...base.marked import called
+from .refusals import refuse
 
 _CODES = {
     "float": "f",
@@ -28,7 +28,22 @@ _CODES = {
 
 
 def facts(context: Mapping[str, Any]) -> dict[str, Any]:
-    _refuse(context)
+    refuse(
+        "MicroPython",
+        context["title"],
+        (context["has_strings"], "strings are pointers of C", "leave out --package micropython, and call the C"),
+        (
+            context["outside"],
+            "nothing would keep memory of Python's alive that the model has a pointer to",
+            "leave out --io external",
+        ),
+        (
+            context["carrier"] == "external",
+            "nothing would keep a blob of Python's alive that the model has a pointer to",
+            "leave out --blob",
+        ),
+        (context["variants"], "its code is for several processors", "name one target"),
+    )
     prefix = context["prefix"]
     arenas = [part for a in context["arenas"] for part in (a["base"], f"sizeof {a['base']}")]
     blob = [f"{context['weights_of']}_weights", f"{context['weights_of']}_weights_bytes"]
@@ -36,21 +51,6 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "init": called(f"{prefix}_init", ["&model", *arenas, *blob]),
         "functions": [*_functions(context)],
     }
-
-
-def _refuse(context: Mapping[str, Any]) -> None:
-    why = fix = ""
-    if context["has_strings"]:
-        why, fix = "strings are pointers of C", "leave out --package micropython, and call the C"
-    elif context["outside"]:
-        why = "nothing would keep memory of Python's alive that the model has a pointer to"
-        fix = "leave out --io external"
-    elif context["carrier"] == "external":
-        why, fix = "nothing would keep a blob of Python's alive that the model has a pointer to", "leave out --blob"
-    elif context["variants"]:
-        why, fix = "its code is for several processors", "name one target"
-    if why:
-        raise UnsupportedModel(Problem("there is no wrapper in MicroPython for this model", context["title"], why, fix))
 
 
 def _functions(context: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

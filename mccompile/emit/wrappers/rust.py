@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...base.errors import Problem, UnsupportedModel
 from ..runtime import statuses
+from .refusals import refuse
 
 _MORE = "MCC_MORE"
 SHARED = ("mcc.rs",)  # beside the modules of all models
@@ -30,7 +30,21 @@ def name_in_rust(name: str) -> str:
 
 
 def facts(context: Mapping[str, Any]) -> dict[str, Any]:
-    _refuse(context)
+    refuse(
+        "Rust",
+        context["title"],
+        (context["variants"], "its code is for several processors, each with flags of its own", "name one target"),
+        (
+            context["has_strings"],
+            "strings are pointers of C, which safe Rust cannot hand over",
+            "leave out --package cargo, and call the C",
+        ),
+        (
+            context["outside"],
+            "a model keeps pointers to inputs and outputs, which safe Rust cannot watch",
+            "leave out --io external",
+        ),
+    )
     arenas = [_arena(arena) for arena in context["arenas"]]
     return {
         "arenas": arenas,
@@ -46,20 +60,6 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "statuses": _statuses(),
         "more": next(number for name, number, _ in statuses() if name == _MORE),
     }
-
-
-def _refuse(context: Mapping[str, Any]) -> None:
-    why = fix = ""
-    if context["variants"]:
-        why, fix = "its code is for several processors, each with flags of its own", "name one target"
-    elif context["has_strings"]:
-        why = "strings are pointers of C, which safe Rust cannot hand over"
-        fix = "leave out --package cargo, and call the C"
-    elif context["outside"]:
-        why = "a model keeps pointers to inputs and outputs, which safe Rust cannot watch"
-        fix = "leave out --io external"
-    if why:
-        raise UnsupportedModel(Problem("there is no wrapper in Rust for this model", context["title"], why, fix))
 
 
 def _arena(arena: Mapping[str, Any]) -> dict[str, object]:

@@ -148,11 +148,7 @@ class _Layout:
         return self.add(Transpose(perm=last_order(rank)), [value], reader, f"{value.name}/last")
 
     def add(self, op: Operator, inputs: list[Value | None] | list[Value], near: Node, name: str) -> Value:
-        draft = Node(op, inputs, [None], near.provenance)
-        result = Value(self.name(name), op.infer(draft.site())[0])
-        draft.outputs = [result]
-        self.graph.add(draft)
-        return result
+        return self.graph.compute(op, inputs, [self.name(name)], near.provenance)[0]
 
     def name(self, text: str) -> str:
         return new_name(text, self.names)

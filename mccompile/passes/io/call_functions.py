@@ -190,11 +190,7 @@ def _with_shapes(op: External, gives: tuple[tuple[object, object], ...]) -> Exte
 
 def _turned(graph: Graph, value: Value, node: Node, taken: set[str]) -> Value:
     op = Transpose(perm=last_order(value.type.rank))
-    turned = Node(op, [value], [None], node.provenance)
-    made = Value(new_name(f"{value.name}/nhwc", taken), op.infer(turned.site())[0])
-    turned.outputs = [made]
-    graph.add(turned)
-    return made
+    return graph.compute(op, [value], [new_name(f"{value.name}/nhwc", taken)], node.provenance)[0]
 
 
 def _check_header(own: OwnFunction) -> None:

@@ -297,16 +297,12 @@ class _Edge:
         return self._node(op, [x, *(self._constant(array, f"{x.name}/{what}") for what, array in parameters.items())])
 
     def _node(self, op: Op, operands: Sequence[Value]) -> Value:
-        node = Node(op, operands, [None], ())
         name = self._free(f"{operands[0].name}/{op.qualified_name.lower()}")
         try:
-            made = Value(name, op.infer(node.site())[0])
+            return self.graph.compute(op, operands, [name], ())[0]
         except Refused as refused:
             what = f"no form of {operands[0].name.removesuffix('/model')!r} has {op.name}"
             raise WrongUse(Problem(what, self.graph.name, refused.why, refused.fix)) from None
-        node.outputs = [made]
-        self.graph.add(node)
-        return made
 
     def _constant(self, array: np.ndarray, name: str) -> Value:
         return Value.of_constant(self._free(name), Constant.of(array))

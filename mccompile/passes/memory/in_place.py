@@ -72,9 +72,9 @@ def write_in_place(program: Program, registry: Registry, target: Target, keep_in
             continue
         for result, out in enumerate(item.outs):
             if out.buffer in partners:
-                _bind_next(item, result, out, needs, times[id(item)], accesses, parts, *partners[out.buffer])
+                _bind_next(item, result, needs, times[id(item)], accesses, parts, *partners[out.buffer])
             else:
-                _bind_result(item, result, out, needs, times[id(item)], accesses, parts)
+                _bind_result(item, result, needs, times[id(item)], accesses, parts)
     for span in spans:
         for carry in span.loop.carries:
             _bind_last(span.loop, carry)
@@ -121,7 +121,7 @@ def _bind_region(
         needs = registry.match(stage.call, target)
         if stage.over is not None and isinstance(needs, Needs):
             alias = {pair: reach for pair, reach in needs.alias.items() if pair[1] == stage.over}
-            _bind_result(stage.call, 0, stage.call.outs[0], replace(needs, alias=alias), now, accesses, parts)
+            _bind_result(stage.call, 0, replace(needs, alias=alias), now, accesses, parts)
     call = region.stages[-1].call
     needs = registry.match(call, target)
     if not isinstance(needs, Needs):
@@ -132,7 +132,7 @@ def _bind_region(
     touched = {view.buffer for view in (*reads(region), *writes(region))}
     free = {b for b in region.over if not any(t is not b and root(t)[0] is root(b)[0] for t in touched)}
     alias = {pair: reach for pair, reach in needs.alias.items() if call.ins[pair[1]].buffer in free}
-    _bind_result(call, 0, call.outs[0], replace(needs, alias=alias), now, accesses, parts)
+    _bind_result(call, 0, replace(needs, alias=alias), now, accesses, parts)
     if call.outs[0].buffer.overlap is None:
         _bind_before(region, target, now, accesses, parts)
 
@@ -170,7 +170,6 @@ def _bind_after(region: Rows, call: Call, now: int, accesses: Known, parts: set[
 def _bind_next(
     call: Call,
     result: int,
-    out: View,
     needs: Needs,
     now: int,
     accesses: Known,
@@ -180,7 +179,7 @@ def _bind_next(
 ) -> None:
     """What a loop hands to its next trip, over what it was handed, if nobody reads that after this call. It can lie
     over nothing else: the two change places."""
-    base, shift = root(partner)
+    out, (base, shift) = call.outs[result], root(partner)
     later = [a for a in accesses[base].all if now < a.time <= 2 * span.end and not a.held]
     elsewhere = [a for a in accesses[out.buffer].all if a.time != now and not a.held]
     for index, view in enumerate(call.ins):
@@ -205,15 +204,8 @@ def _bind_last(loop: Loop, carry: Carry) -> None:
         carry.last.overlap = Overlap(carry.next if odd else carry.now)
 
 
-def _bind_result(
-    call: Call,
-    result: int,
-    out: View,
-    needs: Needs,
-    now: int,
-    accesses: Known,
-    parts: set[Buffer],
-) -> None:
+def _bind_result(call: Call, result: int, needs: Needs, now: int, accesses: Known, parts: set[Buffer]) -> None:
+    out = call.outs[result]
     buffer = out.buffer
     if not _is_free(out, now, accesses, parts):
         return

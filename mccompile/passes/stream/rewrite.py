@@ -243,11 +243,7 @@ class _Builder:
         return value in self.made or value in self.found.known
 
     def _made(self, op: Op, operands: Sequence[Value | None], name: str, near: Node | None) -> Value:
-        node = Node(op, operands, [None], near.provenance if near else ())
-        made = Value(self._free(name), op.infer(node.site())[0])
-        node.outputs = [made]
-        self.graph.add(node)
-        return made
+        return self.graph.compute(op, operands, [self._free(name)], near.provenance if near else ())[0]
 
     def _constant(self, contents: np.ndarray, name: str) -> Value:
         return Value.of_constant(self._free(name), Constant.of(contents))

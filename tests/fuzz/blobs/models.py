@@ -16,6 +16,7 @@ from mccompile.targets.api import Pool
 from tests import small_models
 from tests.passes.qdq_graphs import BLOCKS, network
 from tests.small_models import floats, node
+from tests.small_trees import NODES
 
 FLOAT, INT64, STRING, BOOL, INT8 = (getattr(TensorProto, name) for name in ("FLOAT", "INT64", "STRING", "BOOL", "INT8"))
 Port = tuple[str, int, Sequence[int | str]]
@@ -49,16 +50,7 @@ def _learnt(op: str, ins: str, outs: str, **attributes: object) -> NodeProto:
 
 def _trees() -> ModelProto:
     """Two trees with nodes of several modes, one of which says where NaN goes; and classes with texts for labels."""
-    nodes: dict[str, Any] = {
-        "nodes_treeids": [0, 0, 0, 1, 1, 1, 1, 1],
-        "nodes_nodeids": [0, 1, 2, 0, 1, 2, 3, 4],
-        "nodes_featureids": [1, 0, 0, 0, 0, 2, 0, 0],
-        "nodes_values": [0.5, 0.0, 0.0, -0.5, 0.0, 1.0, 0.0, 0.0],
-        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
-        "nodes_truenodeids": [1, 0, 0, 1, 0, 3, 0, 0],
-        "nodes_falsenodeids": [2, 0, 0, 2, 0, 4, 0, 0],
-        "nodes_missing_value_tracks_true": [1, 0, 0, 0, 0, 0, 0, 0],
-    }
+    nodes = NODES | {"nodes_missing_value_tracks_true": [1, 0, 0, 0, 0, 0, 0, 0]}
     leaves = {"treeids": [0, 0, 1, 1, 1], "nodeids": [1, 2, 1, 3, 4], "ids": [0, 1, 2, 1, 0]}
     weights = [0.5, 1.0, 2.0, 3.0, 0.25]
     target = {f"target_{name}": numbers for name, numbers in leaves.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.passes.program.before_after import after, calls
 
 MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__c"'
@@ -143,35 +145,22 @@ def test_padding_is_written_around_what_is_made_in_place() -> None:
     ]
 
 
-def test_both_branches_keep_what_the_other_reads() -> None:
+IN_ORDER = f"call Map(expr=@neg(x0.f32)) (%x) -> (%y) {MAP}"
+FROM_THE_END = f"call Map(expr=@abs(x0.f32)) (%x[4 by -1 at 3]) -> (%y) {MAP}"
+
+
+@pytest.mark.parametrize(("first", "second"), [(IN_ORDER, FROM_THE_END), (FROM_THE_END, IN_ORDER)])
+def test_both_branches_keep_what_the_other_reads(first: str, second: str) -> None:
+    """The result of both lies where it suits both: over the operand one would read what the other has written."""
     assert (
         overlaps(f"""program "p" {{
   input "x" %x: f32[4]
   input "flag" %flag: bool[]
   buffer %y: f32[4]
   if %flag {{
-    call Map(expr=@neg(x0.f32)) (%x) -> (%y) {MAP}
+    {first}
   }} else {{
-    call Map(expr=@abs(x0.f32)) (%x[4 by -1 at 3]) -> (%y) {MAP}
-  }}
-  output "y" %y
-}}
-""")
-        == {}
-    )
-
-
-def test_what_the_other_branch_has_written_is_not_moved() -> None:
-    """The result of both lies where it suits both: over the operand the first one would read what it has written."""
-    assert (
-        overlaps(f"""program "p" {{
-  input "x" %x: f32[4]
-  input "flag" %flag: bool[]
-  buffer %y: f32[4]
-  if %flag {{
-    call Map(expr=@abs(x0.f32)) (%x[4 by -1 at 3]) -> (%y) {MAP}
-  }} else {{
-    call Map(expr=@neg(x0.f32)) (%x) -> (%y) {MAP}
+    {second}
   }}
   output "y" %y
 }}

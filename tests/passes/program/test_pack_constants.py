@@ -7,18 +7,22 @@ from tests.passes.program.before_after import after
 MAP = 'kernel "map/any_strided_loops__c"'
 
 
-def test_equal_constants_are_kept_once() -> None:
-    text = f"""program "p" {{
-  input "x" %x: f32[4]
-  const %first: f32[4] = #w
-  buffer %a: f32[4]
-  const %second: f32[4] = #w
-  buffer %y: f32[4]
-  call Map(expr=@add(x0.f32, x1.f32)) (%x, %first) -> (%a) {MAP}
-  call Map(expr=@mul(x0.f32, x1.f32)) (%a, %second) -> (%y) {MAP}
+def equal_constants(dtype: str) -> str:
+    return f"""program "p" {{
+  input "x" %x: {dtype}[4]
+  const %first: {dtype}[4] = #w
+  buffer %a: {dtype}[4]
+  const %second: {dtype}[4] = #w
+  buffer %y: {dtype}[4]
+  call Map(expr=@add(x0.{dtype}, x1.{dtype})) (%x, %first) -> (%a) {MAP}
+  call Map(expr=@sub(x0.{dtype}, x1.{dtype})) (%a, %second) -> (%y) {MAP}
   output "y" %y
 }}
 """
+
+
+def test_equal_constants_are_kept_once() -> None:
+    text = equal_constants("f32")
     expected = text.replace("  const %second: f32[4] = #w\n", "").replace("%second", "%first")
     found = after("pack_constants", text)
     assert found.replace('  fact "second equals first"\n', "") == expected
@@ -42,15 +46,5 @@ def test_constants_that_only_look_alike_are_kept_apart() -> None:
 
 def test_equal_constants_of_quantized_tensors_are_kept_apart() -> None:
     """Zero points that are equal today are not after the next training."""
-    text = f"""program "p" {{
-  input "x" %x: i8[4]
-  const %first: i8[4] = #w
-  buffer %a: i8[4]
-  const %second: i8[4] = #w
-  buffer %y: i8[4]
-  call Map(expr=@add(x0.i8, x1.i8)) (%x, %first) -> (%a) {MAP}
-  call Map(expr=@sub(x0.i8, x1.i8)) (%a, %second) -> (%y) {MAP}
-  output "y" %y
-}}
-"""
+    text = equal_constants("i8")
     assert after("pack_constants", text) == text

@@ -189,11 +189,7 @@ class SideBySide:
             self.graph.remove(lane.conv)
 
     def add(self, op: Op, ins: list[Value], provenance: Provenance, name: str, results: int = 1) -> list[Value]:
-        draft = Node(op, ins, [None] * results, provenance)
-        made = [Value(self.name(name), fact) for fact in op.infer(draft.site())]
-        draft.outputs = list(made)
-        self.graph.add(draft)
-        return made
+        return self.graph.compute(op, ins, [self.name(name) for _ in range(results)], provenance)
 
     def constant(self, array: np.ndarray, name: str) -> Value:
         return Value.of_constant(self.name(name), Constant.of(array))

@@ -52,6 +52,18 @@ def sizes(draw: Draw, count: int, kernel: Sequence[int], strides: Sequence[int],
     return whole, out, padding
 
 
+def _options(draw: Draw, padding: int, strides: Sequence[int], dilations: Sequence[int], type: str) -> dict[str, int]:
+    """Of convolutions."""
+    return {
+        "Padding": padding,
+        "StrideH": strides[0],
+        "StrideW": strides[1],
+        "DilationHFactor": dilations[0],
+        "DilationWFactor": dilations[1],
+        "FusedActivationFunction": draw.pick(0, 1, 3) if type != "INT16" else draw.pick(0, 1),
+    }
+
+
 @draws("CONV_2D")
 def _conv(draw: Draw) -> Sequence[int]:
     kernel = [draw.int(1, 4), draw.int(1, 4)]
@@ -66,17 +78,7 @@ def _conv(draw: Draw) -> Sequence[int]:
     made = draw.int(1, 4) * groups
     operands, made = weights(draw, x, (made, *kernel, channels // groups), 0)
     y = result(draw, x, (draw.net.tensors[x]["shape"][0], *out, made), kernel[0] * kernel[1] * channels)
-    return draw.op(
-        [x, *operands],
-        [y],
-        "Conv2DOptions",
-        Padding=padding,
-        StrideH=strides[0],
-        StrideW=strides[1],
-        DilationHFactor=dilations[0],
-        DilationWFactor=dilations[1],
-        FusedActivationFunction=draw.pick(0, 1, 3) if type != "INT16" else draw.pick(0, 1),
-    )
+    return draw.op([x, *operands], [y], "Conv2DOptions", **_options(draw, padding, strides, dilations, type))
 
 
 @draws("DEPTHWISE_CONV_2D")
@@ -90,18 +92,8 @@ def _depthwise(draw: Draw) -> Sequence[int]:
     x = draw.input((1, *whole, channels), type)
     operands, made = weights(draw, x, (1, *kernel, channels * times), 3)
     y = result(draw, x, (1, *out, made), kernel[0] * kernel[1])
-    return draw.op(
-        [x, *operands],
-        [y],
-        "DepthwiseConv2DOptions",
-        Padding=padding,
-        StrideH=strides[0],
-        StrideW=strides[1],
-        DilationHFactor=dilations[0],
-        DilationWFactor=dilations[1],
-        DepthMultiplier=times,
-        FusedActivationFunction=draw.pick(0, 1, 3) if type != "INT16" else draw.pick(0, 1),
-    )
+    options = _options(draw, padding, strides, dilations, type)
+    return draw.op([x, *operands], [y], "DepthwiseConv2DOptions", DepthMultiplier=times, **options)
 
 
 @draws("TRANSPOSE_CONV")
