@@ -15,7 +15,7 @@ from ..base.marked import called, including, plain
 from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size, uses
 
 
 def call_c(function: Called, arguments: Sequence[str], **names: str) -> str:
@@ -152,15 +152,7 @@ def to_statements(
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself. Operands are
     given as C that needs no brackets."""
-    seen: dict[Expr, int] = {}
-
-    def count(node: Expr) -> None:
-        seen[node] = seen.get(node, 0) + 1
-        if seen[node] == 1:
-            for arg in node.args:
-                count(arg)
-
-    count(expr)
+    seen = uses(expr)
     lines: list[str] = []
     names: dict[Expr, str] = {}
 

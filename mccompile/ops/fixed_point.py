@@ -96,8 +96,19 @@ class Rescale(_FixedPoint):
         return saturated(rounded, *self.bounds_of(args), zero.dtype)
 
 
+class _ToBytes(_FixedPoint, abstract=True):
+    to: int
+
+    @property
+    def target(self) -> DType:
+        return byte_type(self.to)
+
+    def dtype(self, site: Site) -> DType:
+        return self.target
+
+
 @dataclass(frozen=True)
-class ByteRescale(_FixedPoint):
+class ByteRescale(_ToBytes):
     """Rescale of 8-bit terms with 32-bit numbers: upper halves of products of terms that are shifted up with
     multipliers. Operands: `terms` tensors, as many multipliers, an addend (with the zero point in it), low, high; `to`
     is the type of the result."""
@@ -107,10 +118,6 @@ class ByteRescale(_FixedPoint):
     shift: int = 0
     to: int = 0
 
-    @property
-    def target(self) -> DType:
-        return byte_type(self.to)
-
     def check(self, types: Sequence[TensorType]) -> None:
         n = self.terms
         found = [type.dtype for type in types]
@@ -118,9 +125,6 @@ class ByteRescale(_FixedPoint):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
         if found[n : 2 * n + 1] != [i32] * (n + 1) or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
             raise Invalid(f"multipliers, addend and bounds are {', '.join(map(str, found[n:]))}")
-
-    def dtype(self, site: Site) -> DType:
-        return self.target
 
     @property
     def count(self) -> int:
@@ -136,7 +140,7 @@ class ByteRescale(_FixedPoint):
 
 
 @dataclass(frozen=True)
-class ShortRescale(_FixedPoint):
+class ShortRescale(_ToBytes):
     """Rescale of one i32 with 32-bit numbers (see mcc_quant.h), at least `low` and at most `high` where these
     are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
     type of the result."""
@@ -144,17 +148,10 @@ class ShortRescale(_FixedPoint):
     shift: int = 0
     to: int = 0
 
-    @property
-    def target(self) -> DType:
-        return byte_type(self.to)
-
     def check(self, types: Sequence[TensorType]) -> None:
         found = [type.dtype for type in types]
         if len(found) < 4 or found[:4] != [i32] * 4 or any(dtype not in (self.target, i32) for dtype in found[4:]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not i32 and bounds of the result")
-
-    def dtype(self, site: Site) -> DType:
-        return self.target
 
     @property
     def count(self) -> int:

@@ -274,6 +274,14 @@
     }                                                                                                                  \
     typedef float mcc_dot_##name##_##N
 
+/* One instruction that adds up four products of bytes. */
+#define MCC_DOT_ADDED(N, V, instruction)                                                                               \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                          \
+    {                                                                                                                  \
+        return (mcc_i32x##N)instruction((V)sum, (V)x, (V)w);                                                           \
+    }                                                                                                                  \
+    typedef float mcc_dot_added_##N
+
 /* x86 and WebAssembly without products of bytes: widened, for two of them do not always fit the 16 bits in which
  * vpmaddubsw saturates them. `pairs` multiplies 16-bit numbers and adds two products. */
 #define MCC_DOT_WIDENED(N, V, pairs)                                                                                   \

@@ -24,10 +24,7 @@
 
 MCC_DOT_TYPES(16);
 #if defined(__AVX512VNNI__)
-MCC_VEC_INLINE mcc_i32x16 mcc_dot_i32x16(mcc_i32x16 sum, mcc_i32x16 x, mcc_i32x16 w)
-{
-    return (mcc_i32x16)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
-}
+MCC_DOT_ADDED(16, __m512i, _mm512_dpbusd_epi32);
 #else
 MCC_DOT_WIDENED(16, __m512i, _mm512_madd_epi16);
 #endif

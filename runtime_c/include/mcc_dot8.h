@@ -13,15 +13,9 @@
 
 MCC_DOT_TYPES(8);
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-MCC_VEC_INLINE mcc_i32x8 mcc_dot_i32x8(mcc_i32x8 sum, mcc_i32x8 x, mcc_i32x8 w)
-{
-    return (mcc_i32x8)_mm256_dpbusd_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
-}
+MCC_DOT_ADDED(8, __m256i, _mm256_dpbusd_epi32);
 #elif defined(__AVXVNNI__)
-MCC_VEC_INLINE mcc_i32x8 mcc_dot_i32x8(mcc_i32x8 sum, mcc_i32x8 x, mcc_i32x8 w)
-{
-    return (mcc_i32x8)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
-}
+MCC_DOT_ADDED(8, __m256i, _mm256_dpbusd_avx_epi32);
 #else
 MCC_DOT_WIDENED(8, __m256i, _mm256_madd_epi16);
 #endif

@@ -13,16 +13,16 @@
 
 MCC_VEC_PART(4);
 MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)vdupq_n_f32(x); }
-#define MCC_VEC_NEON(name, instruction)                                                                                \
-    MCC_VEC_INLINE mcc_f32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
+#define MCC_VEC_NEON(type, name, instruction)                                                                          \
+    MCC_VEC_INLINE mcc_##type mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                             \
     {                                                                                                                  \
-        return (mcc_f32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
+        return (mcc_##type)instruction((float32x4_t)a, (float32x4_t)b);                                                \
     }                                                                                                                  \
     typedef float mcc_f32x4_##name
-MCC_VEC_NEON(max, vmaxq_f32);
-MCC_VEC_NEON(min, vminq_f32);
-MCC_VEC_NEON(at_least, vmaxq_f32);
-MCC_VEC_NEON(at_most, vminq_f32);
+MCC_VEC_NEON(f32x4, max, vmaxq_f32);
+MCC_VEC_NEON(f32x4, min, vminq_f32);
+MCC_VEC_NEON(f32x4, at_least, vmaxq_f32);
+MCC_VEC_NEON(f32x4, at_most, vminq_f32);
 #if defined(__aarch64__) || defined(__ARM_FEATURE_FMA)
 MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
 {
@@ -44,21 +44,15 @@ MCC_VEC_ONE_TO_ONE(4, ceil, vrndpq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, trunc, vrndq_f32((float32x4_t)x));
 MCC_VEC_ONE_TO_ONE(4, round_even, vrndnq_f32((float32x4_t)x));
 #else
-MCC_VEC_NEON(add, vaddq_f32);
-MCC_VEC_NEON(sub, vsubq_f32);
-MCC_VEC_NEON(mul, vmulq_f32);
+MCC_VEC_NEON(f32x4, add, vaddq_f32);
+MCC_VEC_NEON(f32x4, sub, vsubq_f32);
+MCC_VEC_NEON(f32x4, mul, vmulq_f32);
 MCC_VEC_INLINE mcc_f32x4 mcc_neg_f32x4(mcc_f32x4 x) { return (mcc_f32x4)vnegq_f32((float32x4_t)x); }
-#define MCC_VEC_NEON_MASK(name, instruction)                                                                           \
-    MCC_VEC_INLINE mcc_i32x4 mcc_##name##_f32x4(mcc_f32x4 a, mcc_f32x4 b)                                              \
-    {                                                                                                                  \
-        return (mcc_i32x4)instruction((float32x4_t)a, (float32x4_t)b);                                                 \
-    }                                                                                                                  \
-    typedef float mcc_f32x4_##name
-MCC_VEC_NEON_MASK(less, vcltq_f32);
-MCC_VEC_NEON_MASK(less_equal, vcleq_f32);
-MCC_VEC_NEON_MASK(equal, vceqq_f32);
-MCC_VEC_NEON_MASK(greater_equal, vcgeq_f32);
-MCC_VEC_NEON_MASK(greater, vcgtq_f32);
+MCC_VEC_NEON(i32x4, less, vcltq_f32);
+MCC_VEC_NEON(i32x4, less_equal, vcleq_f32);
+MCC_VEC_NEON(i32x4, equal, vceqq_f32);
+MCC_VEC_NEON(i32x4, greater_equal, vcgeq_f32);
+MCC_VEC_NEON(i32x4, greater, vcgtq_f32);
 /* Only products that are rounded apart have such a form. */
 #define mcc_fma_at_f32x4(a, b, lane, c)                                                                                \
     (mcc_f32x4)vmlaq_lane_f32((float32x4_t)(c), (float32x4_t)(a),                                                      \

@@ -11,6 +11,16 @@
 
 #include <immintrin.h>
 
+#if defined(__FMA__)
+#define MCC_VEC_X86_FMA(N, V, instruction)                                                                             \
+    MCC_VEC_INLINE mcc_f32x##N mcc_fma_f32x##N(mcc_f32x##N a, mcc_f32x##N b, mcc_f32x##N c)                            \
+    {                                                                                                                  \
+        return (mcc_f32x##N)instruction((V)a, (V)b, (V)c);                                                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_fma
+#else
+#define MCC_VEC_X86_FMA(N, V, instruction) MCC_VEC_FMA(N)
+#endif
 /* `max` and `min` give their second operand where either is NaN. */
 #define MCC_VEC_X86_COMPARE(N, max_ps, min_ps)                                                                         \
     MCC_VEC_INLINE mcc_f32x##N mcc_at_least_f32x##N(mcc_f32x##N x, mcc_f32x##N low)                                    \
@@ -48,14 +58,7 @@ MCC_VEC_ARITHMETIC(4);
 MCC_VEC_INLINE mcc_f32x4 mcc_set_f32x4(float x) { return (mcc_f32x4)_mm_set1_ps(x); }
 MCC_VEC_X86_COMPARE(4, _mm_max_ps, _mm_min_ps);
 MCC_VEC_ONE_TO_ONE(4, sqrt, _mm_sqrt_ps(x));
-#if defined(__FMA__)
-MCC_VEC_INLINE mcc_f32x4 mcc_fma_f32x4(mcc_f32x4 a, mcc_f32x4 b, mcc_f32x4 c)
-{
-    return (mcc_f32x4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
-}
-#else
-MCC_VEC_FMA(4);
-#endif
+MCC_VEC_X86_FMA(4, __m128, _mm_fmadd_ps);
 #if defined(__SSE4_1__)
 MCC_VEC_ONE_TO_ONE(4, floor, _mm_floor_ps(x));
 MCC_VEC_ONE_TO_ONE(4, ceil, _mm_ceil_ps(x));
@@ -74,14 +77,7 @@ MCC_VEC_ONE_TO_ONE(8, floor, _mm256_floor_ps(x));
 MCC_VEC_ONE_TO_ONE(8, ceil, _mm256_ceil_ps(x));
 MCC_VEC_ONE_TO_ONE(8, trunc, _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 MCC_VEC_ONE_TO_ONE(8, round_even, _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-#if defined(__FMA__)
-MCC_VEC_INLINE mcc_f32x8 mcc_fma_f32x8(mcc_f32x8 a, mcc_f32x8 b, mcc_f32x8 c)
-{
-    return (mcc_f32x8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-}
-#else
-MCC_VEC_FMA(8);
-#endif
+MCC_VEC_X86_FMA(8, __m256, _mm256_fmadd_ps);
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import backend
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
-from tests.small_models import ALL, floats, model, node, random_inputs, reference
+from tests.small_models import ALL, floats, random_inputs, reference
 
 OPTIONAL = frozenset(
     [step.name for step in GRAPH_PASSES if step.optional] + [step.name for step in PROGRAM_PASSES if step.optional]
@@ -24,36 +24,37 @@ CHOICES = {
 def everything() -> ModelProto:
     """Something for every pass: idioms, sums of convolutions, padding, normalization, transposes, reductions, copies of
     constants, dead nodes, and a part that concat wants in place."""
-    nodes = [
-        node("Pad", "x pads", "padded"),
-        node("Conv", "padded w", "c"),
-        node("BatchNormalization", "c scale shift mean var", "n"),
-        node("Conv", "x one", "o"),
-        node("Add", "n o", "sum"),
-        node("Div", "sum root", "d"),
-        node("Erf", "d", "e"),
-        node("Add", "e unit", "f"),
-        node("Mul", "sum f", "g"),
-        node("Mul", "g half", "gelu"),
-        node("MaxPool", "gelu", "small", kernel_shape=[2, 2], strides=[2, 2]),
-        node("Conv", "small v", "p", pads=[1, 1, 1, 1]),
-        node("Relu", "p", "r"),
-        node("Clip", "r zero six", "clipped"),
-        node("Concat", "clipped small", "joined", axis=1),
-        node("Transpose", "joined", "last", perm=[0, 2, 3, 1]),
-        node("ReduceMean", "last", "m", axes=[3]),
-        node("Sub", "last m", "off"),
-        node("Mul", "off off", "square"),
-        node("ReduceMean", "square", "spread", axes=[3]),
-        node("Add", "spread eps", "wide"),
-        node("Sqrt", "wide", "deviation"),
-        node("Div", "off deviation", "norm"),
-        node("Mul", "norm gamma", "scaled"),
-        node("Neg", "scaled", "unused"),
-        node("MatMul", "scaled u", "product"),
-        node("MatMul", "scaled u2", "again"),
-        node("Add", "product again", "y"),
-    ]
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+    everything (float[1,3,8,8] x) => (float[1,4,4,5] y) {
+        padded = Pad (x, pads)
+        c = Conv (padded, w)
+        n = BatchNormalization (c, scale, shift, mean, var)
+        o = Conv (x, one)
+        sum = Add (n, o)
+        d = Div (sum, root)
+        e = Erf (d)
+        f = Add (e, unit)
+        g = Mul (sum, f)
+        gelu = Mul (g, half)
+        small = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (gelu)
+        p = Conv <pads = [1, 1, 1, 1]> (small, v)
+        r = Relu (p)
+        clipped = Clip (r, zero, six)
+        joined = Concat <axis = 1> (clipped, small)
+        last = Transpose <perm = [0, 2, 3, 1]> (joined)
+        m = ReduceMean <axes = [3]> (last)
+        off = Sub (last, m)
+        square = Mul (off, off)
+        spread = ReduceMean <axes = [3]> (square)
+        wide = Add (spread, eps)
+        deviation = Sqrt (wide)
+        norm = Div (off, deviation)
+        scaled = Mul (norm, gamma)
+        unused = Neg (scaled)
+        product = MatMul (scaled, u)
+        again = MatMul (scaled, u2)
+        y = Add (product, again)
+    }""")
     weights = {
         "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64),
         "w": floats(1, 4, 3, 3, 3), "one": floats(2, 4, 3, 1, 1), "v": floats(3, 4, 4, 3, 3), "u": floats(4, 8, 5),
@@ -62,7 +63,8 @@ def everything() -> ModelProto:
         "root": np.float32(2**0.5), "unit": np.float32(1), "half": np.float32(0.5), "zero": np.float32(0),
         "six": np.float32(6),
     }  # fmt: skip
-    return model("everything", nodes, [("x", (1, 3, 8, 8))], [("y", (1, 4, 4, 5))], weights)
+    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
+    return made
 
 
 def agrees(made: ModelProto, choice: str) -> None:

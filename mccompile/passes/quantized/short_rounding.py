@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ FAR = 1 << 16  # how far from the nearest integer a bias is looked for
 TRIES = 8
 
 
-@dataclass(frozen=True)
-class ShortRounding:
+class ShortRounding(NamedTuple):
     bias: int
     multiplier: int
     addend: int
