@@ -65,7 +65,6 @@ class Part:
 
 class StridedBlocks(Kernel):
     kind = Attention
-    isa = "c"
 
     def cases(self) -> Sequence[Case]:
         return attention_cases()

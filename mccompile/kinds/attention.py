@@ -20,7 +20,6 @@ from .api import Box, WithEpilogue, check_expression
 
 @dataclass(frozen=True)
 class Attention(WithEpilogue):
-    name: ClassVar[str] = "attention"
     roles: ClassVar[tuple[str, ...]] = ("q", "k", "v")
     accumulator: DType
     score: Expr | None = None  # none: the product itself
