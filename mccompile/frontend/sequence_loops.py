@@ -29,6 +29,9 @@ MOST_WRITTEN_OUT = 64  # trips
 _ATTEMPTS = 8  # to find how large elements become
 
 
+Facts = Sequence[Fact | Structure[Fact]] | None
+
+
 class Reader(Protocol):
     """What the loops need of the reader of nodes."""
 
@@ -41,12 +44,7 @@ class Reader(Protocol):
     def results(self, graph: GraphProto, scope: Scope) -> list[Whole] | None: ...
     def bind(self, names: Sequence[str], found: Sequence[Whole], scope: Scope) -> None: ...
     def region(
-        self,
-        graph: GraphProto,
-        scope: Scope,
-        prefix: str,
-        facts: Sequence[Fact | Structure[Fact]] | None,
-        search_only: bool = False,
+        self, graph: GraphProto, scope: Scope, prefix: str, facts: Facts, search_only: bool = False
     ) -> Scope: ...
     def append(
         self,

@@ -61,8 +61,7 @@ class PatchConv(Patch):
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
-        """Why windows of this call cannot be laid out like that, or nothing. Results may have these `shifts`;
-        with `totals`, what is made of sums may be anything."""
+        """Why windows of this call cannot be laid out like that, or nothing; the rest as `sums_refusal` takes it."""
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
         reason = self.sums_refusal(call, kind.accumulator, shifts, totals)
         if reason:

@@ -52,8 +52,7 @@ class PatchGemm(Patch):
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
-        """Why rows of this call cannot be copied like that, or nothing. Results may have these `shifts`;
-        with `totals`, what is made of sums may be anything."""
+        """Why rows of this call cannot be copied like that, or nothing; the rest as `sums_refusal` takes it."""
         kind, (a, b), y = gemm_of(call), call.ins[:2], call.outs[0]
         reason = self.sums_refusal(call, kind.accumulator, shifts, totals)
         if reason:

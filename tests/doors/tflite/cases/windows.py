@@ -52,6 +52,15 @@ def sizes(draw: Draw, count: int, kernel: Sequence[int], strides: Sequence[int],
     return whole, out, padding
 
 
+_TYPES = (*FLOAT, "INT8", "INT8", "UINT8", "INT16")
+
+
+def _window(draw: Draw, longest: int) -> tuple[list[int], list[int], list[int]]:
+    """Kernel, strides and dilations."""
+    kernel, strides = [draw.int(1, 4), draw.int(1, 4)], [draw.int(1, longest)] * 2
+    return kernel, strides, [draw.pick(1, 1, 2)] * 2 if strides[0] == 1 else [1, 1]
+
+
 def _options(draw: Draw, padding: int, strides: Sequence[int], dilations: Sequence[int], type: str) -> dict[str, int]:
     """Of convolutions."""
     return {
@@ -66,11 +75,9 @@ def _options(draw: Draw, padding: int, strides: Sequence[int], dilations: Sequen
 
 @draws("CONV_2D")
 def _conv(draw: Draw) -> Sequence[int]:
-    kernel = [draw.int(1, 4), draw.int(1, 4)]
-    strides = [draw.int(1, 3)] * 2
-    dilations = [draw.pick(1, 1, 2)] * 2 if strides[0] == 1 else [1, 1]
+    kernel, strides, dilations = _window(draw, 3)
     whole, out, padding = sizes(draw, 2, kernel, strides, dilations)
-    type = draw.pick(*FLOAT, "INT8", "INT8", "UINT8", "INT16")
+    type = draw.pick(*_TYPES)
     channels, groups = draw.int(1, 5), 1
     if type in ("FLOAT32", "INT8") and draw.flip(0.15):
         groups, channels = 2, channels * 2
@@ -83,11 +90,9 @@ def _conv(draw: Draw) -> Sequence[int]:
 
 @draws("DEPTHWISE_CONV_2D")
 def _depthwise(draw: Draw) -> Sequence[int]:
-    kernel = [draw.int(1, 4), draw.int(1, 4)]
-    strides = [draw.int(1, 2)] * 2
-    dilations = [draw.pick(1, 1, 2)] * 2 if strides[0] == 1 else [1, 1]
+    kernel, strides, dilations = _window(draw, 2)
     whole, out, padding = sizes(draw, 2, kernel, strides, dilations)
-    type = draw.pick(*FLOAT, "INT8", "INT8", "UINT8", "INT16")
+    type = draw.pick(*_TYPES)
     channels, times = draw.int(1, 6), draw.pick(1, 1, 2, 3)
     x = draw.input((1, *whole, channels), type)
     operands, made = weights(draw, x, (1, *kernel, channels * times), 3)
