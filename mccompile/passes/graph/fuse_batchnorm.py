@@ -54,10 +54,10 @@ def _normalization(match: Match, make: Maker) -> Value | None:
     return None if change is None else _folded(match, make, *change)
 
 
-def _change(match: Match, node: Node) -> tuple[np.ndarray, np.ndarray] | None:
-    """Factor and offset of a batch normalization."""
+def _change(match: Match, node: Node, per_element: bool = False) -> tuple[np.ndarray, np.ndarray] | None:
+    """Factor and offset of a batch normalization. `per_element`: those of one with `spatial` 0, too."""
     fields = vars(node.op)
-    if fields.get("training_mode") or not fields.get("spatial", 1):
+    if fields.get("training_mode") or not (per_element or fields.get("spatial", 1)):
         return None
     scale, bias, mean, variance = (match.array(name).astype(np.float64) for name in ("scale", "bias", "mean", "var"))
     with np.errstate(all="ignore"):
@@ -204,12 +204,12 @@ def _folded_in_front(match: Match, make: Maker, factor: np.ndarray | None, offse
 
 def _apart(match: Match, make: Maker) -> Value | None:
     """What is left of a batch normalization with constants: x * factor + offset."""
-    x, change = match["x"], _change(match, match.root)
+    x, change = match["x"], _change(match, match.root, per_element=True)
     if change is None or match.root.output.type != x.type:
         return None
     shape = (-1, *(1 for _ in x.type.shape[2:]))
     factor, offset = (
-        _rounded(make, vector.reshape(shape), x, f"{match.root.output.name}/{name}")
+        _rounded(make, vector.reshape(shape) if vector.ndim == 1 else vector, x, f"{match.root.output.name}/{name}")
         for vector, name in zip(change, ("factor", "offset"), strict=True)
     )
     if factor is None or offset is None:

@@ -174,6 +174,20 @@ def test_a_normalization_by_itself_is_a_factor_and_an_offset(context: Context) -
     np.testing.assert_allclose(outputs(lower(graph), feeds)["y"], before, rtol=1e-4, atol=1e-4)
 
 
+def test_a_normalization_per_element_is_one_too(context: Context) -> None:
+    ins = "float[2,4,5] x, float[4,5] s, float[4,5] b, float[4,5] m, float[4,5] v"
+    head = f'<ir_version: 8, opset_import: ["" : 7]> g ({ins})'
+    model = parser.parse_model(f"{head} => (float[2,4,5] y) {{ y = BatchNormalization <spatial = 0> (x, s, b, m, v) }}")
+    given = {name: np.abs(array(4, 5)) + 0.5 for name in "sbmv"}
+    model.graph.initializer.extend(numpy_helper.from_array(given[name], name) for name in given)
+    del model.graph.input[1:]
+    graph, feeds = load_proto(model), {"x": array(2, 4, 5)}
+    expected = (feeds["x"] - given["m"]) / np.sqrt(given["v"] + 1e-5) * given["s"] + given["b"]
+    fuse_batchnorm(graph, context)
+    assert [node.op.name for node in graph.nodes] == ["Mul", "Add"]
+    np.testing.assert_allclose(outputs(lower(graph), feeds)["y"], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_what_would_overflow_stays(context: Context) -> None:
     zero = np.zeros((4, 1, 1), np.float32)
     graph = graph_of("c = Conv(x, w) y = Div(c, k)", "1,3,5,5", "1,4,3,3", w=array(4, 3, 3, 3), k=zero)
