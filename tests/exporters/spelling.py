@@ -91,7 +91,8 @@ def _is_same_network(spelling: Spelling, canonical: Spelling) -> bool:
         return False
     pairs = [*zip(own.feeds.values(), usual.feeds.values(), strict=True)]
     pairs += zip(spelling.made.results.values(), canonical.made.results.values(), strict=False)
-    return all(a.shape == b.shape and a.dtype.kind in "biuf" and np.allclose(a, b, 1e-4, max(1e-5, spelling.off)) for a, b in pairs)
+    close = max(1e-5, spelling.off)
+    return all(a.shape == b.shape and a.dtype.kind in "biuf" and np.allclose(a, b, 1e-4, close) for a, b in pairs)
 
 
 def problems(spelling: Spelling, counted: bool = False) -> list[str]:
