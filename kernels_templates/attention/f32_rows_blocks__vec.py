@@ -267,7 +267,7 @@ class _Layout:
         loops = (Range("at", sizes.depth),) if sizes.depth > 1 else ()
         taps = taken_together(Taps(tuple(range(count)), loops, x, w), size.together, w_step)
         w_last = last if not self.room["panel"] and last < size.lanes else 0
-        tile = Tile(size.lanes, count, vectors, down, (Pass((), taps),), epilogue, w_last)
+        tile = Tile(size.lanes, count, vectors, down, (Pass((), taps),), epilogue, w_last, whole=True)
         return Columns(header, tile)
 
     def mixed(self, count: int, header: str, begin: int, end: int, vectors: int, last: int) -> Columns:
@@ -292,7 +292,7 @@ class _Layout:
         points = tuple(range(count))
         w_last = last if not self.room["values"] and last < size.lanes else 0
         passes = (Pass((), self.along_keys(Taps(points, (), "at", w), size.together, w_step)),)
-        tile = Tile(size.lanes, count, vectors, sizes.block, passes, epilogue, w_last)
+        tile = Tile(size.lanes, count, vectors, sizes.block, passes, epilogue, w_last, whole=True)
         return Columns(header, tile)
 
     def along_keys(self, taps: Taps, many: int, w_step: int) -> tuple[Taps, ...]:

@@ -207,7 +207,7 @@ def best_tile(
         TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in ((high,) if high else range(1, most + 1))
-        if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v == 1
+        if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v in (1, high)
     ]
 
     def effort(size: TileSize) -> float:
@@ -373,11 +373,12 @@ class Tile:
     stored: DType = f32  # of the weights
     dtype: DType = f32
     totals: bool = False
+    whole: bool = False  # its parts stay where they are, however long it is
 
     @property
     def long(self) -> bool:
         """Is so much written out that its parts may be functions?"""
-        return is_long(self.passes, self.points, self.vectors)
+        return not self.whole and is_long(self.passes, self.points, self.vectors)
 
     def sum(self, point: int, vector: int) -> str:
         return accumulator(point, vector, self.vectors, self.long)
