@@ -6,7 +6,6 @@ runtime's own headers, which stand in files of their own, are asked for their li
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -31,13 +30,6 @@ def included_in(text: str) -> tuple[str, ...]:
     """The same of any file: those of the runtime."""
     lines = [line.removeprefix(_LINE).removesuffix(_END) for line in text.splitlines() if line.startswith(_LINE)]
     return tuple(line for line in lines if line in _there())
-
-
-def statuses() -> list[tuple[str, str, str]]:
-    """Of C, but success: name, number, and what it means."""
-    text = header_text("mcc.h")
-    meanings = dict(re.findall(r'case (MCC_\w+): return "([^"]*)"', text))
-    return [(name, number, meanings[name]) for name, number in re.findall(r"(MCC_(?:ERR_\w+|MORE)) = (\d+)", text)]
 
 
 def runtime_headers(names: Iterable[str]) -> dict[str, str]:

@@ -22,6 +22,8 @@ from tests import small_models
 
 FREE = "g (float[batch,4] x) => (float[batch,4] y) { y = Relu(x) }"
 STATE = "g (float[1,4] x, float[1,4] h_in) => (float[1,4] y, float[1,4] h_out) { y = Add(x, h_in) h_out = Relu(y) }"
+ODD = "g (float[1,3,9,13] x) => (float[1,3,9,13] y) { y = Relu(x) }"
+PICTURE = "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Relu(x) }"
 OWN = "g (float[1,4] x) => (float[1,4] y) { y = my.Foo(x) }"
 
 
@@ -86,6 +88,10 @@ TABLE = """
 2 | conv.onnx -o out --input x=u8,nwhc | 'nwhc' is none of | did you mean nhwc?
 2 | conv.onnx -o out --output y=argmx | 'argmx' is none of | did you mean argmax?
 2 | state.onnx -o out --state h_ou=h_in | no output 'h_ou' | did you mean h_out?
+2 | odd.onnx -o out --input x=nv21 | no frames of 13x9 | did you mean nv21,resize=bilinear:14x10?
+2 | odd.onnx -o out --input x=yuyv,resize=nearest:15x9 | no frames of 15x9 | did you mean nearest:16x9?
+2 | picture.onnx -o out --dim n=1 --dim h=2..9 --dim w=8 --input x=rgb | one picture | one value
+2 | conv.onnx -o out --input x=rgb | one picture of 1 or 3 channels | leave out --input
 # image functions
 2 | imgproc rotete -o img1 | no image function 'rotete' | did you mean rotate?
 2 | imgproc rotate=91 -o img2 | rotate cannot be '91' | did you mean 90?
@@ -153,7 +159,7 @@ def pasted(command: str, said: str) -> str:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mistakes")
     conv = small_models.save(small_models.conv(), folder)
-    for name, text in (("free", FREE), ("state", STATE), ("own", OWN)):
+    for name, text in (("free", FREE), ("state", STATE), ("own", OWN), ("odd", ODD), ("picture", PICTURE)):
         made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17, "my" : 1]> {text}')
         (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
     (folder / "models").mkdir()

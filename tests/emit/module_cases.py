@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mccompile.emit.runtime import statuses
+from mccompile.emit.statuses import ERRORS
 from mccompile.toolchain.model_report import Report, Tensor
 
 SOURCE = Path(__file__).with_suffix(".c")
@@ -64,7 +64,7 @@ def run(
         assert contents[:4] == bytes(4)
         outputs.append(found)
         contents = contents[4:]
-    names = {int(number): name.removeprefix("MCC_ERR_") for name, number, _ in statuses()} | {0: "OK"}
+    names = {each.number: each.name.removeprefix("MCC_ERR_") for each in ERRORS} | {0: "OK"}
     words = struct.unpack(f"<{len(contents) // 4}I", contents)
     return outputs, dict(zip(_TRIES, (names[word] for word in words), strict=True))
 

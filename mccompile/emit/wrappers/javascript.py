@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..runtime import statuses
+from ..statuses import ERRORS
 from .refusals import refuse
 
 _ARRAYS = {"float": "Float32Array", "double": "Float64Array", "mcc_f16": "Uint16Array", "mcc_bf16": "Uint16Array"}
@@ -30,7 +30,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "tensors": [_tensor(t, way) for way in ways for t in context[f"{way}s"]],
         "functions": [*_functions(context)],
         "methods": [*_methods(context)],
-        "statuses": [{"number": number, "text": text} for _, number, text in statuses()],
+        "statuses": [{"number": each.number, "text": each.text} for each in ERRORS],
     }
 
 
@@ -99,7 +99,7 @@ def _methods(context: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "returns": returns,
         }
 
-    more = next(number for name, number, _ in statuses() if name == "MCC_MORE")
+    more = next(each.number for each in ERRORS if each.name == "MCC_MORE")
     yield one("run", "One inference.", ["checked(this.#c.run());"])
     if context["stream"]:
         about = "A run on the newest frames; false as long as outputs are no results yet."
@@ -124,7 +124,7 @@ def _methods(context: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield one(words[0].lower() + words[1:], "The true shape.", body, returns="number[]")
 
 
-def _more(call: str, more: str) -> list[str]:
+def _more(call: str, more: int) -> list[str]:
     return [
         f"const status = this.#c.{call};",
         f"if (status !== {more}) checked(status);",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..runtime import statuses
+from ..statuses import ERRORS
 from .refusals import refuse
 
 _MORE = "MCC_MORE"
@@ -58,7 +58,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "arguments": ", ".join(str(a["base"]) for a in arenas),
         "passed": ", ".join(f"{a['base']}.0.as_mut_ptr(), {a['base']}.0.len()" for a in arenas),
         "statuses": _statuses(),
-        "more": next(number for name, number, _ in statuses() if name == _MORE),
+        "more": next(each.number for each in ERRORS if each.name == _MORE),
     }
 
 
@@ -204,7 +204,7 @@ def _tensor(t: Mapping[str, Any], way: str) -> dict[str, Any]:
     }
 
 
-def _statuses() -> list[dict[str, str]]:
+def _statuses() -> list[dict[str, str | int]]:
     """Of errors, in Rust's way of writing names."""
-    errors = [(name.split("_")[2:], number, text) for name, number, text in statuses() if name != _MORE]
+    errors = [(each.name.split("_")[2:], each.number, each.text) for each in ERRORS if each.name != _MORE]
     return [{"name": "".join(map(str.capitalize, words)), "number": n, "text": text} for words, n, text in errors]

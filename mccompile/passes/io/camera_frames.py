@@ -90,7 +90,10 @@ def camera_of(name: str, form: Form, type: TensorType) -> Camera:
         raise WrongUse(Problem(what, where, "the model takes one channel", f"hand over gray: {name}=gray"))
     halves = {"nv21": (2, 2), "nv12": (2, 2), "yuyv": (2, 1)}.get(form.camera, (1, 1))
     if width % halves[0] or height % halves[1]:
-        raise WrongUse(Problem(what, where, f"{form.camera} has no frames of {width}x{height}", "even sizes are"))
+        even = f"{-(-width // halves[0]) * halves[0]}x{-(-height // halves[1]) * halves[1]}"
+        fix = f"{form.resize}:{even}" if form.resize else f"{form.camera},resize=bilinear:{even}"
+        why = f"{form.camera} has no frames of {width}x{height}"
+        raise WrongUse(Problem(what, where, why, f"did you mean {fix}?"))
     if crop[0] + crop[2] > width or crop[1] + crop[3] > height:
         why = f"{crop[2]}x{crop[3]} at {crop[0]}:{crop[1]} is not inside of {width}x{height}"
         raise WrongUse(Problem(what, where, why, f"crop=0:0:{width}x{height}"))
@@ -114,8 +117,9 @@ def _picture(name: str, type: TensorType) -> tuple[int, tuple[int, int]]:
         if len(shape) == 4 and shape[0] == 1 and shape[channel] in (1, 3):
             sizes = type.static_shape
             return sizes[channel], (sizes[row + 1], sizes[row])
-    why = f"the model takes {type}"
-    raise WrongUse(Problem(f"{name!r} cannot be a frame of a camera", "--input", why, "one picture of 1 or 3 channels"))
+    why, fix = f"the model takes {type}, and frames are one picture of 1 or 3 channels", "leave out --input"
+    fix += "" if type.is_static else f" {name}, or give each of its sizes one value"
+    raise WrongUse(Problem(f"{name!r} cannot be a frame of a camera", "--input", why, fix))
 
 
 def any_frame(camera: Camera, x: np.ndarray) -> np.ndarray:
