@@ -21,6 +21,14 @@ def test_sizes_that_are_not_known_are_arguments() -> None:
     assert fn.given == [] and fn.c["y_stride"] == "y_stride"
 
 
+def test_a_mean_that_32_bits_may_not_hold_is_checked_at_run_time() -> None:
+    (fn,) = chosen(["resize=area"], asked_for(to=(8, 6)))
+    assert fn.wrong(fn.c) == ["width > 16777215 / height"]
+    for known in ({"size": (640, 480)}, {"to": (8, 6), "dtype": "f32"}, {"size": (6400, 4800), "to": (64, 48)}):
+        (fn,) = chosen(["resize=area"], asked_for(**known))  # type: ignore[arg-type]
+        assert fn.wrong(fn.c) == []
+
+
 def test_every_variant_says_what_it_is() -> None:
     for cls in functions().values():
         assert cls.about and cls.variants and all(cls.variants.values())
@@ -41,6 +49,7 @@ def test_every_variant_says_what_it_is() -> None:
         ("warp_affine", {"fraction": 5, "dtype": "f32"}, "leave out --fraction"),
         ("flip", {"fraction": 5}, "leave out --fraction"),
         ("resize=area", {"size": (32767, 32767), "to": (32766, 1000)}, "did you mean resize=bilinear"),
+        ("resize=area", {"size": (5000, 4000)}, "did you mean resize=bilinear"),
         ("flip", {"size": (0, 4)}, "did you mean --size 1x4"),
         ("flip", {"size": (4, 40000)}, "did you mean --size 4x32767"),
         ("flip", {"dtype": "f16"}, "did you mean --dtype"),

@@ -64,6 +64,7 @@ def test_nearest_takes_the_pixel_that_opencv_takes() -> None:
             sizes = dict(width=width, height=1, to_width=to_width, to_height=1, channels=1)
             theirs = cv2.resize(x, (to_width, 1), interpolation=cv2.INTER_NEAREST)
             np.testing.assert_array_equal(made("resize_nearest", x, sizes)[..., 0], theirs)
+            np.testing.assert_array_equal(made.functions["resize_nearest"].reference(x, sizes)[..., 0], theirs)
 
 
 @pytest.mark.parametrize("dtype", ["u8", "f32"])

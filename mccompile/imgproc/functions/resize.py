@@ -94,19 +94,24 @@ class Resize(ImageFunction):
         columns = times(8 if wide else 4, s["to_width"])
         return columns + rows if isinstance(rows, int) and isinstance(columns, int) else f"{columns} + {rows}"
 
+    @property
+    def weights(self) -> Size:
+        """How many weights the mean of bytes in a pixel has; 0 where none is made."""
+        if self.is_mean is False or self.asked.dtype is not u8:
+            return 0
+        (across, _), (down, _) = (_units(*side) for side in self.sides)
+        weights: Size = times(across, down)
+        return weights
+
     def wrong(self, s: Mapping[str, Any]) -> list[str]:
-        if self.is_mean is False or self.asked.dtype is not u8 or not set(self.given) & {"width", "height"}:
-            return []
-        return [f"{s['width']} > {_MOST} / {s['height']}"]
+        (across, _), (down, _) = (_units(*side) for side in self.sides)
+        return [f"{across} > {_MOST} / {down}"] if isinstance(self.weights, str) else []
 
     def refused(self) -> Problem | None:
-        if self.is_mean is not True or self.asked.dtype is not u8:
+        if isinstance(self.weights, str) or self.weights <= _MOST:
             return None
-        weights = int(np.prod([a // gcd(a, b) for a, b in self.sides if isinstance(a, int) and isinstance(b, int)]))
-        if weights <= _MOST:
-            return None
-        why = f"a mean has {weights} weights, {_MOST} are the most in 32 bits"
-        return Problem("resize=area cannot make these sizes", "--to", why, "did you mean resize=bilinear?")
+        why = f"a mean has up to {self.weights} weights, {_MOST} are the most in 32 bits"
+        return Problem("resize=area cannot make these sizes", "--size", why, "did you mean resize=bilinear?")
 
     def context(self) -> Mapping[str, Any]:
         (width, _), (height, _) = self.sides
