@@ -66,6 +66,9 @@ def move_integers(graph: Graph) -> None:
         for node in reversed(list(part.nodes)):
             if isinstance(node.op, QuantizeLinear):
                 _quantize_earlier(part, names, node)
+        for node in list(part.nodes):
+            if isinstance(node.op, Split) and not node.op.domain:
+                _quantize_before_split(part, graph, names, node)
         part.sort()
 
 
@@ -120,6 +123,44 @@ def _quantize_earlier(graph: Graph, names: Names, node: Node) -> None:
         graph.remove(move)
 
 
+def _quantize_before_split(graph: Graph, whole: Graph, names: Names, split: Node) -> None:
+    """One quantizer in front of a Split instead of one behind each of its results, where all quantize alike."""
+    source, results = split.inputs[0], [value for value in split.outputs if value is not None]
+    uses = [value.uses for value in results]
+    if source is None or not _of_quantized(source) or any(len(found) != 1 for found in uses):
+        return
+    readers = [next(iter(found))[0] for found in uses]
+    schemes = [scheme(node) if isinstance(node.op, QuantizeLinear) else None for node in readers]
+    first = schemes[0]
+    if first is None or first.axis is not None or any(found != first for found in schemes):
+        return
+    alike = f"all results of {split.outputs[0] or source} are quantized alike"
+    if any(graph.is_output(value) or node not in graph.nodes for value, node in zip(results, readers, strict=True)):
+        return
+    if not whole.may_use(alike):
+        return
+    whole.facts_used[alike] = None
+    fact = Fact(replace(source.type, dtype=first.dtype))
+    quantized = Value(names.take(f"{source.name}/integers"), fact)
+    model = readers[0]
+    node = Node(model.op, [source, *model.inputs[1:]], [None], model.provenance)
+    node.outputs = [quantized]
+    graph.add(node)
+    moved = Node(split.op, [quantized, *split.inputs[1:]], [None] * len(split.outputs), split.provenance)
+    made = list(split.outputs)
+    for old, reader in zip(results, readers, strict=True):
+        name = reader.output.name
+        new = Value(names.take(f"{name}/moved"), replace(reader.output.fact))
+        made = [new if value is old else value for value in made]
+        graph.replace(reader.output, new)
+        new.name, reader.output.name = name, new.name
+    moved.outputs = made
+    graph.add(moved)
+    for reader in readers:
+        graph.remove(reader)
+    graph.remove(split)
+
+
 def _only_moves(graph: Graph, value: Value | None) -> Node | None:
     """What makes a value that nobody else reads, where it only moves elements."""
     if value is None or value.producer is None or len(value.uses) > 1 or graph.is_output(value):
@@ -142,8 +183,10 @@ def _only_repeats(op: Resize) -> bool:
 
 
 def _of_quantized(value: Value | None) -> bool:
-    """Does an operator over quantized tensors make it?"""
+    """Does an operator over quantized tensors make it, or what it is a part of?"""
     maker = None if value is None else value.producer
+    if maker is not None and isinstance(maker.op, Split):
+        return _of_quantized(maker.inputs[0])
     return maker is not None and any(dequantized(operand) is not None for operand in maker.inputs)
 
 
