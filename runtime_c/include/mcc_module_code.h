@@ -116,4 +116,24 @@ MCC_MODULE_FLOATS(MCC_MODULE_FUNCTION)
 MCC_MODULE_DOUBLES(MCC_MODULE_FUNCTION)
 MCC_MODULE_SOFT(MCC_MODULE_FUNCTION)
 
+/* Compilers make one call of two where the C library has sincos; the table has both. */
+float mcc_module_sinf(float x) __asm__("sinf");
+float mcc_module_cosf(float x) __asm__("cosf");
+double mcc_module_sin(double x) __asm__("sin");
+double mcc_module_cos(double x) __asm__("cos");
+void sincosf(float x, float *sine, float *cosine);
+void sincos(double x, double *sine, double *cosine);
+
+void sincosf(float x, float *sine, float *cosine)
+{
+    *sine = mcc_module_sinf(x);
+    *cosine = mcc_module_cosf(x);
+}
+
+void sincos(double x, double *sine, double *cosine)
+{
+    *sine = mcc_module_sin(x);
+    *cosine = mcc_module_cos(x);
+}
+
 #endif /* MCC_MODULE_CODE_H */

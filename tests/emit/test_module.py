@@ -99,6 +99,14 @@ def test_what_else_a_model_has_is_reached(options: Options, tmp_path: Path) -> N
     np.testing.assert_allclose(module.run(given)["y"], -np.exp(inputs["x"]), rtol=1e-6)
 
 
+def test_two_functions_that_compilers_call_as_one_are_there(tmp_path: Path) -> None:
+    nodes = [node("Sin", "x", "s"), node("Cos", "x", "c"), node("Mul", "s c", "y")]
+    made = model("net", nodes, [("x", (9,))], [("y", (9,))])
+    inputs = random_inputs(made)
+    linked, module = (Model.build(written(made, tmp_path / n, o)) for n, o in (("a", Options()), ("b", MODULE)))
+    np.testing.assert_array_equal(module.run(inputs)["y"], linked.run(inputs)["y"])
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_its_c_compiles_without_a_warning(compiler: str, tmp_path: Path) -> None:
     folder = written(softmax(), tmp_path, MODULE)
