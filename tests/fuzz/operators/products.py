@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
-from ..builder import Builder, Dim, Value
+import numpy as np
+
+from ..builder import LARGEST, Builder, Dim, Value
 from .registry import makes
 
 REAL = ("float32", "float32", "float32", "float64", "float16", "bfloat16")
 
 
+def _attention(g: Builder) -> Value | None:
+    """Of odd sizes: with a mask or a bias, heads that share keys, keys of the past, and rows that see what was."""
+    batch, heads, each = g.integer(1, 2), g.integer(1, 3), g.pick([1, 1, 2])
+    rows, new, past = g.pick([1, 2, 5, 9, 17]), g.pick([1, 2, 7, 16, 33, 131]), g.pick([0, 0, 3])
+    keys = new + past
+    room = max(LARGEST // (batch * heads * each * keys), 1)
+    rows, depth, width = (min(size, room) for size in (rows, g.pick([1, 3, 8, 33, 70]), g.pick([1, 4, 7, 16, 20])))
+    sides: list[Value | None] = []
+    for last in (depth, width):
+        side: Value | None = g.leaf("float32", (batch, heads, new, last), "unit")
+        if past:
+            side = g.node("Concat", [g.leaf("float32", (batch, heads, past, last), "unit"), side], axis=2)
+        if each > 1:
+            side = side and g.node("Unsqueeze", [side, g.constant([2])])
+            side = side and g.node("Expand", [side, g.constant([batch, heads, each, keys, last])])
+            side = side and g.node("Reshape", [side, g.constant([batch, heads * each, keys, last])])
+        sides.append(side)
+    q, turned = g.leaf("float32", (batch, heads * each, rows, depth), "unit"), sides[0]
+    turned = turned and g.node("Transpose", [turned], perm=[0, 1, 3, 2])
+    scores = turned and g.node("MatMul", [q, turned])
+    if g.maybe(0.7):
+        scores = scores and g.node("Mul", [scores, g.constant(depth**-0.5, "float32")])
+    form = g.pick(["", "bias", "mask", "causal"])
+    if form == "bias":
+        bias = g.leaf("float32", g.pick([(batch, 1, 1, keys), (heads * each, rows, keys), (rows, 1)]), "unit")
+        scores = scores and g.node("Add", [scores, bias])
+    elif form:
+        causal = g.constant(np.tri(rows, keys, past, bool))
+        seen = causal if form == "causal" else g.leaf("bool", g.pick([(rows, keys), (batch, 1, 1, keys)]))
+        scores = scores and g.node("Where", [seen, scores, g.constant(-1e5, "float32")])
+    shares = scores and g.node("Softmax", [scores], axis=-1)
+    return shares and g.node("MatMul", [shares, sides[1]])
+
+
 @makes("MatMul")
 def matmul(g: Builder, op: str) -> Value | None:
+    if g.maybe(0.1):
+        return _attention(g)
     x = g.any((*REAL, "int32"), (1, 4))
     if not x.is_fixed(-1) or x.shape[-1] == 0:
         return None
