@@ -171,6 +171,9 @@ class DepthwiseDots(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * _layout(call).rows.y_space[0]
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(self.context(call)["unread"])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return _layout(call).context(self.parameter_names(call)[1])
 
@@ -243,7 +246,7 @@ class _Layout:
             "units": units,
             "bytes": self.bytes,
             "type": self.rows.x.buffer.dtype,
-            "unused": [name for name in names if name not in used and name not in read(lines).names],
+            "unread": [name for name in names if name not in used and name not in read(lines).names],
         }
 
     def part(self, run: tuple[int, int, int], unit: Unit, extras: list[Place]) -> Part:

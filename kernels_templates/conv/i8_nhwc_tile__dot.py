@@ -160,6 +160,9 @@ class ChannelsLastDots(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * DotConv(call).rows.y_space[0]
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(self.context(call)["unread"])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         return DotConv(call).context(TileSize(*call.blocks[:3]), self.parameter_names(call)[1])
 

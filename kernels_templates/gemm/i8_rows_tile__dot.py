@@ -142,6 +142,9 @@ class RowDots(Kernel):
         Groups(TileSize(*call.blocks[:3]), static(call.outs[0].shape[-1])).headers("j", units)
         return units.sizes
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(self.context(call)["unread"])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         size, (rows, columns) = TileSize(*call.blocks[:3]), call.outs[0].type.static_shape[-2:]
         groups, names = Groups(size, columns), self.parameter_names(call)[1]
@@ -165,7 +168,7 @@ class RowDots(Kernel):
             "depth": static(a.shape[-1]),
             "late_zero": _late_zero(call, "i"),
             "groups": found,
-            "unused": [n for n in names[2:] if n not in read(lines).names],
+            "unread": [n for n in names[2:] if n not in read(lines).names],
         }
 
 

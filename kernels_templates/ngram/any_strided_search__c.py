@@ -56,6 +56,9 @@ class NgramSearch(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * 200e-9, code=600)
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset() if self.context(call)["parts"] else frozenset(self.parameter_names(call)[1])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y = call.kind, call.ins[0], call.outs[0]
         assert isinstance(kind, Ngram)

@@ -57,6 +57,9 @@ class ResizeTaps(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 5e-10, code=300)
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(self.context(call)["unread"])
+
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind
         assert isinstance(kind, Resize)
@@ -81,7 +84,7 @@ class ResizeTaps(Kernel):
 
         accumulator = kind.accumulator
         sums = []
-        unused: list[str] = []  # tables of positions on axes of one element
+        unread: list[str] = []  # tables of positions on axes of one element
         before = at(1)
         for level, (axis, positions, weights) in enumerate(_tables(call)):
             number = 1 + 2 * level
@@ -92,7 +95,7 @@ class ResizeTaps(Kernel):
             ring = x.lines if axis == call.rows else 0
             step = index_c((x.strides[axis],), (f"({line} % {ring})" if ring else line,))
             place = f"{before} + {step}".removeprefix("0 + ")
-            unused += [in_names[number]] if step == "0" else []
+            unread += [in_names[number]] if step == "0" else []
             sums.append(
                 {"sum": f"s{level}", "tap": tap, "taps": kind.taps[level], "offset": f"o{level}", "place": place}
                 | {"weight": f"{in_names[number + 1]}[{weight}]"}
@@ -111,7 +114,7 @@ class ResizeTaps(Kernel):
             "rings": ring_rows("row", [y, *extras, *([direct] if call.rows not in kind.axes else [])]),
             "loops": loops.loops,
             "sums": sums,
-            "unused": unused,
+            "unread": unread,
             "type": accumulator.compute_c,
             "zero": literal_c(0, accumulator),
             "element": element,

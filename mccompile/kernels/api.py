@@ -193,7 +193,8 @@ class Kernel:
         return outs, [*fixed, *(f"e{i}" for i in range(len(call.ins) - len(fixed)))]
 
     def unpassed(self, call: Call) -> frozenset[str]:
-        """Of these the operands that the function is not given, as what it reads of them is packed into others."""
+        """Of these the operands that the function is not given: it reads nothing of them, or what it reads is packed
+        into others."""
         return frozenset()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mccompile.base.marked import plain
-from mccompile.emit.kernels import signature
+from mccompile.emit.kernels import printed, signature
 from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from tests.kernels.harness import trials
@@ -14,3 +14,14 @@ def test_numbers_in_one_table_are_passed_once() -> None:
     function = trials(kernel, targets.load("cortex-m4"))[0].function
     names = [parameter.split("RESTRICT ")[-1] for parameter in plain(signature(function)).rstrip(")").split(", ")]
     assert "table" in names and not {"table1", "table2"}.intersection(names)
+
+
+def test_what_no_line_reads_is_no_parameter() -> None:
+    """Zero points of weights that are packed into the sums."""
+    kernel, target = Registry.load()["gemm/i8_rows_tile__dot"], targets.load("x86-64-v3")
+    functions = [trial.function for trial in trials(kernel, target)]
+    unread = [kernel.unpassed(function.call) for function in functions]
+    assert any(unread)
+    for function, names in zip(functions, unread, strict=True):
+        text = plain(printed(function).text)
+        assert not any(f"(void){name};" in text or f" {name}[" in text for name in names)

@@ -109,7 +109,7 @@ class DotConv:
             "flat": self.flat,
             "sums": self.sums(size) if has_sums(self.call) else None,
             "rows": self.rows.context(),
-            "unused": [name for name in names if name not in used and name not in read(lines).names],
+            "unread": [name for name in names if name not in used and name not in read(lines).names],
         }
 
     def parts(self, size: TileSize) -> list[tuple[int, int, int]]:
