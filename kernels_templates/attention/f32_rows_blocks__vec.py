@@ -140,7 +140,7 @@ class RowsBlocks(Kernel):
 
 class _Layout:
     """Loops and C of indices for one call. Counters: n0.. batches, i row, j key, c channel, k along a sum; `first` and
-    `end` are those of a block of keys, `width` is how many it has."""
+    `until` are those of a block of keys, `width` is how many it has."""
 
     def __init__(self, call: Call, results: list[str], names: list[str]) -> None:
         self.call, self.kind, self.names, self.result = call, call.of(Attention), names, results[0]
@@ -223,9 +223,9 @@ class _Layout:
         found = []
         for begin, end, vectors, last in groups.parts():
             if begin:
-                header = f"if (end > {begin}) {{\nconst mcc_index j = {begin};"
+                header = f"if (until > {begin}) {{\nconst mcc_index j = {begin};"
             else:
-                limit = "end" if end >= columns else f"(end < {end} ? end : {end})"
+                limit = "until" if end >= columns else f"(until < {end} ? until : {end})"
                 header = Range("j", end, "first", limit, step=vectors * size.lanes).header
             found.append((header, begin, end, vectors, last))
         return found
@@ -362,7 +362,7 @@ def _room(call: Call, sizes: Sizes) -> dict[str, int]:
         "panel": sizes.block * sizes.depth if k.strides[-1] != 1 else 0,
         "values": sizes.block * padded if v.strides[-1] != 1 else 0,
         "shares": sizes.block * points,
-        "sums": sizes.rows if sizes.blocks > 1 else points,
+        "sums_of_rows": sizes.rows if sizes.blocks > 1 else points,
         "tops": sizes.rows if sizes.blocks > 1 else 0,
         "rests": points if sizes.blocks > 1 else 0,
     }

@@ -187,10 +187,10 @@ def test_every_spelling_is_one_call(spelling: str, prefer: str) -> None:
 
 
 @pytest.mark.skipif("vec" not in load_target("native").isas, reason="this machine has no kernels for vectors")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_long_sequences_in_vectors(workers: int) -> None:
+@pytest.mark.parametrize(("workers", "heads"), [(1, 3), (2, 3), (2, 1)])
+def test_long_sequences_in_vectors(workers: int, heads: int) -> None:
     """Several blocks of keys, a last one that is not full, and rows that are left over."""
-    ins = {"q": (1, 3, 50, 64), "k": (1, 3, 301, 64), "v": (1, 3, 301, 20), "m": (1, 1, 50, 301)}
+    ins = {"q": (1, heads, 50, 64), "k": (1, heads, 301, 64), "v": (1, heads, 301, 20), "m": (1, 1, 50, 301)}
     made = network([*SCORES[:2], node("Mul", "s scale", "t"), node("Add", "t m", "scores"), *END], ins)
     package = compare(made, feeds_of(made), target="native", prefer="time", threads=workers)
     assert fused(package)
