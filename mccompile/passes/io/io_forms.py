@@ -199,7 +199,7 @@ class _Edge:
     def input(self, value: Value, form: InputForm) -> tuple[InputForm, TensorType]:
         name, type = value.name, value.type
         if value in self.graph.outputs:  # there would be two tensors of one name
-            why, fix = "the model hands it out as it comes in", f"leave out --input {name}=..."
+            why, fix = "it is handed out as it comes in", f"leave out --input {name}=..."
             raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
         if form.raw:
             form = self._raw_input(value, form)
