@@ -26,8 +26,8 @@ help: ## show this list
 demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
 	$(PY) examples/digits/demo.py
 
-test: $(TESTS) ## run all tests but those of documentation (ARGS="-k conv", JOBS=4)
-	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore tests/docs/test_pages.py $(ARGS)
+test: $(TESTS) ## run all tests but those of documentation and examples (ARGS="-k conv", JOBS=4)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore tests/docs/test_pages.py --ignore tests/examples $(ARGS)
 
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest
