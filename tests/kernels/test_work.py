@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mccompile.base.marked import plain
 from mccompile.kernels.work import Units, phases, pieces, slowest
 
 
@@ -30,7 +31,7 @@ def test_what_comes_before_a_barrier_is_shared_for_itself() -> None:
 
 def test_tiles_are_counted_through_all_loops() -> None:
     units = Units()
-    first, rest = units.loop("p", 0, 4, 3, 4), units.loop("p", 12, 2, 1, 2)
+    first, rest = plain(units.loop("p", 0, 4, 3, 4)), plain(units.loop("p", 12, 2, 1, 2))
     assert units.sizes == [4, 4, 4, 2]
     assert "p_unit < end && p_unit < 3" in first and "p = p_unit * 4" in first
     assert rest == "if (begin <= 3 && 3 < end) {\nconst mcc_index p = 12;"
