@@ -61,7 +61,7 @@ def long_sum() -> tuple[Kernel, list[Case]]:
 
 def test_one_product_that_is_missing_is_told_from_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, (kernel, cases) = harness.printed, long_sum()
-    product = "a0_0 = mcc_fma_at_f16x8(w0, x0, 3, a0_0);"
+    product = "acc[0] = mcc_fma_at_f16x8(w0, x0, 3, acc[0]);"
     monkeypatch.setattr(harness, "printed", damaged(made, product, "", 1))
     assert product in made(harness.trials(kernel, targets.load(HALVES), cases)[0].function).text
     assert "instead of" in wrong_results(kernel, targets.load(HALVES), tmp_path, cases)
