@@ -151,7 +151,7 @@ def unpooled() -> ModelProto:
     return model("unpooled", nodes, [("x", [1, 1, 8, 8]), ("z", [1, 1, 8, 8])], [("y", [1, 1, 8, 16])])
 
 
-ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty, text, unpooled)}
+ALL = {made.__name__: made for made in (conv, mlp, branches, passthrough, fixed, empty, text)}
 
 
 def save(made: ModelProto, folder: Path) -> Path:

@@ -11,6 +11,7 @@ import pytest
 from tests import small_models
 from tests.small_models import written
 
+MODELS = {**small_models.ALL, "unpooled": small_models.unpooled}
 ALLOWED = {
     "declaration-after-statement": "C99 has them where they are needed; only C90 does not",
     "unused-macros": "a model without weights, or without an arena, has no use for one of the two macros of addresses",
@@ -25,9 +26,9 @@ ALLOWED = {
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
-@pytest.mark.parametrize("name", small_models.ALL)
+@pytest.mark.parametrize("name", MODELS)
 def test_nothing_else_is_said(name: str, tmp_path: Path) -> None:
-    folder = written(small_models.ALL[name](), tmp_path)
+    folder = written(MODELS[name](), tmp_path)
     sources = [str(path) for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
     flags = [
         "-std=c99",
