@@ -79,6 +79,13 @@ def test_all_compiles_as_the_ecosystem_compiles_it(layout: str, tmp_path: Path) 
         run(compiler, *flags, *places, "-c", source, "-o", tmp_path / f"{source.stem}.o")
 
 
+def test_all_compiles_where_int_has_16_bits(tmp_path: Path) -> None:
+    sources = sorted(folder_of("arduino", tmp_path, "generic").rglob("*.c"))
+    assert len(sources) == 3
+    for source in sources:
+        run("avr-gcc", "-mmcu=atmega2560", *SIZE, *ARDUINO[:-2], "-c", source, "-o", tmp_path / f"{source.stem}.o")
+
+
 @pytest.mark.parametrize(("layout", "functions"), [("zephyr", ZEPHYR_STANDS_IN), ("esp-idf", ESP_IDF_STANDS_IN)])
 def test_its_build_file_makes_a_library(layout: str, functions: str, tmp_path: Path) -> None:
     """Whose public headers are all that a program needs."""

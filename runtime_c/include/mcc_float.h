@@ -19,13 +19,16 @@
 
 #include "mcc_port.h"
 
+/* No functions, since libraries of the smallest processors lack these, and most networks call none. */
+#define mcc_erf_f32(x) erff(x)
+#define mcc_erf_f64(x) erf(x)
+
 /* `f` is libm's suffix. Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole
  * part is an exact cast and the fraction an exact difference. */
 #define MCC_FLOAT(T, type, f, integer, whole)                                                                          \
     MCC_INLINE type mcc_min_##T(type a, type b) { return a < b || a != a ? a : b; }                                    \
     MCC_INLINE type mcc_max_##T(type a, type b) { return a > b || a != a ? a : b; }                                    \
     MCC_INLINE type mcc_sign_##T(type x) { return x != x ? x : (type)((x > 0) - (x < 0)); }                            \
-    MCC_INLINE type mcc_erf_##T(type x) { return erf##f(x); }                                                          \
     MCC_INLINE type mcc_fmod_##T(type a, type b) { return fmod##f(a, b); }                                             \
     MCC_INLINE type mcc_mod_##T(type a, type b)                                                                        \
     {                                                                                                                  \

@@ -202,7 +202,7 @@ MCC_INLINE mcc_status mcc_blob_open(const void *blob, size_t bytes, const uint8_
     if (!mcc_is_little_endian()) return MCC_ERR_BLOB_BYTE_ORDER;
     if (bytes < MCC_BLOB_HEADER_BYTES) return MCC_ERR_BLOB_SIZE;
     if (mcc_read_u32(b) != MCC_BLOB_MAGIC) return MCC_ERR_BLOB_MAGIC;
-    if (mcc_read_u32(&b[4]) != (MCC_BLOB_VERSION | MCC_BLOB_HEADER_BYTES << 16)) return MCC_ERR_BLOB_VERSION;
+    if (mcc_read_u32(&b[4]) != (MCC_BLOB_VERSION | (uint32_t)MCC_BLOB_HEADER_BYTES << 16)) return MCC_ERR_BLOB_VERSION;
 
     total = mcc_read_u64(&b[8]);
     data_offset = mcc_read_u64(&b[32]);
