@@ -85,6 +85,12 @@ class Tile:
     def scalars(self) -> str:
         return listed(f"a{number}" for number in range(self.count))
 
+    def over(self, counters: Sequence[str]) -> list[str]:
+        """C that opens the loops over its results, by `lane` and by `point`, as far as there are several."""
+        counts = {"lane": self.lanes, "point": self.points}
+        open_loops = ((name, counts[name]) for name in counters if counts[name] > 1)
+        return [f"for (mcc_index {name} = 0; {name} < {count}; ++{name}) {{" for name, count in open_loops]
+
     @property
     def place(self) -> str:
         """C for the number of the result at `lane` and `point`."""

@@ -4,7 +4,8 @@ Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on und
 `${include("math.h")}` in front of what needs a header has the function's file include it, `${included("a.h")}` is the
 line of a file that includes another one beside it. Long lines are folded where text has marks:
 `${called("f", [a, b])}`, `${comma}` between items, and the words of a block under `//% filter words`.
-Macros that several kernels share are imported from files at the top of kernels_templates/.
+Macros that several kernels share are imported from files at the top of kernels_templates/, those of other files from
+their own folder.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,
         finalize=lambda value: factor_c(value) if isinstance(value, Symbolic) else value,
-        loader=jinja2.FunctionLoader(lambda name: _text(data_folder("kernels_templates") / name)),
+        loader=jinja2.FunctionLoader(_shared),
     )
     environment.globals["called"] = called
     environment.globals["comma"] = between_items
@@ -71,6 +72,12 @@ def _term(text: str) -> str:
 @cache
 def _template(path: Path) -> jinja2.Template:
     return _environment().from_string(_text(path))
+
+
+def _shared(name: str) -> str:
+    """A file of macros."""
+    own = TEMPLATES / name
+    return _text(own if own.is_file() else data_folder("kernels_templates") / name)
 
 
 def _text(path: Path) -> str:
