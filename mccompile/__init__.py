@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .python.compiled import Compiled, compile
     from .python.network import Network, Outputs, load
     from .python.pictures import image_functions
+    from .python.tuned import tune
 
 __all__ = [
     "Compiled",
@@ -30,6 +31,7 @@ __all__ = [
     "compile",
     "image_functions",
     "load",
+    "tune",
 ]
 
 _HOMES = {
@@ -43,6 +45,7 @@ _HOMES = {
     "compile": "python.compiled",
     "image_functions": "python.pictures",
     "load": "python.network",
+    "tune": "python.tuned",
 }
 
 

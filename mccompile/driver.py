@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .base.constant import Constant
 from .base.dataclass_json import to_json
-from .base.errors import BadFile, Problem, WrongUse
+from .base.errors import Problem, WrongUse
 from .base.names import readable
 from .base.near import meant
 from .base.own_functions import OwnFunction
@@ -37,13 +36,11 @@ from .emit.single_file import single_file
 from .emit.wrappers.registry import check_wrappers
 from .fitting import Attempt, Changes, Point, fitting, frontier, refused
 from .frontend.load import load, name_of
-from .graph import text as graph_text
 from .graph.ir import Graph
+from .kernels.measurements import measured_by
 from .kernels.registry import Registry
 from .memory.planners import PLANNERS, Planner
-from .ops.api import resolve
 from .passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass
-from .passes.constants_file import read_constants
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.io.call_functions import call_functions, refuse_functions
 from .passes.io.io_forms import InputForm, OutputForm, give_forms
@@ -59,8 +56,6 @@ from .passes.planning.moves_left import moves_left
 from .passes.planning.plan_memory import plan_memory
 from .passes.stream.rewrite import stream
 from .pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
-from .program import text as program_text
-from .program.ir import Program
 from .quantize.quantize import Recipe, quantized
 from .quantize.samples import read_samples
 from .targets import api as target_api
@@ -111,6 +106,7 @@ class Options:
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     functions: tuple[OwnFunction, ...] = ()  # C functions of the user's own in the place of operators
+    tuned: Path | None = None  # measurements of kernels, which count more than what their models say
     quantize: Path | None = None  # samples to find ranges with: the model is quantized first
     recipe: Recipe = field(default_factory=Recipe)  # how
     print_after: frozenset[str] = frozenset()
@@ -338,6 +334,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
             to_json(options, without=_NOT_RECORDED),
             graph.assumed,
             options.wrappers,
+            context.explanations if options.tuned is not None else None,
         )
     made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
     made = as_module(made, options.blob) if options.module else made
@@ -348,68 +345,6 @@ def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options
     """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
     found = layout_of(layout, options.blob, options.single_file, options.module)
     return arranged(files, found, c_prefix(name), __version__, options.blob == EXTERNAL)
-
-
-def run_passes(
-    file: Path, names: Sequence[str], options: Options, side_file: Path | None = None
-) -> tuple[str, dict[str, Constant]]:
-    """Runs passes by name on an ONNX file or on the text of a graph or a program (whose constants are in `side_file`,
-    by default constants.zip beside it). Gives the text of the result and the constants it refers to."""
-    manager = pass_manager(options)
-    ir = _read(file, options, side_file)
-    graph_passes = {p.name: p for p in GRAPH_PASSES}
-    program_passes = {p.name: p for p in PROGRAM_PASSES}
-    for name in names:
-        if isinstance(ir, Graph) and name in graph_passes:
-            manager.run(GRAPH, ir, [graph_passes[name]])
-        elif isinstance(ir, Graph) and name == "lower":
-            size = GRAPH.size(ir)
-            ir = lower(ir)
-            manager.finished(PROGRAM, ir, "lower", size)
-        elif isinstance(ir, Program) and name in program_passes:
-            manager.run(PROGRAM, ir, [program_passes[name]])
-        else:
-            known = [*graph_passes, "lower"] if isinstance(ir, Graph) else list(program_passes)
-            kind = "graph" if isinstance(ir, Graph) else "program"
-            early = name in program_passes and isinstance(ir, Graph)
-            why = f"there are {', '.join(known)}"
-            fix = f"did you mean lower,{name}?" if early else meant(name, known)
-            raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), why, fix))
-    if isinstance(ir, Graph):
-        return GRAPH.show(ir), dict(GRAPH.constants(ir))
-    return PROGRAM.show(ir), dict(PROGRAM.constants(ir))
-
-
-def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Program:
-    """A model, or the text of an IR, told apart by how the file begins."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(64).lstrip()
-    except OSError as error:
-        raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error))) from None
-    if not start.startswith((b'graph "', b'program "')):
-        graph = read(file, options)
-        observe(graph, options.observe)
-        call_functions(graph, options.functions)
-        declare_states(graph, {**graph.states_of_file, **options.state})
-        graph = stream(graph, options.stream)[0] if options.stream else graph
-        GRAPH.verify(graph, "load")
-        return graph
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        why = f"it is not UTF-8: {error}"
-        raise BadFile(Problem(f"{readable(file.name)} is no text", readable(str(file)), why)) from None
-    constants: dict[str, Constant] = {}
-    if side_file is not None or file.with_name("constants.zip").is_file():
-        constants = read_constants(side_file or file.with_name("constants.zip"))
-    if start.startswith(b'program "'):
-        program = program_text.read(text, constants, file.name)
-        PROGRAM.verify(program, file.name)
-        return program
-    graph = graph_text.read(text, resolve, constants, file.name)
-    GRAPH.verify(graph, file.name)
-    return graph
 
 
 def _planner(options: Options, target: Target) -> Planner:
@@ -433,6 +368,8 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
         raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
     target = options.resolved_target()
+    if options.tuned is not None:
+        registry = registry.measured_by(measured_by(options.tuned, target, __version__))
     rows = options.rows == "auto" and target.prefer == Prefer.RAM and "form_rows" not in options.without
     context = Context(
         target,

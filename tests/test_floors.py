@@ -21,6 +21,7 @@ FLOORS = {
     "python": 12,
     "measure": 11,
     "update": 11,
+    "single_passes": 11,
     "driver": 10,
     "project": 10,
     "option_texts": 10,
@@ -70,6 +71,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts", "mccompile.project"),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),
     "pytest": ("mccompile.python.pytest_plugin",),
+    "distributed": ("mccompile.measure.tuning.workers",),
     "numpy": ("mccompile", "kernels_templates"),
 }
 MODULES = sorted(path for top in ("mccompile", "kernels_templates") for path in (TOP / top).rglob("*.py"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -17,6 +18,16 @@ from types import ModuleType
 from mccompile.base.errors import BadFile, InternalError, Problem
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+CACHE = "MCCOMPILE_CACHE"  # the environment variable that names another folder
+
+
+def cache_folder() -> Path:
+    """Where what was made once is kept: $MCCOMPILE_CACHE, else mccompile where the system has such folders."""
+    named = os.environ.get(CACHE)
+    if named:
+        return Path(named)
+    usual = {"win32": Path.home() / "AppData" / "Local", "darwin": Path.home() / "Library" / "Caches"}
+    return Path(os.environ.get("XDG_CACHE_HOME") or usual.get(sys.platform, Path.home() / ".cache"), "mccompile")
 
 
 def import_package_modules(package: str, having: re.Pattern[str] | None = None) -> list[ModuleType]:

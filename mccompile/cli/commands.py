@@ -80,7 +80,7 @@ def compile(
     """
     from ..driver import arrange, compile_jobs
     from ..emit.folder import write_folder
-    from ..emit.summary import explanation, summary
+    from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
@@ -98,6 +98,8 @@ def compile(
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
         click.echo(summary(plan, package.weights_bytes))
+        if options.tuned is not None:
+            click.echo(tuned_line(package.explanations))
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
         hint = _native_hint(plan, options)
@@ -373,8 +375,8 @@ def figures_of(model: Path, options: Options, cc: str | None = None, seed: int =
 @model_options
 def opt(file: Path, passes: str, output: Path | None, constants: Path | None, options: Options) -> None:
     """Run single passes on an ONNX file, or on the text of a graph or a program, and print the result."""
-    from ..driver import run_passes
     from ..passes.constants_file import write_constants
+    from ..single_passes import run_passes
 
     if output is not None:
         refuse_to_overwrite(output, file)

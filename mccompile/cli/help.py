@@ -39,7 +39,7 @@ OPTIONS = (
         "Target",
         "--target cortex-m4 --prefer ram",
         ("target", "prefer"),
-        ("threads", "winograd", "kernels", "functions"),
+        ("tuned", "threads", "winograd", "kernels", "functions"),
     ),
     Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
     Group(
@@ -90,7 +90,7 @@ COMMANDS = (
     Group(
         "Check and measure",
         "mccompile check kws.onnx --target cortex-m4",
-        ("check", "bench", "analyze", "diff", "compare"),
+        ("check", "bench", "tune", "analyze", "diff", "compare"),
     ),
     Group("See what there is", "mccompile doctor", ("targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),

@@ -208,6 +208,12 @@ MODEL_OPTIONS = [
         help="A C function of your own computes an operator, a node, or what lies between tensors (FIRST..LAST). "
         "Also: python=FILE, result=f32:1x8, workspace=BYTES, align=BYTES, nhwc, strided.",
     ),
+    click.option(
+        "--tuned",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Choose kernels by what `mccompile tune` has measured, where FILE has it.",
+    ),
     click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
     click.option(
         "--dump", metavar="DIR", type=click.Path(path_type=Path), help="Write IR and drawings after every pass there."
@@ -286,6 +292,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 observe=values.pop("observe"),
                 kernels=values.pop("kernels"),
                 functions=option_texts.functions(values.pop("functions")),
+                tuned=values.pop("tuned"),
                 print_after=frozenset(values.pop("print_after")),
                 dump=values.pop("dump"),
             )

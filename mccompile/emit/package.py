@@ -77,11 +77,12 @@ def package(
     options: Mapping[str, object] | None = None,
     assumed: Sequence[str] = (),
     wrappers: Sequence[str] = (),
+    tuned: Sequence[Explanation] | None = None,
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
     not only tensors. `options`: what was asked for, for the report. `assumed`: what the model does not say.
-    `wrappers`: other languages that it is for."""
+    `wrappers`: other languages that it is for. `tuned`: how kernels were chosen, where measurements were given."""
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
@@ -108,6 +109,8 @@ def package(
         words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
         files |= Files({f"{plan.prefix}_weights.c": words})
     about_code = {"identity": identity.hex(), "options": options or {}, **({"assumed": [*assumed]} if assumed else {})}
+    if tuned is not None:
+        about_code["tuned"] = [" + ".join(each.provenance) for each in tuned if each.by_measurement]
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
     files = with_report(files, what)
     includes = {name: sorted(source.includes) for name, source in sources.items()}

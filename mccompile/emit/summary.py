@@ -103,7 +103,7 @@ def explanation(explanations: Sequence[Explanation]) -> str:
         rows = [
             [
                 f"  {'->' if number == 0 else '  '} {candidate.kernel.stem}",
-                f"{candidate.cost.time * 1e6:.1f}",
+                f"{candidate.cost.time * 1e6:.1f}" + "*" * candidate.cost.measured,
                 str(candidate.cost.code),
                 str(candidate.cost.blob),
                 str(candidate.needs.scratch),
@@ -112,7 +112,15 @@ def explanation(explanations: Sequence[Explanation]) -> str:
         ]
         lines += table(["     kernel", "us", "code", "more weights", "workspace"], rows, frozenset({0}))
         lines += [f"     {stem}: no, {reason}" for stem, reason in item.choice.refusals]
+    if any(c.cost.measured for item in explanations for c in item.choice.candidates):
+        lines += ["", "* as measured"]
     return "\n".join(lines[1:])
+
+
+def tuned_line(explanations: Sequence[Explanation]) -> str:
+    """How many choices were made by measurement."""
+    among = [item for item in explanations if len(item.choice.candidates) > 1]
+    return f"tuned    {sum(item.by_measurement for item in among)} of {len(among)} choices made by measurement"
 
 
 def _passes(report: Mapping[str, Any]) -> list[str]:

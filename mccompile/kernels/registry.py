@@ -19,6 +19,7 @@ from ..kinds.api import Kind
 from ..program.ir import Call
 from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
+from .measurements import Measured
 
 
 class Candidate(NamedTuple):
@@ -39,8 +40,9 @@ class Registry(Mapping[str, Kernel]):
     """Kernels by id. A file is imported when its kernel, or another one of its kind, is asked for: most models need few
     kinds."""
 
-    def __init__(self, files: Mapping[str, Path]) -> None:
+    def __init__(self, files: Mapping[str, Path], measured: Measured | None = None) -> None:
         self._files = dict(sorted(files.items()))  # by id
+        self.measured = measured
         self._loaded: dict[str, Kernel] = {}
         self._by_kind: dict[str, list[str]] = {}
         for id in self._files:
@@ -59,7 +61,11 @@ class Registry(Mapping[str, Kernel]):
 
     def but(self, ids: Set[str]) -> Registry:
         """All kernels but these."""
-        return Registry({id: path for id, path in self._files.items() if id not in ids})
+        return Registry({id: path for id, path in self._files.items() if id not in ids}, self.measured)
+
+    def measured_by(self, measured: Measured) -> Registry:
+        """The same kernels, with what they took instead of what their models say."""
+        return Registry(self._files, measured)
 
     def __getitem__(self, id: str) -> Kernel:
         if id not in self._loaded:
@@ -85,7 +91,7 @@ class Registry(Mapping[str, Kernel]):
         for kernel in self.of_kind(call.kind):
             if kernel.isa not in target.isas:
                 continue
-            answer = _answer(kernel, call, target)
+            answer = self._answer(kernel, call, target)
             if isinstance(answer, No):
                 refusals.append((kernel.stem, answer.reason))
             else:
@@ -93,18 +99,22 @@ class Registry(Mapping[str, Kernel]):
         candidates.sort(key=lambda c: effort(c.cost, target))  # equal ones stay in the order of their ids
         return Choice(tuple(candidates), tuple(refusals))
 
+    def cost(self, kernel: Kernel, call: Call, target: Target) -> Cost:
+        """What a kernel takes for a call."""
+        found = kernel.cost(call, target)
+        return found if self.measured is None else self.measured.corrected(found, kernel, call, target)
 
-def _answer(kernel: Kernel, call: Call, target: Target) -> No | Candidate:
-    """What a kernel says to a call. One that turns out to need a size that is known only at run time says no."""
-    try:
-        needs = kernel.match(call, target)
-        if isinstance(needs, No):
-            return needs
-        if static_views(call):
-            kernel.context(replace(call, blocks=needs.blocks))
-        return Candidate(kernel, needs, kernel.cost(call, target))
-    except NotStatic as unknown:
-        return No(str(unknown))
+    def _answer(self, kernel: Kernel, call: Call, target: Target) -> No | Candidate:
+        """What a kernel says to a call. One that turns out to need a size that is known only at run time says no."""
+        try:
+            needs = kernel.match(call, target)
+            if isinstance(needs, No):
+                return needs
+            if static_views(call):
+                kernel.context(replace(call, blocks=needs.blocks))
+            return Candidate(kernel, needs, self.cost(kernel, call, target))
+        except NotStatic as unknown:
+            return No(str(unknown))
 
 
 # Seconds that a byte of code or weights counts as.

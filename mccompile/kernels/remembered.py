@@ -23,7 +23,7 @@ class RememberedKernels(Registry):
     """The kernels of another registry, for one target."""
 
     def __init__(self, registry: Registry, target: Target) -> None:
-        super().__init__({})
+        super().__init__({}, registry.measured)
         self._files, self._loaded, self._by_kind = registry._files, registry._loaded, registry._by_kind
         self.target = target
         self._choices: Answers[Choice] = {}

@@ -24,7 +24,7 @@ from ..kernels.registry import Choice, Registry
 from ..kinds.map import Map
 from ..program import text as program_text
 from ..program import verify as program_verify
-from ..program.ir import Program
+from ..program.ir import Call, Program
 from ..targets.api import Target
 from .constants_file import write_constants
 
@@ -39,6 +39,12 @@ class Explanation:
     provenance: Provenance
     kind: str
     choice: Choice
+    call: Call  # as it was then
+
+    @property
+    def by_measurement(self) -> bool:
+        """Was there a choice, and is it known what the chosen kernel takes?"""
+        return len(self.choice.candidates) > 1 and self.choice.candidates[0].cost.measured
 
 
 @dataclass

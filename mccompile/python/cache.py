@@ -6,7 +6,6 @@ Invariant: an entry is complete or not there; its name is a hash of everything i
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
@@ -15,17 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from .. import __version__
-from ..base.discovery import data_folder
+from ..base.discovery import cache_folder, data_folder
 from ..driver import Options
 from ..targets.api import Target
-
-FOLDER = "MCCOMPILE_CACHE"  # the environment variable that names another folder
-
-
-def cache_folder() -> Path:
-    """$MCCOMPILE_CACHE, else mccompile in $XDG_CACHE_HOME or in ~/.cache."""
-    named = os.environ.get(FOLDER)
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "mccompile")
 
 
 def key(content: bytes, others: Iterable[Path], options: Options, target: Target, compiler: str) -> str:
@@ -33,7 +24,7 @@ def key(content: bytes, others: Iterable[Path], options: Options, target: Target
     hash = hashlib.sha256(content)
     parts = [__version__, repr(target), compiler, *(f"{f.name}={_plain(getattr(options, f.name))}" for f in _FIELDS)]
     found = shutil.which(compiler.split()[0])
-    for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels)]:
+    for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels), *filter(None, [options.tuned])]:
         parts.append(_stamp(path))
     parts.append(own_stamp(Path(__file__).parents[1], data_folder("kernels_templates"), data_folder("runtime_c")))
     hash.update("\0".join(parts).encode(errors="surrogateescape"))

@@ -87,6 +87,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "kernels": _paths,
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
     "quantize": lambda given: None if given is None else Path(given),
+    "tuned": lambda given: None if given is None else Path(given),
     "dump": lambda given: None if given is None else Path(given),
 }
 

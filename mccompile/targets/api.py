@@ -329,3 +329,14 @@ def _cpu_flags() -> frozenset[str]:
     return next(
         (frozenset(line.partition(":")[2].split()) for line in lines if line.startswith(_FLAG_LINES)), frozenset()
     )
+
+
+@cache
+def processor() -> str:
+    """What Linux calls the first CPU, or Python that of another system."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())

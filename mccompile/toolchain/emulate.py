@@ -92,6 +92,21 @@ class Results:
     state: bytes  # that it left for the next run
 
 
+def timing_program(folder: Path, target: Target, cc: str | None = None) -> Path:
+    """An output folder of mccompile as a program that prints the median seconds of a run; beside the folder."""
+    report, scratch = read_report(folder), folder.parent.resolve()
+    compiler = shlex.split(cc) if cc else [target.compiler]
+    require(compiler[:1], target.name)
+    (scratch / "mcc_host_model.h").write_text(_model_header(report, False), encoding="utf-8")
+    sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
+    sources += [_external_weights(folder, report.prefix, scratch), _FOLDER / "timed.c"]
+    includes = [f"-I{path}" for path in (scratch, folder, folder / "runtime")]
+    program = scratch / "timed"
+    options = [*target.cflags, *includes, "-static", "-o", str(program)]
+    _call([*compiler, *options, *map(str, sources), "-lm"], "timed.c")
+    return program
+
+
 class Emulated:
     """A compiled model as a program for its target; its files last as long as it does."""
 

@@ -6,6 +6,7 @@ Invariant: which programs a target needs stands in its TOML file; which package 
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterable, Sequence
 
 from mccompile.base.errors import Problem, WrongUse
@@ -42,6 +43,13 @@ def install(commands: Iterable[str]) -> str:
     """How to get these programs; empty where nothing is known of them."""
     wanted = packages(commands)
     return f"apt-get install --no-install-recommends {' '.join(wanted)}" if wanted else ""
+
+
+def version(command: Sequence[str]) -> str:
+    """The first line that a program says of itself."""
+    require(command[:1], "its version")
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    return ((done.stdout or done.stderr).strip().splitlines() or [command[0]])[0].strip()
 
 
 def require(commands: Sequence[str], what: str, usual: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mccompile.passes.io.call_functions import OURS
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets.api import Pool
 
-from . import forms
+from . import costs, forms
 from .machines import VECTORS, Machine
 from .subject import Subject
 
@@ -110,6 +111,11 @@ def _functions(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return (OwnFunction("Identity", "mcc_external_copy", OURS, "", (), room, align, nhwc, strided),)
 
 
+def _tuned(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """The seed of random measurements, which a trial writes to a file before it compiles."""
+    return Path(f"{int(chance.integers(0, 1000))}{costs.DRAWN}") if chance.random() < 0.12 else None
+
+
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
     "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
@@ -141,6 +147,7 @@ CHOICES: Mapping[str, Draw] = {
     "outputs": forms.outputs,
     "observe": _observe,
     "functions": _functions,
+    "tuned": _tuned,
     "updatable": _sometimes(0.15, True),
 }
 EXEMPT: Mapping[str, str] = {

@@ -11,7 +11,7 @@ import signal
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
 from mccompile.toolchain.model_report import read_report
 
-from . import forms, machines, oracle, ways
+from . import costs, forms, machines, oracle, ways
 from .programs import HANG, NO_BUILD, SANITIZER, Batch, Failure, Item
 from .subject import Arrays, Subject
 
@@ -69,6 +69,7 @@ class Trial:
         """Writes the C of the program, or says why there is none."""
         try:
             with _limited(COMPILE_SECONDS):
+                self._measure(folder, prefix)
                 made = self._written(folder, prefix)
         except MccError as error:
             self.verdict = Verdict(REFUSED, str(error))
@@ -90,6 +91,14 @@ class Trial:
         sessions = [runs, runs if self.options.state or package.plan.streamed else runs[:1]]
         self.item = Item(folder, report, sessions, made.blob, way=self.way)
         self.package = package
+
+    def _measure(self, folder: Path, prefix: str) -> None:
+        """Writes random measurements of the kernels that the program may get, where it is to be tuned."""
+        drawn = self.options.tuned
+        if drawn is not None and drawn.suffix == costs.DRAWN:
+            self.options = replace(self.options, tuned=None)
+            package = self._package(self.subject, prefix)
+            self.options = replace(self.options, tuned=costs.written(folder, int(drawn.stem), package, self.options))
 
     def _written(self, folder: Path, prefix: str) -> ways.Written:
         package = self._package(self.subject, prefix)

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 import mccompile
 from mccompile import MccError
+from mccompile.base.discovery import CACHE
 from mccompile.python import cache
 from tests import small_models
 from tests.python.test_compiled import free_batch
@@ -19,7 +20,7 @@ from tests.small_models import model, node, random_inputs, reference, save
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
 
 
 def test_inputs_by_position_or_name_outputs_too() -> None:

@@ -1,23 +1,39 @@
-"""What a plan takes, as its kernels estimate it: seconds of a run, and bytes of code."""
+"""What a plan takes, as its kernels estimate it or as they were measured: seconds of a run, and bytes of code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...base.dims import upper
 from ...kernels.api import Cost
+from ...kernels.registry import Registry
 from ...plan.ir import Plan
 from ...program.ir import Call, Item, Loop, Program, Rows, View, bodies
+from ...targets.api import Target
 from ..api import Context
 
 ROW = 2e-8  # seconds: what a call in a region of rows takes besides its share of the work
+
+
+class Run(NamedTuple):
+    """A call, how often it is done in a run, and in how many pieces each time."""
+
+    call: Call
+    times: int
+    pieces: int
 
 
 @dataclass(frozen=True)
 class Estimate:
     time: float
     code: int
+    runs: tuple[Run, ...] = ()
+
+    def time_by(self, registry: Registry, target: Target) -> float:
+        """What the same plan takes as these kernels say."""
+        return _sum(self.runs, registry, target, lambda cost: cost.time)
 
 
 NOT_ESTIMATED = Estimate(0.0, 0)
@@ -25,20 +41,29 @@ NOT_ESTIMATED = Estimate(0.0, 0)
 
 def estimate(program: Program, plan: Plan, context: Context) -> Estimate:
     code = sum(function.kernel.cost(function.call, context.target).code for function in plan.functions)
-    return Estimate(total(program.body, context, lambda cost: cost.time), code)
+    runs = tuple(runs_of(program.body))
+    return Estimate(_sum(runs, context.registry, context.target, lambda cost: cost.time), code, runs)
 
 
-def total(body: Sequence[Item], context: Context, value: Callable[[Cost], float], times: int = 1) -> float:
+def total(body: Sequence[Item], context: Context, value: Callable[[Cost], float]) -> float:
     """The sum over all calls, as often as they run; of an If over both branches."""
-    found = 0.0
+    return _sum(tuple(runs_of(body)), context.registry, context.target, value)
+
+
+def runs_of(body: Sequence[Item], times: int = 1) -> Iterator[Run]:
     for item in body:
         if isinstance(item, Call):
-            found += times * value(context.registry[item.kernel].cost(item, context.target))
+            yield Run(item, times, 0)
         elif isinstance(item, Rows):
-            for stage in item.stages:
-                cost = value(context.registry[stage.call.kernel].cost(stage.call, context.target))
-                found += times * (cost + ROW * -(-stage.height // stage.step))
+            yield from (Run(stage.call, times, -(-stage.height // stage.step)) for stage in item.stages)
         else:
             trips = upper(item.trips) if isinstance(item, Loop) and not isinstance(item.trips, View) else 1
-            found += sum(total(inner, context, value, times * trips) for inner in bodies(item))
+            for inner in bodies(item):
+                yield from runs_of(inner, times * trips)
+
+
+def _sum(runs: Sequence[Run], registry: Registry, target: Target, value: Callable[[Cost], float]) -> float:
+    found = 0.0
+    for call, times, pieces in runs:
+        found += times * (value(registry.cost(registry[call.kernel], call, target)) + ROW * pieces)
     return found

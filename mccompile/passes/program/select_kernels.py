@@ -95,7 +95,7 @@ class _Select:
             return [], []
         best = next((c for c in choice.candidates if c.kernel.id == call.kernel), choice.candidates[0])
         choice = replace(choice, candidates=(best, *(c for c in choice.candidates if c is not best)))
-        self.explanations.append(Explanation(call.provenance, call.kind.name, choice))
+        self.explanations.append(Explanation(call.provenance, call.kind.name, choice, replace(call)))
         call.kernel, call.blocks = best.kernel.id, best.needs.blocks
         before, after = self.meet(call, best.needs)
         if best.needs.scratch:

@@ -1,0 +1,87 @@
+"""`mccompile tune`: kernels measured on the target, for choices that are no guesses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..base.errors import Problem, WrongUse
+from .commands import commands
+from .options import json_flag, model_options
+
+if TYPE_CHECKING:
+    from ..driver import Options
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.option("--time", "limit", default="10m", show_default=True, metavar="TIME", help="At most: 90s, 10m, 2h.")
+@click.option(
+    "--database", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept; default: a cache."
+)
+@click.option(
+    "--merge", "others", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Add those of this file."
+)
+@click.option("--executor", default="", metavar="dask://HOST:PORT", help="Who measures; default: this machine.")
+@click.option(
+    "--runner", default="", metavar="'COMMAND {}'", help="Measures on a board: gets the program, prints a figure."
+)
+@click.option("--cc", help="The C compiler; default: the target's.")
+@json_flag
+@model_options
+def tune(
+    model: Path | None,
+    limit: str,
+    database: Path | None,
+    others: tuple[Path, ...],
+    executor: str,
+    runner: str,
+    cc: str | None,
+    as_json: bool,
+    options: Options,
+) -> None:
+    """Measure the kernels that a model may get on its target; --tuned FILE compiles by that.
+
+    On this machine they are timed in turns, under emulation their instructions are counted. What is measured already
+    is not measured again, so an interrupted run goes on. Without a model, --merge only adds files to the database.
+    """
+    from ..kernels.measurements import Database
+    from ..measure.tuning.tune import default_database
+    from ..measure.tuning.tune import tune as tuned
+    from ..measure.tuning.workers import opener
+
+    path = database or default_database()
+    for other in others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        added = Database(path, make=True).add(Database(other).rows())
+        click.echo(f"merged       {added} measurements of {other} are new", err=as_json)
+    if model is None:
+        if not others:
+            fix = "name a model, or files of measurements: --merge other.sqlite"
+            raise WrongUse(Problem("there is nothing to do", "", "neither a model nor --merge is given", fix))
+        return
+    apart = bool(runner) or not options.resolved_target().run
+    found = tuned(
+        model,
+        options,
+        path,
+        _seconds(limit),
+        opener(executor, apart),
+        cc,
+        runner,
+        lambda line: click.echo(line, err=True),
+    )
+    click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a time such as 90s, 10m or 2h", param_hint="--time")
+    return float(match[1]) * _UNITS[match[2]]
