@@ -196,7 +196,8 @@ def test_one_program_runs_on_vectors_of_any_length(tmp_path: Path) -> None:
     for bits in (128, 256, 512):
         own = tmp_path / f"vlen{bits}.toml"
         own.write_text(f'inherits = "riscv64v"\nrun = "{target.run.replace("vlen=128", f"vlen={bits}")}"\n')
-        assert check(path_of("digits", tmp_path), Options(target=str(own), name="digits"), runs=1).ok
+        for model in ("digits", "separable_int8"):
+            assert check(path_of(model, tmp_path), Options(target=str(own), name=model), runs=1).ok
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """int8 depthwise conv in SIMD dot products along channels: four rows of a column of the image lie beside each other in
-a lane, and are multiplied with a column of the window.
+a lane, and are multiplied with a column of the window. Machines that add up products one after the other take rows one
+by one.
 
 Windows of up to three rows that move by one row are computed for two rows of results at a time, since both find
 their rows among the same four.
@@ -19,10 +20,23 @@ from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
-from mccompile.codegen.int8.dot_tiles import DEPTH, DotEpilogue, Place, dot_lanes, dot_refusal, halves, shifted, zipped
+from mccompile.codegen.int8.dot_forms import TERMS, Form, form_in, form_of
+from mccompile.codegen.int8.dot_tiles import (
+    DEPTH,
+    NUMBER,
+    DotEpilogue,
+    Place,
+    dot_lanes,
+    dot_refusal,
+    halves,
+    shifted,
+    sum_registers,
+    zipped,
+)
 from mccompile.codegen.int8.padded_rows import PaddedRows, steps
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, is_constant
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.expr.ir import Apply, Cast, apply, cast, literal
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
@@ -32,9 +46,10 @@ MOST_PRODUCTS = 200  # of a tile, each written out for four vectors
 
 @dataclass(frozen=True)
 class Unit:
-    """Channels that are computed together, 4 * lanes of them, of which `count` are stored."""
+    """Channels that are computed together, of which `count` are stored."""
 
     lanes: int
+    vectors: int  # of sums of a point
     first: int
     count: int
     units: int  # how many follow each other
@@ -43,8 +58,12 @@ class Unit:
     def header(self) -> str:
         if self.units == 1:
             return f"{{\nconst mcc_index o = {self.first};"
-        step = 4 * self.lanes
-        return Range("o", self.first + self.units * step, str(self.first), step=step).header
+        return Range("o", self.first + self.units * self.width, str(self.first), step=self.width).header
+
+    @property
+    def width(self) -> int:
+        """Channels, with those that are not stored."""
+        return self.vectors * self.lanes
 
 
 @dataclass(frozen=True)
@@ -102,7 +121,7 @@ class DepthwiseDots(Kernel):
             return No("channels are not each for itself")
         if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
             return No("it has more than 2 spatial axes, a tensor is empty, or weights or zero points are computed")
-        layout = _Layout(call, dot_lanes(target), target.option("vector_registers", 16))
+        layout = _Layout(call, dot_lanes(target), sum_registers(target), form_of(target))
         epilogue = layout.epilogue
         if not epilogue.in_vectors or any(map(epilogue.moves, epilogue.extras)):
             return No(epilogue.refusal or "an operand of the epilogue changes from point to point")
@@ -114,39 +133,39 @@ class DepthwiseDots(Kernel):
             align={1: 4},
             slack={0: layout.rows.slack},
             scratch=layout.rows.ring_bytes,
-            blocks=(layout.lanes, layout.registers, shifted(x.buffer.dtype, target)),
+            blocks=(layout.lanes, layout.registers, 0, shifted(x.buffer.dtype, target), layout.form.number),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        layout = _Layout(call, dot_lanes(target), target.option("vector_registers", 16))
-        tiles = static(call.outs[0].type.count) / (4 * layout.lanes * layout.points * layout.at_once)
+        layout = _Layout(call, dot_lanes(target), sum_registers(target), form_of(target))
+        tiles = static(call.outs[0].type.count) / (layout.wide * layout.points * layout.at_once)
         cycles = tiles * (layout.products * 6 + 30 * layout.points * layout.at_once)
         return Cost(cycles / 3e9, code=layout.products * 40)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         layout, kind = _layout(call), call.of(Conv)
-        shift = call.blocks[2]
+        shift = call.blocks[3]
         w = viewed(call.ins[1], constants[1])
         w = w.reshape(w.shape[0], *layout.rows.kernel)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         begins = layout.epilogue.begins(constants) - (zero + shift) * w.astype(np.int64).sum((1, 2))
         # [channel][column][quad][row of results][row of the quad]
-        deep = np.zeros((w.shape[0], w.shape[2], layout.quads * DEPTH, layout.at_once), np.int8)
+        deep = np.zeros((w.shape[0], w.shape[2], layout.quads * layout.depth, layout.at_once), np.int8)
         for late in range(layout.at_once):
             deep[:, :, late : late + w.shape[1], late] = w.transpose(0, 2, 1)
-        quads = deep.reshape(w.shape[0], w.shape[2] * layout.quads, DEPTH, layout.at_once).swapaxes(2, 3)
-        blocks = quads.reshape(w.shape[0], -1, DEPTH)
+        quads = deep.reshape(w.shape[0], w.shape[2] * layout.quads, layout.depth, layout.at_once).swapaxes(2, 3)
+        blocks = quads.reshape(w.shape[0], -1, layout.depth)
         tables = layout.epilogue.rows(constants)
         found: list[np.ndarray] = []
         packed: dict[int, list[np.ndarray]] = {index: [] for index in tables}
         for unit in layout.units():
-            width = 4 * unit.lanes
+            width = unit.width
             for first in range(unit.first, unit.first + unit.units * width, width):
 
                 def of_unit(values: np.ndarray, first: int = first, unit: Unit = unit) -> np.ndarray:
                     part = values[first : first + unit.count]
-                    missing = 4 * unit.lanes - unit.count
-                    return zipped(np.pad(part, [(0, missing)] + [(0, 0)] * (values.ndim - 1)), unit.lanes)
+                    part = np.pad(part, [(0, unit.width - unit.count)] + [(0, 0)] * (values.ndim - 1))
+                    return zipped(part, unit.lanes) if layout.zips else part
 
                 found.append(of_unit(begins).astype(np.int32).view(np.int8))
                 found.append(np.ascontiguousarray(of_unit(blocks).swapaxes(0, 1)).reshape(-1))
@@ -157,8 +176,9 @@ class DepthwiseDots(Kernel):
     def packing(self, call: Call) -> Mapping[int, str]:
         layout = _layout(call)
         bias = "" if layout.epilogue.bias is None else "_bias"
-        weights = f"zipped_{layout.lanes}x{layout.at_once}_{call.blocks[2]}{bias}"
-        return {1: weights, **dict.fromkeys(layout.epilogue.tables, f"table_zipped_{layout.lanes}")}
+        zipped = "zipped" if layout.zips else "taps"
+        weights = f"{zipped}_{layout.lanes}x{layout.at_once}_{call.blocks[3]}{bias}"
+        return {1: weights, **dict.fromkeys(layout.epilogue.tables, f"table_{zipped}_{layout.lanes}")}
 
     def label(self, call: Call) -> str:
         kind, (x, w) = call.of(Conv), call.ins[:2]
@@ -166,7 +186,7 @@ class DepthwiseDots(Kernel):
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _Layout(call, *call.blocks[:2]).units())
+        return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _layout(call).units())
 
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * _layout(call).rows.y_space[0]
@@ -181,24 +201,33 @@ class DepthwiseDots(Kernel):
 class _Layout:
     """Counters: n batch, p0 row of results, o first channel of a unit, p1 first position of a tile in its row."""
 
-    def __init__(self, call: Call, lanes: int, registers: int) -> None:
+    def __init__(self, call: Call, lanes: int, registers: int, form: Form) -> None:
+        self.form, self.zips = form, form is not TERMS
+        self.depth, self.vectors = (DEPTH, 4) if self.zips else (1, 1)  # rows in a product; sums of a point
         self.call, self.kind, self.lanes, self.registers = call, call.of(Conv), lanes, registers
         self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
         single = PaddedRows(call, self.kind, 1, 0)
         two = single.strides[0] == 1 and single.dilations[0] == 1 and single.kernel[0] < DEPTH and single.y_space[0] > 1
-        self.at_once = 2 if two else 1  # rows of results
-        self.rows = PaddedRows(call, self.kind, self.at_once, 4 * lanes - 1)
+        self.at_once = 2 if two and self.zips else 1  # rows of results
+        self.rows = PaddedRows(call, self.kind, self.at_once, self.wide - 1)
         self.channels, self.width = self.rows.channels, self.rows.y_space[1]
+
+    @property
+    def wide(self) -> int:
+        """Channels of a unit of the widest vectors."""
+        return self.vectors * self.lanes
 
     @property
     def points(self) -> int:
         """Results of a tile in a row: their sums, and as many columns of the picture, lie in registers."""
+        if not self.zips:  # columns and weights are half as wide as sums
+            return max(1, min((2 * self.registers - self.rows.kernel[1] - 1) // 3, self.width))
         return max(1, min((self.registers - 1) // (4 * self.at_once + 4), self.width))
 
     @property
     def quads(self) -> int:
-        """Of rows in a window."""
-        return -(-self.rows.rows // DEPTH)
+        """Of rows in a window, which are multiplied together."""
+        return -(-self.rows.rows // self.depth)
 
     @property
     def products(self) -> int:
@@ -207,15 +236,16 @@ class _Layout:
     @property
     def bytes(self) -> int:
         """Of weights per channel, with the sums to begin with."""
-        return DEPTH * (1 + self.rows.kernel[1] * self.quads * self.at_once)
+        return NUMBER + self.depth * self.rows.kernel[1] * self.quads * self.at_once
 
     def units(self) -> list[Unit]:
         """The widest vectors while they are full, then one as narrow as will do."""
-        wide = 4 * self.lanes
+        wide = self.wide
         whole, rest = divmod(self.channels, wide)
-        found = [Unit(self.lanes, 0, wide, whole)] if whole else []
+        found = [Unit(self.lanes, self.vectors, 0, wide, whole)] if whole else []
         if rest:
-            found.append(Unit(min(8, self.lanes) if rest <= 32 else self.lanes, whole * wide, rest, 1))
+            lanes = min(8, self.lanes) if self.zips and rest <= 32 else self.lanes
+            found.append(Unit(lanes, self.vectors, whole * wide, rest, 1))
         return found
 
     def parts(self) -> list[tuple[int, int, int]]:
@@ -231,7 +261,7 @@ class _Layout:
                 Place(name, view, "0" if self.epilogue.stays(view) else "o", 0, static(view.strides[1]))
                 for view, name in zip(self.epilogue.extras, names[self.kind.fixed :], strict=True)
             ]
-            hoisted = self.epilogue.hoisted(unit.lanes, 4, extras)
+            hoisted = self.epilogue.hoisted(unit.lanes, self.vectors, extras)
             parts = [self.part(run, unit, extras) for run in self.parts()]
             inside = ["o", "const int8_t *wp", *self.epilogue.hoisted_names(unit.lanes, extras)]
             units.append(
@@ -246,6 +276,8 @@ class _Layout:
             "units": units,
             "bytes": self.bytes,
             "type": self.rows.x.buffer.dtype,
+            "depth": self.depth,
+            "zips": self.zips,
             "unread": [name for name in names if name not in used and name not in read(lines).names],
         }
 
@@ -257,12 +289,12 @@ class _Layout:
             header = Range("p1", end, str(first), step=points).header
         stride, dilation = rows.strides[1], rows.dilations[1]
         products, met = [], set()
-        for tap in range(rows.kernel[1]):
-            for quad in range(self.quads):
+        for quad in range(self.quads):
+            for tap in range(rows.kernel[1]):
                 loads = []
                 for column in (point * stride + tap * dilation for point in range(points)):
                     at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
-                    numbers = [min(quad * DEPTH + i, rows.rows - 1) for i in range(DEPTH)]
+                    numbers = [min(quad * self.depth + i, rows.rows - 1) for i in range(self.depth)]
                     if (column, quad) not in met:
                         pointers = ", ".join(f"{named('lines')}[{number}] + {at}" for number in numbers)
                         loads.append((f"q{column}_{quad}", pointers))
@@ -272,6 +304,11 @@ class _Layout:
                     added = [(f"a{late}_{p}", f"q{p * stride + tap * dilation}_{quad}") for p in range(points)]
                     products.append(Product(() if late else tuple(loads), block, tuple(added)))
         sums = tuple(f"a{late}_{point}" for late in range(self.at_once) for point in range(points))
+        if not self.zips:
+            place = self.result(0, 0)
+            size = TileSize(unit.lanes, points, 1)
+            _, stored = self.epilogue.statements(size, points, 1, unit.count, place, extras)
+            return Part(header, sums, tuple(products), stored)
         stores: list[str] = []
         for late in range(self.at_once):
             stores += [f"if ({named('p0')} + {late} < {rows.end}) {{"] * bool(late)
@@ -292,7 +329,8 @@ class _Layout:
 
 
 def _layout(call: Call) -> _Layout:
-    return _Layout(call, *call.blocks[:2])
+    lanes, registers = call.blocks[:2]
+    return _Layout(call, lanes, registers, form_in(call))
 
 
 def _case(

@@ -22,7 +22,8 @@ from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_conv import DotConv, conv_of, has_sums, is_late, zeros_of_weights
-from mccompile.codegen.int8.dot_tiles import DEPTH, SHIFT, dot_headers, dot_refusal, row_cycles, shifted
+from mccompile.codegen.int8.dot_forms import form_in, form_of
+from mccompile.codegen.int8.dot_tiles import SHIFT, dot_headers, dot_refusal, row_cycles, shifted
 from mccompile.codegen.tiles import epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
 from mccompile.expr.ir import Expr, apply, cast, literal, operand
@@ -91,7 +92,7 @@ class ChannelsLastDots(Kernel):
             return No("zero points of the weights are computed, or have gaps")
         if min(kind.pads) < 0:
             return No("pads are negative")
-        layout = DotConv(call)
+        layout = DotConv(call, form_of(target))
         size = layout.best(target)
         return Needs(
             rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
@@ -99,28 +100,27 @@ class ChannelsLastDots(Kernel):
             | frozenset({kind.fixed - 1} if kind.w_zero else ())
             | layout.epilogue.constants,
             align={1: 4},
-            slack={0: layout.rows.slack if layout.run % DEPTH else 0},
+            slack={0: layout.rows.slack if layout.run % layout.form.depth else 0},
             alias=epilogue_alias(call, kind.fixed),
             scratch=layout.sums_at + (4 * layout.points if has_sums(call) else 0),
             scratch_align=4 if has_sums(call) else 1,
-            blocks=(size.lanes, size.points, size.vectors, shifted(x.buffer.dtype, target)),
+            blocks=(size.lanes, size.points, size.vectors, shifted(x.buffer.dtype, target), layout.form.number),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        layout = DotConv(call)
+        layout = DotConv(call, form_of(target))
         size = layout.best(target)
         rows = layout.rows.batch * (1 if layout.flat else layout.rows.y_space[0])
-        cycles = row_cycles(size, layout.points, layout.channels, layout.steps) * rows
+        cycles = row_cycles(size, layout.points, layout.channels, layout.steps, layout.form) * rows
         if not layout.epilogue.in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
         if has_sums(call):
             cycles += rows * layout.points * layout.steps / 4
-        heads = layout.steps + layout.heads
-        padding = Groups(size, layout.channels).padded * heads * DEPTH - static(call.ins[1].type.count)
+        padding = Groups(size, layout.channels).padded * layout.channel_bytes - static(call.ins[1].type.count)
         return Cost(cycles / 3e9, code=size.points * size.vectors * 40, blob=padding)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        layout, kind = DotConv(call), conv_of(call)
+        layout, kind = DotConv(call, form_in(call)), conv_of(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         w = viewed(call.ins[1], constants[1]).astype(np.int64)
         if call.ins[1].buffer.dtype is u8:
@@ -128,11 +128,11 @@ class ChannelsLastDots(Kernel):
         channels = w.shape[0]
         order = (0, 2, 1, 3) if layout.rows.planar else (0, 2, 3, 1)
         runs = w.reshape(*w.shape[:2], -1, w.shape[-1]).transpose(order).reshape(channels, -1, layout.run)
-        rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % DEPTH)]).reshape(channels, -1)
+        rows = np.pad(runs, [(0, 0), (0, 0), (0, -layout.run % layout.form.depth)]).reshape(channels, -1)
         late, sums = is_late(call), rows.sum(1)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero and not late else 0
         begins = layout.epilogue.begins(constants) - (zero + shift) * sums
-        weights = layout.epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)
+        weights = layout.epilogue.pack_weights(rows, [begins, sums] if late else [begins], size, layout.form)
         found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
         if kind.w_zero and zeros_of_weights(call).strides[0]:
             index = kind.fixed - 1
@@ -140,11 +140,11 @@ class ChannelsLastDots(Kernel):
         return {**found, **layout.epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        layout = DotConv(call)
+        layout = DotConv(call, form_in(call))
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         more = "_planar" * layout.rows.planar + "_bias" * (layout.epilogue.bias is not None)
         more += "_sums" * is_late(call)
-        found = {1: f"dots_{layout.epilogue.order(size)}_{layout.run}_{shift}{more}"}
+        found = {1: layout.form.named(f"dots_{layout.epilogue.order(size)}_{layout.run}_{shift}{more}")}
         if conv_of(call).w_zero and zeros_of_weights(call).strides[0]:
             found[conv_of(call).fixed - 1] = f"table_of_{layout.epilogue.order(size)}"
         return {**found, **layout.epilogue.packing(size)}
@@ -158,13 +158,13 @@ class ChannelsLastDots(Kernel):
         return dot_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
-        return (1,) * DotConv(call).rows.y_space[0]
+        return (1,) * DotConv(call, form_in(call)).rows.y_space[0]
 
     def unpassed(self, call: Call) -> frozenset[str]:
         return frozenset(self.context(call)["unread"])
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return DotConv(call).context(TileSize(*call.blocks[:3]), self.parameter_names(call)[1])
+        return DotConv(call, form_in(call)).context(TileSize(*call.blocks[:3]), self.parameter_names(call)[1])
 
 
 def _case(

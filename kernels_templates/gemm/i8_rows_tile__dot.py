@@ -18,8 +18,9 @@ from mccompile.base.dtypes import DType, f32, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.dot_forms import form_in, form_of
 from mccompile.codegen.int8.dot_tiles import (
-    DEPTH,
+    NUMBER,
     SHIFT,
     DotEpilogue,
     DotTile,
@@ -79,7 +80,8 @@ class RowDots(Kernel):
             return No("rows of a have gaps")
         epilogue, (rows, columns) = _epilogue(call), y.type.static_shape[-2:]
         depth = static(a.shape[-1])
-        size = best_dot_tile(rows, columns, -(-depth // DEPTH), target)
+        form = form_of(target)
+        size = best_dot_tile(rows, columns, -(-depth // form.depth), target)
         return Needs(
             constant=frozenset({1, *([] if _is_late(call) else range(2, kind.fixed - kind.b_zero))})
             | frozenset({kind.fixed - 1} if kind.b_zero else ())
@@ -87,16 +89,17 @@ class RowDots(Kernel):
             align={1: 4},
             scratch=4 * rows if _has_sums(call) else 0,
             scratch_align=4,
-            slack={0: -depth % DEPTH},
+            slack={0: -depth % form.depth},
             alias=epilogue_alias(call, kind.fixed),
-            blocks=(size.lanes, size.points, size.vectors, shifted(a.buffer.dtype, target)),
+            blocks=(size.lanes, size.points, size.vectors, shifted(a.buffer.dtype, target), form.number),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
         rows, columns = call.outs[0].type.static_shape[-2:]
-        steps = -(-static(call.ins[0].shape[-1]) // DEPTH)
+        form = form_of(target)
+        steps = -(-static(call.ins[0].shape[-1]) // form.depth)
         size = best_dot_tile(rows, columns, steps, target)
-        cycles = row_cycles(size, rows, columns, steps)
+        cycles = row_cycles(size, rows, columns, steps, form)
         if not _epilogue(call).in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
         return Cost(cycles / 3e9, code=size.points * size.vectors * 40)
@@ -105,14 +108,14 @@ class RowDots(Kernel):
         epilogue = _epilogue(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         b = viewed(call.ins[1], constants[1])
-        rows = np.pad(b.reshape(b.shape[-2:]).T.astype(np.int64), [(0, 0), (0, -b.shape[-2] % DEPTH)])
+        rows = np.pad(b.reshape(b.shape[-2:]).T.astype(np.int64), [(0, 0), (0, -b.shape[-2] % form_in(call).depth)])
         if call.ins[1].buffer.dtype is u8:
             rows[:, : b.shape[-2]] -= SHIFT
         sums = rows.sum(1)
         late = _is_late(call)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if call.of(Gemm).a_zero and not late else 0
         begins = epilogue.begins(constants) - (zero + shift) * sums
-        weights = epilogue.pack_weights(rows, [begins, sums] if late else [begins], size)
+        weights = epilogue.pack_weights(rows, [begins, sums] if late else [begins], size, form_in(call))
         found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
         if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
             index = call.of(Gemm).fixed - 1
@@ -124,7 +127,7 @@ class RowDots(Kernel):
         epilogue = _epilogue(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         more = "_bias" * (epilogue.bias is not None) + "_sums" * _is_late(call)
-        found = {1: f"dots_{epilogue.order(size)}_{shift}{more}"}
+        found = {1: form_in(call).named(f"dots_{epilogue.order(size)}_{shift}{more}")}
         if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
             found[call.of(Gemm).fixed - 1] = f"table_of_{epilogue.order(size)}"
         return {**found, **epilogue.packing(size)}
@@ -183,13 +186,13 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
     extras = [place(v, n) for v, n in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)]
     hoisted, stores = _epilogue(call).statements(size, points, vectors, last, place(call.outs[0], "y"), extras)
     depth, row = static(a.shape[-1]), static(a.strides[-2])
-    heads = 1 + _is_late(call)
+    heads, form = 1 + _is_late(call), form_in(call)
     return DotTile(
         size.lanes,
         points,
         vectors,
-        index_c([1, (-(-depth // DEPTH) + heads) * DEPTH], [weights_c(call.ins[1], "b"), "j"]),
-        (Range("c", depth, step=DEPTH),),
+        index_c([1, -(-depth // form.depth) * form.depth + heads * NUMBER], [weights_c(call.ins[1], "b"), "j"]),
+        (Range("c", depth, step=form.depth),),
         index_c([1, row], ["a", "i"]),
         row,
         a.buffer.dtype,
@@ -198,6 +201,7 @@ def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, in
         _zeros(call, size.lanes, points, vectors),
         heads,
         AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
+        form,
     )
 
 

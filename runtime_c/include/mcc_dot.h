@@ -17,6 +17,14 @@
  *
  *     mcc_sum_u8_i32xN(p, n)               of n elements; mcc_sum_i8
  *
+ * Machines that widen bytes, then multiply one number by a vector (RISC-V), add up products one after the other, in
+ * registers that C's operators do not know:
+ *
+ *     mcc_dot_begin_i32xN(p)               mcc_dot_terms_i32xN: sums to begin with
+ *     mcc_dot_widened_i8_i32xN(p)          mcc_dot_words_i32xN: N elements; mcc_dot_widened_u8
+ *     mcc_dot_term_i32xN(sums, x, w)       sums + x * w, x one number; mcc_dot_terms_of: N of them
+ *     mcc_dot_ended_i32xN(sums)            as an mcc_i32xN
+ *
  * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
  * bytes of one channel. That is quick in the order in which machines do it: channel 16 * l + 4 * j + i comes into lane
  * 4 * l + i of vector j, for tables and weights as for the sums.
@@ -102,7 +110,6 @@
     }                                                                                                                  \
     MCC_DOT_STORED(mcc_store_part_##OF##_i32x##N, C, N, mcc_i32x##N, mcc_store_##OF##_i32x##N)                         \
     MCC_DOT_STORED(mcc_store_part_saturated_##OF##_i32x##N, C, N, mcc_i32x##N, mcc_store_saturated_##OF##_i32x##N)     \
-    MCC_DOT_STORED(mcc_store_four_part_##OF##_i32x##N, C, 4 * N, mcc_dot_four_i32x##N, mcc_store_four_##OF##_i32x##N)  \
     typedef float mcc_dot_part_##OF##_##N
 
 /* What is the same for elements of both types: OF is u8 or i8, C the type, LOW and HIGH its bounds, SHIFT what the
@@ -117,22 +124,6 @@
         int32_t four;                                                                                                  \
         (void)memcpy(&four, p, sizeof four);                                                                           \
         return mcc_dot_form_##OF##_i32x##N(mcc_set_i32x##N(four));                                                     \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_dot_zip_##OF##_i32x##N(const void *a, const void *b, const void *c,        \
-                                                                   const void *d)                                      \
-    {                                                                                                                  \
-        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(a, b, c, d);                                                      \
-        f.v0 = mcc_dot_form_##OF##_i32x##N(f.v0);                                                                      \
-        f.v1 = mcc_dot_form_##OF##_i32x##N(f.v1);                                                                      \
-        f.v2 = mcc_dot_form_##OF##_i32x##N(f.v2);                                                                      \
-        f.v3 = mcc_dot_form_##OF##_i32x##N(f.v3);                                                                      \
-        return f;                                                                                                      \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_part_##OF##_i32x##N(const C *p, int n)                           \
-    {                                                                                                                  \
-        C all[4 * N] = {0};                                                                                            \
-        (void)memcpy(all, p, (size_t)n);                                                                               \
-        return mcc_load_four_##OF##_i32x##N(all);                                                                      \
     }                                                                                                                  \
     MCC_VEC_INLINE int32_t mcc_sum_##OF##_i32x##N(const C *p, mcc_index n)                                             \
     {                                                                                                                  \
@@ -155,34 +146,12 @@
     typedef float mcc_dot_elements_##OF##_##N
 
 #define MCC_DOT_REST(N, H)                                                                                             \
-    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_u8_i32x##N(const uint8_t *p)                                     \
-    {                                                                                                                  \
-        const uint8_t none[4 * N] = {0};                                                                               \
-        return mcc_dot_zip_i32x##N(p, none, none, none);                                                               \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_i8_i32x##N(const int8_t *p)                                      \
-    {                                                                                                                  \
-        const uint8_t none[4 * N] = {0};                                                                               \
-        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(none, none, none, p); /* in the upper bytes */                    \
-        f.v0 = f.v0 >> 24;                                                                                             \
-        f.v1 = f.v1 >> 24;                                                                                             \
-        f.v2 = f.v2 >> 24;                                                                                             \
-        f.v3 = f.v3 >> 24;                                                                                             \
-        return f;                                                                                                      \
-    }                                                                                                                  \
     MCC_DOT_ELEMENTS(N, u8, uint8_t, 0, 255, MCC_DOT_SIGNED ? 128 : 0);                                                \
     MCC_DOT_ELEMENTS(N, i8, int8_t, -128, 127, MCC_DOT_SIGNED ? 0 : -128);                                             \
     MCC_VEC_INLINE mcc_f32x##N mcc_i32_to_f32x##N(mcc_i32x##N v) { return __builtin_convertvector(v, mcc_f32x##N); }   \
     MCC_VEC_INLINE mcc_half_i64x##N mcc_high_half_i64x##N(mcc_i32x##N v)                                               \
     {                                                                                                                  \
         return (mcc_half_i64x##N)((mcc_half_u64x##N)v >> 32);                                                          \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_i32x##N mcc_high_sum_i32x##N(mcc_i32x##N sum, mcc_i32x##N a, mcc_i32x##N b)                     \
-    {                                                                                                                  \
-        const mcc_half_i64x##N even = mcc_even_products_i32x##N(a, b);                                                 \
-        const mcc_half_i64x##N odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                  \
-                                                               (mcc_i32x##N)mcc_high_half_i64x##N(b));                 \
-        return mcc_add_i32x##N(sum, mcc_high_halves_i32x##N((mcc_i32x##N)even, (mcc_i32x##N)odd));                     \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_i64x##N mcc_set_i64x##N(int64_t value)                                                          \
     {                                                                                                                  \
@@ -248,6 +217,61 @@
         return mcc_narrow_i64x##N(sum);                                                                                \
     }                                                                                                                  \
     typedef float mcc_dot_rest_##N
+
+/* What goes by four rows, behind MCC_DOT_REST. */
+#define MCC_DOT_FOURS_OF(N, OF, C)                                                                                     \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_dot_zip_##OF##_i32x##N(const void *a, const void *b, const void *c,        \
+                                                                   const void *d)                                      \
+    {                                                                                                                  \
+        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(a, b, c, d);                                                      \
+        f.v0 = mcc_dot_form_##OF##_i32x##N(f.v0);                                                                      \
+        f.v1 = mcc_dot_form_##OF##_i32x##N(f.v1);                                                                      \
+        f.v2 = mcc_dot_form_##OF##_i32x##N(f.v2);                                                                      \
+        f.v3 = mcc_dot_form_##OF##_i32x##N(f.v3);                                                                      \
+        return f;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_part_##OF##_i32x##N(const C *p, int n)                           \
+    {                                                                                                                  \
+        C all[4 * N] = {0};                                                                                            \
+        (void)memcpy(all, p, (size_t)n);                                                                               \
+        return mcc_load_four_##OF##_i32x##N(all);                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_dot_fours_##OF##_##N
+
+#define MCC_DOT_FOURS(N)                                                                                               \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_u8_i32x##N(const uint8_t *p)                                     \
+    {                                                                                                                  \
+        const uint8_t none[4 * N] = {0};                                                                               \
+        return mcc_dot_zip_i32x##N(p, none, none, none);                                                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_dot_four_i32x##N mcc_load_four_i8_i32x##N(const int8_t *p)                                      \
+    {                                                                                                                  \
+        const uint8_t none[4 * N] = {0};                                                                               \
+        mcc_dot_four_i32x##N f = mcc_dot_zip_i32x##N(none, none, none, p); /* in the upper bytes */                    \
+        f.v0 = f.v0 >> 24;                                                                                             \
+        f.v1 = f.v1 >> 24;                                                                                             \
+        f.v2 = f.v2 >> 24;                                                                                             \
+        f.v3 = f.v3 >> 24;                                                                                             \
+        return f;                                                                                                      \
+    }                                                                                                                  \
+    MCC_DOT_FOURS_OF(N, u8, uint8_t);                                                                                  \
+    MCC_DOT_FOURS_OF(N, i8, int8_t);                                                                                   \
+    typedef float mcc_dot_fours_##N
+
+#define MCC_DOT_FOUR_PART(N, OF, C)                                                                                    \
+    MCC_DOT_STORED(mcc_store_four_part_##OF##_i32x##N, C, 4 * N, mcc_dot_four_i32x##N, mcc_store_four_##OF##_i32x##N)  \
+    typedef float mcc_dot_four_part_##OF##_##N
+
+/* The upper halves of products, where no instruction makes them. */
+#define MCC_DOT_HIGH_SUM(N)                                                                                            \
+    MCC_VEC_INLINE mcc_i32x##N mcc_high_sum_i32x##N(mcc_i32x##N sum, mcc_i32x##N a, mcc_i32x##N b)                     \
+    {                                                                                                                  \
+        const mcc_half_i64x##N even = mcc_even_products_i32x##N(a, b);                                                 \
+        const mcc_half_i64x##N odd = mcc_even_products_i32x##N((mcc_i32x##N)mcc_high_half_i64x##N(a),                  \
+                                                               (mcc_i32x##N)mcc_high_half_i64x##N(b));                 \
+        return mcc_add_i32x##N(sum, mcc_high_halves_i32x##N((mcc_i32x##N)even, (mcc_i32x##N)odd));                     \
+    }                                                                                                                  \
+    typedef float mcc_dot_high_sum_##N
 
 /* What mcc_dotN.h has: MCC_DOT_TYPES(N), then, as functions,
  *

@@ -1,4 +1,4 @@
-/* mcc_dot16.h - vectors of 16 sums of products of bytes (mcc_dot.h): AVX-512.
+/* mcc_dot16.h - vectors of 16 sums of products of bytes (mcc_dot.h): AVX-512 and RISC-V.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,6 +7,9 @@
 
 #include "mcc_dot.h"
 
+#if defined(__riscv_vector)
+#include "mcc_dot_riscv.h"
+#else
 #if !(defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__))
 #error "this code is for machines with AVX-512: compile it for one, as -march=x86-64-v4 says"
 #endif
@@ -94,6 +97,11 @@ MCC_VEC_INLINE mcc_i32x16 mcc_high_halves_i32x16(mcc_i32x16 a, mcc_i32x16 b)
     return (mcc_i32x16)_mm512_mask_shuffle_epi32((__m512i)b, (__mmask16)0x5555, (__m512i)a, _MM_PERM_DDBB);
 }
 MCC_VEC_INLINE mcc_half_i64x16 mcc_shifted_i64x16(mcc_half_i64x16 half, mcc_half_i64x16 bits) { return half >> bits; }
+#endif
 MCC_DOT_REST(16, 8);
+#if !defined(__riscv_vector)
+MCC_DOT_FOURS(16);
+MCC_DOT_HIGH_SUM(16);
+#endif
 
 #endif /* MCC_DOT16_H */

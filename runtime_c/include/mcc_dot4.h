@@ -182,6 +182,10 @@ MCC_VEC_INLINE mcc_half_i64x4 mcc_shifted_i64x4(mcc_half_i64x4 half, mcc_half_i6
 #endif
 MCC_DOT_PART(4, u8, uint8_t);
 MCC_DOT_PART(4, i8, int8_t);
+MCC_DOT_FOUR_PART(4, u8, uint8_t);
+MCC_DOT_FOUR_PART(4, i8, int8_t);
 MCC_DOT_REST(4, 2);
+MCC_DOT_FOURS(4);
+MCC_DOT_HIGH_SUM(4);
 
 #endif /* MCC_DOT4_H */

@@ -64,6 +64,8 @@ MCC_VEC_INLINE void mcc_store_four_i8_i32x8(int8_t *p, mcc_dot_four_i32x8 f)
 }
 MCC_DOT_PART(8, u8, uint8_t);
 MCC_DOT_PART(8, i8, int8_t);
+MCC_DOT_FOUR_PART(8, u8, uint8_t);
+MCC_DOT_FOUR_PART(8, i8, int8_t);
 MCC_DOT_BINARY(8, __m256i, max, _mm256_max_epi32);
 MCC_DOT_BINARY(8, __m256i, min, _mm256_min_epi32);
 MCC_VEC_INLINE mcc_i32x8 mcc_f32_to_i32x8(mcc_f32x8 v) { return (mcc_i32x8)_mm256_cvttps_epi32((__m256)v); }
@@ -87,5 +89,7 @@ MCC_VEC_INLINE mcc_half_i64x8 mcc_shifted_i64x8(mcc_half_i64x8 half, mcc_half_i6
     return (mcc_half_i64x8)_mm256_sub_epi64(moved, _mm256_srlv_epi64(top, (__m256i)bits));
 }
 MCC_DOT_REST(8, 4);
+MCC_DOT_FOURS(8);
+MCC_DOT_HIGH_SUM(8);
 
 #endif /* MCC_DOT8_H */

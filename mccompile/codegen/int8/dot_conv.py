@@ -17,7 +17,8 @@ from ...targets.api import Target
 from ..loops import index_c
 from ..tiles import Range, is_constant
 from ..vector.vector_tiles import Groups, TileSize
-from .dot_tiles import DEPTH, DotEpilogue, DotTile, Place, best_dot_tile
+from .dot_forms import Form
+from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place, best_dot_tile
 from .padded_rows import PaddedRows, steps
 from .zero_points import weights_c, without_zero_points, zero_c
 
@@ -37,10 +38,10 @@ class DotConv:
     follow each other without gaps), o first channel of a tile, k0 rows of the window, k1 runs of elements in them (taps
     or planes), c along a run."""
 
-    def __init__(self, call: Call) -> None:
-        self.call, self.kind = call, conv_of(call)
+    def __init__(self, call: Call, form: Form) -> None:
+        self.call, self.kind, self.form = call, conv_of(call), form
         self.epilogue = DotEpilogue(call, self.kind.fixed, 1, self.kind.epilogue)
-        self.rows = PaddedRows(call, self.kind, 1, DEPTH - 1, planes=True)
+        self.rows = PaddedRows(call, self.kind, 1, form.depth - 1, planes=True)
         self.channels = static(call.ins[1].shape[0])
 
     @property
@@ -59,7 +60,7 @@ class DotConv:
 
     @property
     def steps(self) -> int:
-        return self.rows.kernel[0] * self.runs * -(-self.run // DEPTH)
+        return self.rows.kernel[0] * self.runs * -(-self.run // self.form.depth)
 
     @cached_property
     def flat(self) -> bool:
@@ -75,6 +76,11 @@ class DotConv:
     def points(self) -> int:
         height, width = self.rows.y_space
         return height * width if self.flat else width
+
+    @property
+    def channel_bytes(self) -> int:
+        """Of the packed weights of a channel, and of what stands before them."""
+        return self.steps * self.form.depth + self.heads * NUMBER
 
     @property
     def heads(self) -> int:
@@ -93,7 +99,7 @@ class DotConv:
         groups, parts = Groups(size, self.channels), self.parts(size)
         tiles = {(run, part): self.tile(run, size, part, names) for run in parts for part in groups.parts()}
         channels = list(zip(groups.headers("o"), groups.parts(), strict=True))
-        if groups.padded > size.channels and groups.padded * self.steps * DEPTH <= SMALL_WEIGHTS:
+        if groups.padded > size.channels and groups.padded * self.steps * self.form.depth <= SMALL_WEIGHTS:
             nests = [
                 Nest(_header(run), tuple((header, tiles[run, part]) for header, part in channels)) for run in parts
             ]
@@ -141,8 +147,8 @@ class DotConv:
             size.lanes,
             points,
             vectors,
-            index_c([1, (self.steps + self.heads) * DEPTH], [weights_c(self.call.ins[1], "w"), "o"]),
-            (*loops, Range("c", self.run, step=DEPTH)),
+            index_c([1, self.channel_bytes], [weights_c(self.call.ins[1], "w"), "o"]),
+            (*loops, Range("c", self.run, step=self.form.depth)),
             self.run_at,
             rows.strides[1] * rows.pixel,
             rows.x.buffer.dtype,
@@ -150,6 +156,7 @@ class DotConv:
             stores,
             self.zeros(size.lanes, points, vectors),
             self.heads,
+            form=self.form,
         )
 
     @property

@@ -1,9 +1,9 @@
 """Accumulators of int8 dot products in SIMD (mcc_dot.h): tiles of points x vectors of output channels, how weights are
 packed for them, and how the epilogue requantizes the sums.
 
-One step of a sum is four products per lane. Packed weights of a group of channels are
+Packed weights of a group of channels are
 
-    [sums to begin with: vectors x lanes i32][step][vector][lane][four bytes]
+    [sums to begin with: vectors x lanes i32][step][weights of a step, in the order of its form (dot_forms.py)]
 
 so a tile reads them from one end to the other. The sums begin with what zero points contribute, and the bias where that
 comes first. ISAs that take either int8 or uint8 activations only get the other type shifted by 128 (`dot_signed`),
@@ -36,8 +36,10 @@ from ..moves import copied_c
 from ..tiles import Range, is_constant
 from ..vector.vector_tiles import Groups, TileSize
 from .dot import rescaling
+from .dot_forms import FOURS, PAIRS, TERMS, Form, form_of
 
-DEPTH = 4  # products of a lane in one step
+DEPTH = 4  # products of a lane in one step of the form "fours"
+NUMBER = 4  # bytes of a sum
 SHIFT = 128  # between bytes with a sign and bytes without
 MAX_POINTS, MAX_VECTORS = 16, 4
 
@@ -58,6 +60,8 @@ def dot_refusal(target: Target) -> str:
 
 def shifted(dtype: DType, target: Target) -> int:
     """What the elements that the machine multiplies are more than those of the operand."""
+    if form_of(target) is TERMS:  # they are widened before
+        return 0
     if target.option("dot_signed", 0):
         return -SHIFT if dtype is u8 else 0
     return SHIFT if dtype is i8 else 0
@@ -65,34 +69,56 @@ def shifted(dtype: DType, target: Target) -> int:
 
 @cache
 def best_dot_tile(points: int, channels: int, steps: int, target: Target) -> TileSize:
-    lanes = dot_lanes(target)
+    lanes, form = dot_lanes(target), form_of(target)
     wanted = -(-channels // lanes)
-    registers = target.option("vector_registers", 16)
     sizes = [
         TileSize(lanes, p, v)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in range(1, min(points, MAX_POINTS) + 1)
-        if p * v + (v + 2 if registers > 16 else 2 * v + 3) <= registers or p * v == 1
+        if _fits(p, v, form, target) or p * v == 1
     ]
 
     def effort(size: TileSize) -> float:
         uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
-        return row_cycles(size, points, channels, steps) * (1 + 0.02 * uneven)
+        return row_cycles(size, points, channels, steps, form) * (1 + 0.02 * uneven)
 
     return min(sizes, key=lambda size: (effort(size), -size.points))
 
 
-def row_cycles(size: TileSize, points: int, channels: int, steps: int) -> float:
+def _fits(points: int, vectors: int, form: Form, target: Target) -> bool:
+    """Are there registers for the sums of a tile, and what is multiplied?"""
+    registers = sum_registers(target)
+    if form is TERMS:  # of a vector of weights there are bytes, and numbers of twice the bits
+        return points * vectors + 0.75 * min(vectors, 2) <= registers and vectors < MAX_VECTORS
+    if form is PAIRS:
+        return points * vectors + 2 * vectors + 1 <= registers
+    return points * vectors + (vectors + 2 if registers > 16 else 2 * vectors + 3) <= registers
+
+
+def sum_registers(target: Target) -> int:
+    """Vectors of sums that the registers hold: one may take several."""
+    each = -(-NUMBER * dot_lanes(target) // target.option("register_bytes", target.vector_bytes))
+    return target.option("vector_registers", 16) // max(each, 1)
+
+
+def row_cycles(size: TileSize, points: int, channels: int, steps: int, form: Form = FOURS) -> float:
     """Roughly how long a row of points takes."""
     wanted, total = -(-channels // size.lanes), 0.0
     for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
         for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
             if count and vectors:
-                loads = 0.6 * (2 * vectors + count)
-                step = max(count * vectors, loads, 4.0) + 0.1 * loads
                 after = (4 if vectors == 4 else 6) * count * vectors  # four are stored together
-                total += groups * tiles * (step * steps + 10 + after)
+                total += groups * tiles * (_step_cycles(count, vectors, form) * steps + 10 + after)
     return total
+
+
+def _step_cycles(points: int, vectors: int, form: Form) -> float:
+    if form is TERMS:
+        return form.depth * (points * vectors + points + 2 * vectors) + 3
+    if form is PAIRS:
+        return points // 2 * (2 * vectors + 3) + points % 2 * (2 * vectors + 1) + vectors + 3
+    loads = 0.6 * (2 * vectors + points)
+    return max(points * vectors, loads, 4.0) + 0.1 * loads
 
 
 @dataclass(frozen=True)
@@ -128,6 +154,7 @@ class DotTile:
     zeros: tuple[str, ...] = ()  # statements that take off the sums what zero points contribute that are known late
     heads: int = 1  # blocks in front of the weights: sums to begin with; sums of the weights
     ahead: int = 0  # bytes from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
+    form: Form = FOURS
 
     @property
     def of(self) -> str:
@@ -135,8 +162,13 @@ class DotTile:
 
     @property
     def bytes(self) -> int:
-        """Of one step, or of the sums to begin with."""
-        return self.vectors * self.lanes * DEPTH
+        """Of one step."""
+        return self.vectors * self.lanes * self.form.depth
+
+    @property
+    def head_bytes(self) -> int:
+        """Of all that comes before the weights."""
+        return self.heads * self.vectors * self.lanes * NUMBER
 
 
 class DotEpilogue:
@@ -226,18 +258,19 @@ class DotEpilogue:
         """A name for the order of the channels."""
         return f"{size.vectors}x{size.lanes}{'_zipped' if self.in_fours(size.vectors) else ''}"
 
-    def pack_weights(self, rows: np.ndarray, heads: Sequence[np.ndarray], size: TileSize) -> np.ndarray:
-        """Weights [channels, sum], a multiple of four long, and numbers of each channel that come first: what its sums
-        begin with, perhaps more."""
+    def pack_weights(
+        self, rows: np.ndarray, heads: Sequence[np.ndarray], size: TileSize, form: Form = FOURS
+    ) -> np.ndarray:
+        """Weights [channels, sum], a whole number of steps long, and numbers of each channel that come first: what its
+        sums begin with, perhaps more."""
         found = []
         rows = self.ordered(rows, size).astype(np.int8)
         ordered = [self.ordered(head, size).astype(np.int32) for head in heads]
         for begin, end, vectors, _ in Groups(size, self.channels).parts():
             width = vectors * size.lanes
             for first in range(begin, end, width):
-                block = rows[first : first + width].reshape(vectors, size.lanes, -1, DEPTH).transpose(2, 0, 1, 3)
                 found += [head[first : first + width].view(np.int8) for head in ordered]
-                found.append(np.ascontiguousarray(block).reshape(-1))
+                found.append(np.ascontiguousarray(form.steps(rows[first : first + width])).reshape(-1))
         return np.concatenate(found)
 
     def begins(self, constants: Mapping[int, Constant]) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...base.dtypes import i8, u8
 from ...program.ir import View
-from .dot_tiles import DEPTH, SHIFT
+from .dot_tiles import NUMBER, SHIFT
 
 
 def weights_c(weights: View, name: str) -> str:
@@ -46,7 +46,7 @@ def without_zero_points(
     of, lines = f"i32x{lanes}", []
     for vector in range(vectors):
         if late:
-            at = vectors * lanes * DEPTH + vector * lanes * DEPTH
+            at = vectors * lanes * NUMBER + vector * lanes * NUMBER
             lines.append(f"const mcc_{of} of_weights{vector} = mcc_load_{of}(wp + {at});")
         if rest:
             lines.append(f"const mcc_{of} zero{vector} = {zero(vector)};")
