@@ -22,6 +22,7 @@ from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
 from mccompile.measure.cost import cost
+from mccompile.targets.api import Prefer
 
 TOP = Path(__file__).resolve().parent.parent
 FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.md"
@@ -80,14 +81,14 @@ def main() -> int:
             for target in [target for target in targets if target in (given.target or targets)]:
                 key = f"{name} {target}"
                 try:
-                    found = cost(path, Options(target=target, prefer="time", name=name))
+                    found = cost(path, Options(target=target, prefer=Prefer.TIME, name=name))
                     row = {"macs": found.macs, "vectors": found.run_instructions}
                     if given.update:
                         others = {"portable": portable(target, Path(scratch))}
                         if target in WITHOUT_VECTORS:
                             others["scalar"] = WITHOUT_VECTORS[target]
                         for word, other in others.items():
-                            plain = cost(path, Options(target=other, prefer="time", name=name))
+                            plain = cost(path, Options(target=other, prefer=Prefer.TIME, name=name))
                             row[word] = plain.run_instructions
                 except MccError as error:
                     print(f"{key}: {error}", file=sys.stderr)

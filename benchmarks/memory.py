@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mccompile.base.errors import MccError
 from mccompile.driver import Options, pass_manager
+from mccompile.driver.options import RowByRow
 from mccompile.frontend.load import load
 from mccompile.memory.interval import Block, lower_bound, naive_size
 from mccompile.memory.planners import PLANNERS
@@ -28,7 +29,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "memory.md"
 START, END = "<!-- made by benchmarks/memory.py -->\n", "<!-- end -->\n"
 
 
-def blocks(model: Path, rows: str) -> tuple[list[Block], int]:
+def blocks(model: Path, rows: RowByRow) -> tuple[list[Block], int]:
     """What has to be placed, and the bytes without any sharing."""
     options = Options(rows=rows)
     manager = pass_manager(options)
@@ -43,8 +44,8 @@ def blocks(model: Path, rows: str) -> tuple[list[Block], int]:
 
 
 def line(folder: Path) -> list[int]:
-    plain, naive = blocks(folder / "model.onnx", "off")
-    by_rows, _ = blocks(folder / "model.onnx", "auto")
+    plain, naive = blocks(folder / "model.onnx", RowByRow.OFF)
+    by_rows, _ = blocks(folder / "model.onnx", RowByRow.AUTO)
     planned = [planner(plain).size for planner in PLANNERS.values()]
     return [naive, *planned, lower_bound(plain), PLANNERS["push-down"](by_rows).size]
 

@@ -17,9 +17,10 @@ from benchmarks.memory import DOCS, put
 from mccompile.base.errors import MccError
 from mccompile.check.inputs import DataSet, stored_sets
 from mccompile.driver import Options, compile
+from mccompile.driver.options import RowByRow
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load
-from mccompile.targets.api import Target
+from mccompile.targets.api import Prefer, Target
 
 START, END = "<!-- made by benchmarks/rows.py -->\n", "<!-- end of rows -->\n"
 ROUNDS = 7
@@ -27,10 +28,10 @@ ROUND_NANOSECONDS = 2e8  # roughly, per program
 MOST_RUNS = 2000
 
 
-def line(folder: Path, prefer: str, target: str, seconds: float) -> tuple[int, int, float] | None:
+def line(folder: Path, prefer: Prefer, target: str, seconds: float) -> tuple[int, int, float] | None:
     """Bytes without rows, with them, and the time with them over that without."""
     model = folder / "model.onnx"
-    options = [Options(target=target, prefer=prefer, rows=rows, name="net") for rows in ("off", "auto")]
+    options = [Options(target=target, prefer=prefer, rows=rows, name="net") for rows in (RowByRow.OFF, RowByRow.AUTO)]
     packages = [compile(model, option) for option in options]
     off, auto = (package.plan.arena_bytes for package in packages)
     if packages[0].files["net.c"] == packages[1].files["net.c"]:

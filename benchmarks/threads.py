@@ -24,6 +24,7 @@ from mccompile.base.dtypes import f32
 from mccompile.base.provenance import show
 from mccompile.driver import Options, read
 from mccompile.driver import compile as compile_model
+from mccompile.emit.blob import Carrier
 from mccompile.emit.package import Package
 from mccompile.emit.summary import table
 
@@ -84,7 +85,7 @@ def main() -> None:
     print(f"{given.threads} threads; microseconds: median (fastest); ratios of medians, of fastest runs, of the work")
     for path in given.models:
         names = {"one": 1, "many": given.threads}
-        plain = Options(target=given.target, prefer=given.prefer, blob="external")
+        plain = Options(target=given.target, prefer=given.prefer, blob=Carrier.EXTERNAL)
         packages = {n: compile_model(path, replace(plain, name=n, threads=t)) for n, t in names.items()}
         with tempfile.TemporaryDirectory() as folder:
             build(packages, given.threads, plain, Path(folder))

@@ -12,6 +12,7 @@ from typing import Any
 
 from .base.errors import CheckFailed, Problem, raise_all
 from .emit.package import Package
+from .targets.api import Prefer
 
 Changes = Mapping[str, Any]  # of options
 Attempt = Callable[[Changes], Package]
@@ -67,7 +68,7 @@ def told(changes: Changes) -> str:
     return f"--budget ram={enough}" if enough else f"--prefer {changes['prefer']}"
 
 
-def fitting(attempt: Attempt, prefer: str, budget: Mapping[str, int]) -> tuple[Point, bool]:
+def fitting(attempt: Attempt, prefer: Prefer | None, budget: Mapping[str, int]) -> tuple[Point, bool]:
     """The fastest plan within the budget, or the plan that is preferred; of none that fit the one that is over by
     least, and whether it fits."""
     tried = []
@@ -78,25 +79,25 @@ def fitting(attempt: Attempt, prefer: str, budget: Mapping[str, int]) -> tuple[P
     return min(tried, key=lambda p: tuple(used - limit for used, limit in p.over(budget).values())), False
 
 
-def _plans(prefer: str, budget: Mapping[str, int]) -> Iterator[Changes]:
+def _plans(prefer: Prefer | None, budget: Mapping[str, int]) -> Iterator[Changes]:
     """The fastest first."""
-    if budget.keys().isdisjoint(_KNOWN) or prefer not in ("", "time"):
+    if budget.keys().isdisjoint(_KNOWN) or prefer not in (None, Prefer.TIME):
         yield {}
         return
-    yield {"prefer": "time"}
-    yield {"prefer": "ram", "enough": budget.get("ram", 0)}
+    yield {"prefer": Prefer.TIME}
+    yield {"prefer": Prefer.RAM, "enough": budget.get("ram", 0)}
     if "ram" not in budget:
-        yield {"prefer": "flash"}
+        yield {"prefer": Prefer.FLASH}
 
 
 def frontier(attempt: Attempt) -> list[Point]:
     """The best plans: none is dominated, that is no better in any figure than another one. The fastest first."""
-    preferred: list[Changes] = [{"prefer": what} for what in ("time", "ram", "flash", "balanced")]
+    preferred: list[Changes] = [{"prefer": what} for what in (Prefer.TIME, Prefer.RAM, Prefer.FLASH, Prefer.BALANCED)]
     points = [Point(changes, attempt(changes)) for changes in preferred]
     most, least = points[0].ram, points[1].ram
     for number in range(1, BETWEEN + 1):
         enough = round(least * (most / max(1, least)) ** (number / (BETWEEN + 1)))
-        changes = {"prefer": "ram", "enough": enough}
+        changes = {"prefer": Prefer.RAM, "enough": enough}
         points.append(Point(changes, attempt(changes)))
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.time, p.ram, p.flash)):

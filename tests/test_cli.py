@@ -253,7 +253,7 @@ def test_a_bug_says_that_it_is_one(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr("mccompile.driver.compile", broken)
+    monkeypatch.setattr("mccompile.driver.jobs.compile", broken)
     monkeypatch.delenv(cli.DEBUG, raising=False)
     assert "bug in mccompile" in fails(capsys, Exit.BUG, conv, "-o", tmp_path / "out")
     monkeypatch.setenv(cli.DEBUG, "1")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Collection, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -68,6 +69,8 @@ def _read(hint: Any, found: Any) -> Any:
         if isinstance(found, list):
             each = [parts[0]] * len(found) if origin is frozenset or parts[-1] is Ellipsis else parts
             return origin(_read(part, value) for part, value in zip(each, found, strict=True))
+    elif isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(found)
     elif hint is DType:
         if isinstance(found, str) and found in DTYPES:
             return DTYPES[found]

@@ -56,6 +56,7 @@ def kernel(
     from ..driver import Options
     from ..frontend.one_layer import Layer
     from ..measure.layer import layer_package
+    from ..targets.api import Prefer
 
     given: dict[str, np.ndarray] = {}
     if weights is not None:
@@ -64,7 +65,7 @@ def kernel(
         except (OSError, ValueError, AttributeError) as error:
             raise BadFile(Problem(f"cannot read {weights}", "--weights", str(error), "np.savez has made it")) from None
     layer = Layer(kind, _shape(x, "--x"), _shape(w, "--w"), int8, (stride, stride), pad, relu)
-    package = layer_package(layer, Options(target=target, prefer=prefer), given, name or f"{kind}1")
+    package = layer_package(layer, Options(target=target, prefer=Prefer.written(prefer)), given, name or f"{kind}1")
     package.write(output, force)
     plan = package.plan
     kernels = ", ".join(dict.fromkeys(function.kernel.id for function in plan.functions))

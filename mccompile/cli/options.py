@@ -248,6 +248,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(**values: Any) -> Any:
         from .. import option_texts
         from ..driver import Options
+        from ..passes.api import WeightsDtype
         from ..passes.io.io_forms import parse_input, parse_output
         from ..quantize.quantize import Recipe
 
@@ -271,7 +272,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 weights_section=values.pop("weights_section"),
                 winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
                 threads=values.pop("threads"),
-                weights_dtype=values.pop("weights_dtype") or "",
+                weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),
                 updatable=values.pop("updatable"),
                 keep_inputs=values.pop("keep_inputs"),
                 slices=values.pop("slices"),

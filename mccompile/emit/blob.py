@@ -12,6 +12,8 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -103,8 +105,30 @@ def element_bytes(constant: Constant) -> bytes:
     return packed.tobytes()
 
 
-ARRAY, INCBIN, EXTERNAL = "array", "incbin", "external"
-CARRIERS = (ARRAY, INCBIN, EXTERNAL)  # how a program gets the blob
+class Carrier(StrEnum):
+    """How a program gets the blob."""
+
+    ARRAY = "array"
+    INCBIN = "incbin"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How a program gets the blob, and the section where the linker puts it, if one is named."""
+
+    carrier: Carrier = Carrier.ARRAY
+    section: str = ""
+
+    def check(self) -> None:
+        """Refuses a name that no linker knows, and a section for weights that the program brings itself."""
+        section = self.section
+        if section and not re.fullmatch(r"[A-Za-z_.][\w.]*", section, re.ASCII):
+            why = "sections are named with letters, digits, _ and ."
+            raise WrongUse(Problem(f"the weights cannot be in section {section!r}", "--weights-section", why))
+        if section and self.carrier == Carrier.EXTERNAL:
+            why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
+            raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
 
 
 def incbin_source(prefix: str, bytes: int, alignment: int, section: str = "") -> str:
@@ -127,16 +151,6 @@ __asm__(".section {section or f".rodata.{prefix}_weights"},\\"a\\"\\n"
         ".size {prefix}_weights, . - {prefix}_weights\\n"
         ".previous\\n");
 """
-
-
-def check_section(section: str, carrier: str) -> None:
-    """Refuses a name that no linker knows, and a section for weights that the program brings itself."""
-    if section and not re.fullmatch(r"[A-Za-z_.][\w.]*", section, re.ASCII):
-        why = "sections are named with letters, digits, _ and ."
-        raise WrongUse(Problem(f"the weights cannot be in section {section!r}", "--weights-section", why))
-    if section and carrier == EXTERNAL:
-        why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
-        raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
 
 
 def _section_macro(name: str, section: str) -> list[str]:

@@ -18,6 +18,7 @@ from ..base.names import c_identifier
 from ..plan.ir import Plan
 from ..targets.api import Build, Target
 from . import blob as blob_format
+from .blob import Carrier, Delivery
 from .building import build_name, cmake_tools, flags_text, make_tools
 from .files import Files
 from .folder import LIST, MARK, SEAL, with_report
@@ -78,8 +79,7 @@ def dispatched(
     targets: Sequence[Target],
     name: str,
     prefix: str,
-    carrier: str,
-    section: str,
+    delivery: Delivery,
     wrappers: Sequence[str] = (),
 ) -> Files:
     """The files of all; `packages` were compiled for `targets` under `variant_name`, without carrying their blobs."""
@@ -89,7 +89,7 @@ def dispatched(
         variants.append(_Variant(package, target.cpu, len(contents)))
         contents += variants[-1].blob
         contents += bytes(-len(contents) % align)
-    context = _context(variants, name, prefix, len(contents), align, carrier)
+    context = _context(variants, name, prefix, len(contents), align, delivery.carrier)
     files = Files({})
     for variant in variants:
         own = variant.plan.prefix
@@ -110,11 +110,11 @@ def dispatched(
         ),
     }
     texts |= runtime_headers(name for source in sources.values() for name in source.includes)
-    if carrier == blob_format.ARRAY:
-        words = partial(blob_format.weights_source, prefix, lambda: (contents,), len(contents), align, section)
+    if delivery.carrier == Carrier.ARRAY:
+        words = partial(blob_format.weights_source, prefix, lambda: (contents,), len(contents), align, delivery.section)
         files |= Files({f"{prefix}_weights.c": words})
-    elif carrier == blob_format.INCBIN:
-        texts[f"{prefix}_weights.c"] = blob_format.incbin_source(prefix, len(contents), align, section)
+    elif delivery.carrier == Carrier.INCBIN:
+        texts[f"{prefix}_weights.c"] = blob_format.incbin_source(prefix, len(contents), align, delivery.section)
     files |= {path: text.encode() for path, text in texts.items()} | {f"{prefix}.mcb": contents}
     return with_report(files, _report(variants, context, name, prefix, len(contents)))
 
@@ -160,7 +160,7 @@ def _needed(same: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _context(
-    variants: Sequence[_Variant], name: str, prefix: str, weights_bytes: int, align: int, carrier: str
+    variants: Sequence[_Variant], name: str, prefix: str, weights_bytes: int, align: int, carrier: Carrier
 ) -> dict[str, Any]:
     """What the templates of a model are told, of all variants."""
     plans = [replace(variant.plan, name=name, prefix=prefix) for variant in variants]
@@ -196,7 +196,7 @@ def _context(
         "sources": [
             f"{prefix}.c",
             *(f"{variant.plan.prefix}{part}.c" for variant in variants for part in ("", "_kernels")),
-            *([] if carrier == blob_format.EXTERNAL else [f"{prefix}_weights.c"]),
+            *([] if carrier == Carrier.EXTERNAL else [f"{prefix}_weights.c"]),
         ],
         "file_flags": [
             {"files": [f"{prefix}.c", f"{prefix}_kernels.c"], "flags": list(build.flags)}

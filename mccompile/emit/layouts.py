@@ -18,7 +18,7 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
 from ..targets.api import Build
-from .blob import INCBIN
+from .blob import Carrier
 from .building import build_name, cmake_tools, flags_text, from_report, make_tools
 from .files import Files
 from .folder import MARK, with_report
@@ -74,7 +74,7 @@ def layout_of(name: str, carrier: str, single_file: bool, module: bool = False) 
     if module:
         why = "its own Makefile builds it, and no library is made of it"
         raise WrongUse(Problem("a module does not go with --package", "--module", why, "leave out --package"))
-    if carrier == INCBIN:
+    if carrier == Carrier.INCBIN:
         why = "each of these builds has its own way of telling the assembler where files are"
         raise WrongUse(Problem("the blob cannot be brought in by the assembler", "--package", why, "leave out --blob"))
     return layouts()[name]

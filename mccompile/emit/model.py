@@ -15,7 +15,7 @@ from ..expr.scalar_c import literal_c
 from ..plan.ir import Arena, Place, Plan, Quantized, State, Tensor, max_bytes, swaps
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
-from .blob import EXTERNAL, data_bytes
+from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
 from .items import body, check_c, pieces, slices
 from .render import TEMPLATES, Source, comment, render, render_c
@@ -90,7 +90,8 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "variants": [],
         "file_flags": [],
         "sources": [
-            f"{plan.prefix}{part}.c" for part in ("", "_kernels", *(["_weights"] if carrier != EXTERNAL else []))
+            f"{plan.prefix}{part}.c"
+            for part in ("", "_kernels", *([] if carrier == Carrier.EXTERNAL else ["_weights"]))
         ],
         "macs": sum(step.macs for step in plan.steps()),
         **identity_c(identity),

@@ -16,6 +16,7 @@ from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..plan.ir import Plan
 from . import blob as blob_format
+from .blob import Carrier, Delivery
 from .files import Files
 from .folder import with_report
 from .folder import write_folder as write_folder
@@ -24,6 +25,8 @@ from .model import model_files
 from .render import Source
 from .report import report
 from .runtime import WORKERS, included_in, runtime_headers
+
+ARRAY = Delivery()
 
 
 @dataclass(frozen=True)
@@ -71,18 +74,18 @@ def package(
     moves: Sequence[Move],
     version: str,
     left_in_float: Mapping[str, str] | None = None,
-    carrier: str = blob_format.ARRAY,
+    delivery: Delivery = ARRAY,
     interface: Interface | None = None,
-    section: str = "",
     options: Mapping[str, object] | None = None,
     assumed: Sequence[str] = (),
     wrappers: Sequence[str] = (),
     tuned: Sequence[Explanation] | None = None,
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
-    `carrier`: how programs get the blob; `section`: where the linker puts it. `interface`: where inputs or outputs are
-    not only tensors. `options`: what was asked for, for the report. `assumed`: what the model does not say.
-    `wrappers`: other languages that it is for. `tuned`: how kernels were chosen, where measurements were given."""
+    `interface`: where inputs or outputs are not only tensors. `options`: what was asked for, for the report. `assumed`:
+    what the model does not say. `wrappers`: other languages that it is for. `tuned`: how kernels were
+    chosen, where measurements were given."""
+    carrier, section = delivery.carrier, delivery.section
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
@@ -102,10 +105,10 @@ def package(
     given = own_headers(plan)
     included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
     texts |= runtime_headers([*workers, *included]) | {f"runtime/{name}": text for name, text in given.items()}
-    if carrier == blob_format.INCBIN:
+    if carrier == Carrier.INCBIN:
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = Files({name: text.encode() for name, text in texts.items()}) | Files({f"{plan.prefix}.mcb": contents})
-    if carrier == blob_format.ARRAY:
+    if carrier == Carrier.ARRAY:
         words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
         files |= Files({f"{plan.prefix}_weights.c": words})
     about_code = {"identity": identity.hex(), "options": options or {}, **({"assumed": [*assumed]} if assumed else {})}

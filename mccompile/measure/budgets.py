@@ -16,6 +16,8 @@ from typing import Any
 from ..base.errors import CheckFailed, Problem, WrongUse, raise_all
 from ..driver import Options, settled
 from ..driver import compile as compile_model
+from ..passes.api import WeightsDtype
+from ..targets.api import Prefer
 from ..toolchain.emulate import Emulated
 from ..toolchain.tools import missing
 from .building import refuse_undefined
@@ -24,8 +26,11 @@ from .cost import Cost, cost, flash_of
 MEASURED = ("flash", "stack", "instructions")
 # Options that may bring a figure down, as written and as fields.
 _FRUGAL: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
-    "flash": (("--prefer flash", {"prefer": "flash"}), ("--weights-dtype f16", {"weights_dtype": "f16"})),
-    "instructions": (("--prefer time", {"prefer": "time"}),),
+    "flash": (
+        ("--prefer flash", {"prefer": Prefer.FLASH}),
+        ("--weights-dtype f16", {"weights_dtype": WeightsDtype.F16}),
+    ),
+    "instructions": (("--prefer time", {"prefer": Prefer.TIME}),),
     "stack": (),
 }
 

@@ -33,6 +33,8 @@ from ..driver import Options, compile, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
+from ..passes.api import WeightsDtype
+from ..passes.io.turn_io import IoLayout
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from .building import build, input_sets
@@ -67,7 +69,7 @@ def check(
         fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
     if options.weights_dtype:
-        wide = check(path, replace(options, weights_dtype=""), data, seed, runs, tolerance, cc)
+        wide = check(path, replace(options, weights_dtype=WeightsDtype.OWN), data, seed, runs, tolerance, cc)
         whole = replace(options, stream=Stream())  # what weights do to results does not depend on that
         return replace(wide, effects=effects_of_narrow_weights(path, whole, data, seed, runs, cc))
     return _Check(path, settled(path, options), tolerance, cc).verdict(data, seed, runs)
@@ -361,7 +363,7 @@ def first_difference(
     names = [name for name in names if isinstance(wanted[name], np.ndarray)]
 
     def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        plain = replace(options, io_layout="onnx", state={}, stream=Stream(), inputs={}, outputs={})
+        plain = replace(options, io_layout=IoLayout.ONNX, state={}, stream=Stream(), inputs={}, outputs={})
         package = compile(path, replace(plain, observe=tuple(observed)))
         got = build(package, options.resolved_target(), cc).run(data_set.inputs)
         return [tolerance.compare(name, got[name], wanted[name]) for name in observed]

@@ -18,6 +18,7 @@ from ..emit.render import TEMPLATES, render_c
 from ..expr.scalar_c import literal_c
 from ..frontend.one_layer import Layer, expected, model_of, numbers
 from ..passes.api import ALL
+from ..passes.io.turn_io import IoLayout
 
 _RELATIVE = 3e-5  # of floats, of the largest result
 
@@ -30,7 +31,7 @@ def layer_package(layer: Layer, options: Options, given: Mapping[str, np.ndarray
     drawn = chance.integers(-128, 128, layer.x) if layer.int8 else chance.normal(0, 1, layer.x)
     x = np.asarray(drawn, np.int8 if layer.int8 else np.float32)
     wanted = expected(layer, arrays, x)
-    options = replace(options, name=name, io_layout="nhwc", external=(ALL,), keep_inputs=True)
+    options = replace(options, name=name, io_layout=IoLayout.NHWC, external=(ALL,), keep_inputs=True)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
         path = Path(folder, f"{name}.onnx")
         path.write_bytes(model_of(layer, arrays, name).SerializeToString())

@@ -15,6 +15,7 @@ from ..check import rounding
 from ..driver import Options, compile_graph
 from ..frontend.load import load
 from ..graph.ir import Graph
+from ..passes.api import WeightsDtype
 from .building import build, input_sets
 from .handing import handed_over, handing_over, turned
 from .runs import run_twice
@@ -41,7 +42,7 @@ def effects_of_narrow_weights(
     sets = input_sets(graph, data, seed, runs)
     forms, orders = handing_over(read(), options)
     results: list[list[dict[str, np.ndarray]]] = []
-    for tried in (replace(options, weights_dtype=""), options):
+    for tried in (replace(options, weights_dtype=WeightsDtype.OWN), options):
         model = build(compile_graph(read(), tried, options.name or path.stem), options.resolved_target(), cc)
         given = (turned(handed_over(data_set, forms)[1], orders) for data_set in sets)
         results.append([run_twice(model, inputs) for inputs in given])

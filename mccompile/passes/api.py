@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -55,21 +56,46 @@ class Folding:
     allowed: int | None = None  # None: nothing was folded yet
 
 
+class WeightsDtype(StrEnum):
+    """In which elements weights of products are stored."""
+
+    OWN = ""  # as they are
+    F16 = "f16"
+    BF16 = "bf16"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What may be done with tensors in memory."""
+
+    keep_inputs: bool = False  # a run must not overwrite the model's inputs
+    external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
+    rows: bool = True  # calls may run row by row where that saves memory
+    enough: int = 0  # bytes of the arena: less is no better
+    balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
+
+
+@dataclass(frozen=True)
+class Training:
+    """What of the values of constants code may rely on."""
+
+    updatable: bool = False  # constants that training changes stay apart
+    facts_known: frozenset[str] | None = None  # that code made before relies on; no others are used
+
+    def may_use(self, fact: str) -> bool:
+        return self.facts_known is None or fact in self.facts_known
+
+
 @dataclass(frozen=True)
 class Context:
     """What a pass may ask besides the IR itself."""
 
     target: Target  # `target.prefer` says what to save first
     registry: Registry  # of kernels
-    keep_inputs: bool = False  # a run must not overwrite the model's inputs
-    external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
-    rows: bool = True  # calls may run row by row where that saves memory
+    memory: Memory = Memory()
+    training: Training = Training()
     threads: int = 1  # workers that may share a call
-    weights_dtype: str = ""  # in which weights of products are stored; empty: as they are
-    updatable: bool = False  # constants that training changes stay apart
-    facts_known: frozenset[str] | None = None  # that code made before relies on; no others are used
-    enough: int = 0  # bytes of the arena: less is no better
-    balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
+    weights_dtype: WeightsDtype = WeightsDtype.OWN
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

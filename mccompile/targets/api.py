@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mccompile.base.choice import chosen
 from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
@@ -40,7 +41,9 @@ class Prefer(StrEnum):
     FLASH = "flash"
     BALANCED = "balanced"  # the smallest product of RAM and time
 
-
+    @classmethod
+    def written(cls, text: str) -> Prefer:
+        return chosen(cls, text, "cannot prefer {!r}", "--prefer")
 
 
 @dataclass(frozen=True)

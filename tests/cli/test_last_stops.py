@@ -82,6 +82,6 @@ def test_what_is_from_outside_is_no_bug(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr("mccompile.driver.compile", fail)
+    monkeypatch.setattr("mccompile.driver.jobs.compile", fail)
     assert cli.run([str(conv), "-o", str(conv.parent / "out")]) == code
     assert said in capsys.readouterr().err

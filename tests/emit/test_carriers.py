@@ -11,13 +11,13 @@ import pytest
 
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options
-from mccompile.emit.blob import ARRAY, CARRIERS, EXTERNAL
+from mccompile.emit.blob import Carrier
 from tests import small_models
 from tests.emit.test_generated_c import STRICT
 from tests.small_models import compiled, written
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("carrier", [*Carrier])
 def test_a_program_builds_and_runs(carrier: str, tmp_path: Path) -> None:
     folder = written(small_models.conv(), tmp_path, Options(blob=carrier))
     subprocess.run(["make", "-s", "-C", folder, f"CFLAGS={' '.join(STRICT)}"], check=True, capture_output=True)
@@ -25,14 +25,14 @@ def test_a_program_builds_and_runs(carrier: str, tmp_path: Path) -> None:
     assert done.stdout.startswith("y f32[1,4,6,6]: ")
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("carrier", [*Carrier])
 def test_code_and_blob_do_not_depend_on_it(carrier: str) -> None:
-    first, second = (compiled(small_models.conv(), Options(blob=name)).files for name in (ARRAY, carrier))
+    first, second = (compiled(small_models.conv(), Options(blob=name)).files for name in (Carrier.ARRAY, carrier))
     assert all(first[name] == second[name] for name in ("conv.c", "conv_kernels.c", "conv.mcb"))
 
 
 def test_an_external_blob_is_in_no_c_file() -> None:
-    files = compiled(small_models.conv(), Options(blob=EXTERNAL)).files
+    files = compiled(small_models.conv(), Options(blob=Carrier.EXTERNAL)).files
     assert "conv_weights.c" not in files and "conv.mcb" in files
     assert b"conv_weights" not in files["conv.h"] + files["main.c"] + files["Makefile"] + files["CMakeLists.txt"]
 
@@ -70,7 +70,7 @@ def test_other_compilers_are_told_the_section_by_a_macro(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("section", "carrier", "why"),
-    [('"; evil', ARRAY, "letters, digits"), (".qspi", EXTERNAL, "the program brings the weights")],
+    [('"; evil', Carrier.ARRAY, "letters, digits"), (".qspi", Carrier.EXTERNAL, "the program brings the weights")],
 )
 def test_a_section_that_cannot_be_is_refused(section: str, carrier: str, why: str) -> None:
     with pytest.raises(WrongUse, match=why):

@@ -12,12 +12,12 @@ from ... import __version__
 from ...base.dims import NotStatic
 from ...base.dtypes import string
 from ...base.errors import MccError
-from ...emit.blob import EXTERNAL
+from ...emit.blob import Carrier, Delivery
 from ...emit.package import package
 from ...kernels.api import Needs
 from ...kernels.measurements import is_known
 from ...memory.planners import PLANNERS
-from ...passes.api import Context
+from ...passes.api import Context, Memory
 from ...passes.planning.plan_memory import plan_memory
 from ...passes.program.pack_constants import pack_constants
 from ...passes.program.select_kernels import select_kernels
@@ -39,14 +39,14 @@ def alone(call: Call, kernel: str, needs: Needs, context: Context) -> Alone:
     if why:
         return Alone({}, why)
     program = _program(call, kernel, needs)
-    context = replace(context, keep_inputs=True, external=(), rows=False, threads=1, explanations=[])
+    context = replace(context, memory=Memory(keep_inputs=True, rows=False), threads=1, explanations=[])
     try:
         select_kernels(program, context)
         if len(program.body) > 1:
             return Alone({}, "its operands have to be copied")
         pack_constants(program, context)
         plan = plan_memory(program, context.registry, context.target, NAME, PLANNERS["push-down"], keep_inputs=True)
-        made = package(plan, [], [], __version__, carrier=EXTERNAL)
+        made = package(plan, [], [], __version__, delivery=Delivery(Carrier.EXTERNAL))
     except (MccError, NotStatic) as error:
         return Alone({}, str(error))
     return Alone({name: bytes(contents) for name, contents in made.files.items()})

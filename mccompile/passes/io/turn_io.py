@@ -7,6 +7,7 @@ gets tensors in the order batch, space, channels; inside each is looked at in ON
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 
 from ...base.errors import Problem, WrongUse
 from ...base.names import new_name
@@ -17,6 +18,13 @@ from ...ops.transpose import Transpose
 from ..graph.assign_layout import first_order, last_order
 
 Order = tuple[int, ...]
+
+
+class IoLayout(StrEnum):
+    """The order of axes in which programs hand pictures over."""
+
+    ONNX = "onnx"
+    NHWC = "nhwc"
 
 
 def turned(graph: Graph, asked: Collection[str] | None = None) -> Mapping[str, Order]:

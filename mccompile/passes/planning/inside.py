@@ -157,10 +157,24 @@ def _can_be_shown(view: View) -> bool:
     return all(not isinstance(stride, int) or stride >= 0 for stride in view.strides)
 
 
-def look_inside(plan: Plan, profile: bool, dump: bool, tensors: Mapping[str, FileTensor]) -> Plan:
-    """The plan of a run that counts how long its steps take, or hands out what they make, or both."""
-    items = with_steps(plan.items, lambda step: replace(step, timed=True)) if profile else plan.items
-    return replace(plan, items=items, profiled=profile, dumped=dump, unseen=unseen(plan, tensors) if dump else ())
+@dataclass(frozen=True)
+class Looks:
+    """What a run shows of its steps: how long each takes, and what it makes."""
+
+    profile: bool = False
+    dump: bool = False
+
+    @property
+    def flags(self) -> Mapping[str, bool]:
+        """Which flags asked for them."""
+        return {"--profile": self.profile, "--dump-values": self.dump}
+
+
+def look_inside(plan: Plan, looks: Looks, tensors: Mapping[str, FileTensor]) -> Plan:
+    """The plan of a run that shows this."""
+    items = with_steps(plan.items, lambda step: replace(step, timed=True)) if looks.profile else plan.items
+    hidden = unseen(plan, tensors) if looks.dump else ()
+    return replace(plan, items=items, profiled=looks.profile, dumped=looks.dump, unseen=hidden)
 
 
 def unseen(plan: Plan, tensors: Mapping[str, FileTensor]) -> tuple[tuple[str, str], ...]:

@@ -26,7 +26,7 @@ LEAST = 4  # times as much that a product multiplies otherwise
 
 
 def band_products(program: Program, context: Context) -> None:
-    if context.updatable:
+    if context.training.updatable:
         return
     names = Names()
     for buffer in program.buffers():
@@ -53,7 +53,7 @@ def _shorten(call: Call, names: Names, program: Program, context: Context) -> No
     matrix = viewed(view, constant).reshape(-1, rows, columns)[0]
     first, run = _runs(matrix != 0)
     fact = f"columns of {name} have at most {run} elements in a row that are not 0"
-    if run * LEAST > rows or (context.facts_known is not None and fact not in context.facts_known):
+    if run * LEAST > rows or not context.training.may_use(fact):
         return
     runs = np.ascontiguousarray(np.stack([matrix[at : at + run, column] for column, at in enumerate(first)]))
     made = [

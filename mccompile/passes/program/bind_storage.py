@@ -100,7 +100,7 @@ def blocks_after(program: Program, context: Context, choice: Choice) -> list[Blo
     """What is to be placed then."""
     trial = clone(program)
     _bind(trial, context, choice)
-    return blocks_of(lives_of(trial, context.keep_inputs), context.target.align)[0]
+    return blocks_of(lives_of(trial, context.memory.keep_inputs), context.target.align)[0]
 
 
 def _bind(program: Program, context: Context, choice: Choice) -> None:
@@ -109,7 +109,7 @@ def _bind(program: Program, context: Context, choice: Choice) -> None:
         found = next(((call, hole) for position, call, hole in holes(program) if position == wanted), None)
         if found is not None:
             fill(joiner, *found)
-    write_in_place(program, context.registry, context.target, context.keep_inputs)
+    write_in_place(program, context.registry, context.target, context.memory.keep_inputs)
 
 
 def _join(program: Program, context: Context, choice: Choice) -> Joiner:

@@ -25,7 +25,7 @@ PORTABLE = "c"
 
 
 def few_bits(program: Program, context: Context) -> None:
-    if context.target.prefer != Prefer.FLASH or context.updatable:
+    if context.target.prefer != Prefer.FLASH or context.training.updatable:
         return
     names, readers = Names(), dict[Buffer, int]()
     for buffer in program.buffers():
@@ -46,7 +46,7 @@ def _narrow(call: Call, readers: dict[Buffer, int], names: Names, program: Progr
     array, fact = buffer.constant.array, f"every element of {buffer.name} fits 4 bits"
     if not array.size or array.min() < i4.low or array.max() > i4.high:
         return
-    if context.facts_known is not None and fact not in context.facts_known:
+    if not context.training.may_use(fact):
         return
     contents = Constant.of(np.asarray(array).astype(i4.numpy))
     few = Buffer(names.take(f"{buffer.name}_i4"), i4, buffer.shape, CONSTANT, contents, buffer.provenance)

@@ -48,20 +48,21 @@ STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 
 def form_rows(program: Program, context: Context) -> None:
-    if not context.rows:
+    enough_bytes = context.memory.enough
+    if not context.memory.rows:
         return
     context = replace(context, registry=remembered(context.registry, context.target))
     calls = row_calls(program, context)
     if not any(calls):
         return
     before = peak_of(program, context, best_choice(program, context))
-    if before <= context.enough:
+    if before <= enough_bytes:
         return
     best: Chosen = []
-    least = before - context.enough, 0  # bytes that are too many, then calls
+    least = before - enough_bytes, 0  # bytes that are too many, then calls
     tried = [best]
     for overlapping in (False, True):  # blocks that overlap are rigid: whether they lie close is known in the end
-        for enough in dict.fromkeys((context.enough, 0)):
+        for enough in dict.fromkeys((enough_bytes, 0)):
             chains = best_chains(program, context, calls, overlapping, enough)
             if chains in tried:
                 continue
@@ -69,11 +70,11 @@ def form_rows(program: Program, context: Context) -> None:
             trial = clone(program)
             form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
             choice = best_choice(trial, context, thorough=False)
-            bytes, work = peak_of(trial, context, choice), _row_calls(trial) if context.enough else 0
-            if overlapping and (max(0, bytes - context.enough), work) < least:
+            bytes, work = peak_of(trial, context, choice), _row_calls(trial) if enough_bytes else 0
+            if overlapping and (max(0, bytes - enough_bytes), work) < least:
                 bytes = size_of(trial, context, choice)
-            if (max(0, bytes - context.enough), work) < least:
-                best, least = chains, (max(0, bytes - context.enough), work)
+            if (max(0, bytes - enough_bytes), work) < least:
+                best, least = chains, (max(0, bytes - enough_bytes), work)
     if best:
         form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
@@ -161,7 +162,7 @@ class _Outside:
         self.align = context.target.align
         self.results = [item.outs[0].buffer if isinstance(item, Call) else None for item in program.body]
         trial = clone(program)
-        write_in_place(trial, context.registry, context.target, context.keep_inputs)
+        write_in_place(trial, context.registry, context.target, context.memory.keep_inputs)
         twins = dict(zip(trial.buffers(), program.buffers(), strict=True))
         self.roots = {twins[b]: twins[root(b)[0]] for b in trial.buffers()}
         self.scratches = {buffer for item in walk(program.body) for buffer in scratches(item)}
@@ -171,7 +172,7 @@ class _Outside:
                 for buffer in [*(view.buffer for view in (*reads(inner), *writes(inner))), *scratches(inner)]:
                     if buffer.role != CONSTANT:
                         self.spans.setdefault(buffer, [time, time])[1] = time
-        kept = program.lasting_inputs(context.keep_inputs)
+        kept = program.lasting_inputs(context.memory.keep_inputs)
         for buffer in [*(view.buffer for _, view in program.outputs if view.buffer.role != CONSTANT), *kept]:
             self.spans[buffer][1] = len(program.body)
 

@@ -53,7 +53,7 @@ def _body(body: list[Item], program: Program, context: Context, readers: dict[Bu
             _body(inner, program, context, readers)
         if isinstance(item, Call):
             found = _found(item, made, readers)
-            if found is not None and context.facts_known is not None and found.fact not in {"", *context.facts_known}:
+            if found is not None and found.fact and not context.training.may_use(found.fact):
                 found = None
             if found is not None and _is_better(found.fused, found.parts, context):
                 item = found.fused

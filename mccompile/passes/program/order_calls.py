@@ -56,7 +56,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
         if buffer.overlap:
             parts.setdefault(buffer.overlap.base, []).append(buffer)
     outputs = {view.buffer for _, view in program.outputs}
-    lasting = program.lasting_inputs(context.keep_inputs)
+    lasting = program.lasting_inputs(context.memory.keep_inputs)
 
     tensors: list[Tensor] = []
     numbers: dict[Buffer, int] = {}

@@ -35,7 +35,7 @@ def pack_constants(program: Program, context: Context) -> None:
             fact = f"{buffer.name} equals {other.name}"
             if sources == others or other is buffer:
                 return other
-            if not is_apart and (context.facts_known is None or fact in context.facts_known):
+            if not is_apart and context.training.may_use(fact):
                 program.facts_used[fact] = None
                 return other
         alike.append((buffer, sources))
@@ -46,7 +46,7 @@ def pack_constants(program: Program, context: Context) -> None:
         constants = {i: v.buffer.constant for i, v in enumerate(call.ins) if v.buffer.constant is not None}
         packed = kernel.pack(call, constants)
         packings = kernel.packing(call)
-        is_apart = context.updatable or (bool(call.ins) and call.ins[0].buffer.dtype in SHORT)
+        is_apart = context.training.updatable or (bool(call.ins) and call.ins[0].buffer.dtype in SHORT)
         together = frozenset(v.buffer for i, v in enumerate(call.ins) if i in packed)  # tables take from several
         ins: list[View] = []
         for index, view in enumerate(call.ins):

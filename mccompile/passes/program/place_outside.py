@@ -21,7 +21,7 @@ def place_outside(program: Program, context: Context) -> None:
     inputs = {name: buffer for name, buffer in program.inputs if name not in program.states}
     outputs = [name for name, _ in program.outputs if name not in program.states.values()]
     known = [*inputs, *outputs]
-    wanted = known if ALL in context.external else context.external
+    wanted = known if ALL in context.memory.external else context.memory.external
     why = f"the inputs and outputs are {', '.join(known) or 'none'}"
     unknown = (name for name in wanted if name not in known)
     what = "is no input or output to be told by pointer"

@@ -10,7 +10,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.tensor import TensorType
 from mccompile.kernels.registry import Registry
-from mccompile.passes.api import Context, ProgramPass
+from mccompile.passes.api import Context, Memory, ProgramPass
 from mccompile.pipeline import PROGRAM_PASSES
 from mccompile.program.text import constants_of, read, show
 from mccompile.program.verify import verify
@@ -36,7 +36,7 @@ def after(name: str, text: str, keep_inputs: bool = False, target: str = "generi
     text = re.sub(r": (\w+\[[\d,]*\]) = #(\w+)", digest, text)
     program = read(text, constants)
     verify(program, "reading")
-    step.run(program, Context(targets.load(target), Registry.load(), keep_inputs))
+    step.run(program, Context(targets.load(target), Registry.load(), Memory(keep_inputs)))
     verify(program, name)
     result = show(program)
     for long, name_ in short.items():

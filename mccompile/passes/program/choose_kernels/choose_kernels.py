@@ -38,8 +38,8 @@ class Search:
     """The best plan of a program that can be found in a number of trials."""
 
     def __init__(self, plans: TrialPlans) -> None:
-        self.plans, self.enough = plans, plans.context.enough
-        self.balanced = plans.context.balanced
+        self.plans, self.enough = plans, plans.context.memory.enough
+        self.balanced = plans.context.memory.balanced
         self.product = False  # what counts: of arena and time, or the arena first
         self.left = min(budgets().trials, budgets().tried_calls // plans.count)
         self.tried: dict[Picks, Trial] = {}

@@ -1,0 +1,25 @@
+"""The stages: what the command line and Python programs call.
+
+options.py    what can be asked for, checked once
+compiling.py  one model to one package; the stages in their order
+jobs.py       several models or targets
+"""
+
+from .compiling import best_plans, channels_last, compile, compile_graph, pass_manager, read, settled
+from .jobs import arrange, compile_all, compile_jobs, compile_several
+from .options import Options
+
+__all__ = [
+    "Options",
+    "arrange",
+    "best_plans",
+    "channels_last",
+    "compile",
+    "compile_all",
+    "compile_graph",
+    "compile_jobs",
+    "compile_several",
+    "pass_manager",
+    "read",
+    "settled",
+]

@@ -1,0 +1,220 @@
+"""From a model to a package of C files, in stages:
+
+    load -> [graph passes] -> lower -> [program passes] -> plan_memory -> emit
+
+The order of passes stands in pipeline.py.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..base.dataclass_json import to_json
+from ..base.errors import Problem, WrongUse
+from ..base.names import readable
+from ..base.near import meant
+from ..base.stages import stage
+from ..emit.alike_functions import share_alike
+from ..emit.module import as_module
+from ..emit.package import Package, package
+from ..emit.prefix import c_prefix
+from ..emit.single_file import single_file
+from ..fitting import Attempt, Changes, Point, fitting, frontier, refused
+from ..frontend.load import load, name_of
+from ..graph.ir import Graph
+from ..kernels.measurements import measured_by
+from ..kernels.registry import Registry
+from ..memory.planners import PLANNERS, Planner
+from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass, Training
+from ..passes.graph.eliminate_dead import eliminate_dead
+from ..passes.io.call_functions import call_functions, refuse_functions
+from ..passes.io.io_forms import give_forms
+from ..passes.io.io_schemes import io_schemes
+from ..passes.io.observe import observe
+from ..passes.io.turn_io import IoLayout, Order, turn_io, turned
+from ..passes.lower import lower
+from ..passes.memory.state import declare_states
+from ..passes.planning.addressable import check_addressable
+from ..passes.planning.estimate import estimate
+from ..passes.planning.inside import look_inside, name_tensors
+from ..passes.planning.moves_left import moves_left
+from ..passes.planning.plan_memory import plan_memory
+from ..passes.stream.rewrite import stream
+from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
+from ..quantize.quantize import quantized
+from ..quantize.samples import read_samples
+from ..targets.api import Prefer, Target
+from .options import PLAIN, Options, RowByRow
+
+# What may differ between code and a blob for it.
+_NOT_RECORDED = ("name", "budget", "print_after", "dump", "trust")
+
+
+def compile(model: Path, options: Options = PLAIN, facts: frozenset[str] | None = None) -> Package:
+    """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder. `facts`: those that
+    code made before relies on, where the blob is for that."""
+    return _fitting(model, options, facts).package
+
+
+def settled(model: Path, options: Options) -> Options:
+    """Options without a budget that lead to the same code."""
+    if not options.budget:
+        return options
+    return replace(options, budget={}, **_fitting(model, options).changes)
+
+
+def best_plans(model: Path, options: Options) -> list[Point]:
+    """The plans of which none is as bad as another one in RAM, flash and time: the fastest first."""
+    return frontier(_attempt(model, options))
+
+
+def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None) -> Attempt:
+    def attempt(changes: Changes) -> Package:
+        asked = replace(options, **changes)
+        graph = read(model, asked)
+        graph.facts_known = facts
+        return compile_graph(graph, asked, asked.name or name_of(model))
+
+    return attempt
+
+
+def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
+    attempt = _attempt(model, options, facts)
+    point, fits = fitting(attempt, options.prefer, options.budget)
+    if not fits:
+        now = replace(options, **point.changes)
+        refused(point, options.budget, [(words, c) for words, c in _FRUGAL if replace(now, **c) != now], attempt)
+    return point
+
+
+@stage("read")
+def read(model: Path, options: Options) -> Graph:
+    """The graph of an ONNX file; quantized if that is asked for."""
+    graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
+    if options.quantize is None:
+        return graph
+    refuse_functions(options.functions, "--quantize")
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        samples = read_samples(options.quantize, graph)
+        made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
+        return load(made.file, made.dims, None, options.bounds)
+
+
+def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
+    """The order of axes of each input and output that is handed over channels-last."""
+    asked = {name for forms in (options.inputs, options.outputs) for name, form in forms.items() if form.nhwc}
+    found = turned(graph, None if options.io_layout == IoLayout.NHWC else asked)
+    return {n: order for n, order in found.items() if n not in options.inputs or not options.inputs[n].camera}
+
+
+# Options that may make an arena smaller, as fields and in words.
+_FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--rows auto", {"rows": RowByRow.AUTO}),
+    ("--prefer ram", {"prefer": Prefer.RAM}),
+    ("--planner push-down", {"planner": "push-down"}),
+    ("--winograd 0", {"winograd": 0}),
+    ("all passes", {"optimize": True, "without": frozenset()}),
+    ("inputs that may be overwritten (no --keep-inputs)", {"keep_inputs": False}),
+)
+
+
+@stage("compile")
+def compile_graph(graph: Graph, options: Options, name: str) -> Package:
+    """Compiles a graph that is already loaded (and changes it)."""
+    name = readable(name)
+    manager = pass_manager(options, graph.facts_known)
+    context = manager.context
+    interface = graph.interface
+    graph.updatable = options.updatable
+    observe(graph, options.observe)
+    call_functions(graph, options.functions)
+    declare_states(graph, {**graph.states_of_file, **options.state})
+    tensors = name_tensors(graph) if options.dump_values and not options.stream else {}
+    manager.finished(GRAPH, graph, "load")
+    streamed = None
+    if options.stream:
+        eliminate_dead(graph, context)
+        graph, streamed = stream(graph, options.stream)
+        eliminate_dead(graph, context)
+        manager.finished(GRAPH, graph, "stream")
+    give_forms(graph, options.inputs, options.outputs)
+    turn_io(graph, channels_last(graph, options))
+    schemes = io_schemes(graph)
+    graph_passes, program_passes = chosen(options.optimize, options.without)
+    manager.run(GRAPH, graph, graph_passes)
+    size = GRAPH.size(graph)
+    with stage("lower"):
+        program = lower(graph)
+    manager.finished(PROGRAM, program, "lower", size)
+    manager.run(PROGRAM, program, program_passes)
+    program.name = name
+    target, pools = context.target, options.mem or context.target.separate_pools
+    prefix, planner = c_prefix(name), _planner(options, target)
+    with stage("plan_memory"):
+        show = options.dump_values
+        plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show)
+    check_addressable(plan, target)
+    plan = plan.with_schemes(schemes)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed)
+    if context.target.prefer == Prefer.FLASH:
+        plan = share_alike(plan)
+    plan = look_inside(plan, options.looks, tensors)
+    moves = moves_left(program, context)
+    if interface is not None:
+        interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
+    with stage("emit"):
+        made = package(
+            plan,
+            manager.records,
+            moves,
+            __version__,
+            graph.left_in_float,
+            options.delivery,
+            interface,
+            to_json(options, without=_NOT_RECORDED),
+            graph.assumed,
+            options.wrappers,
+            context.explanations if options.tuned is not None else None,
+        )
+    made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
+    made = as_module(made, options.blob) if options.module else made
+    return single_file(made) if options.single_file else made
+
+
+def _planner(options: Options, target: Target) -> Planner:
+    """The one asked for; else one that keeps workers out of each other's memory, or that needs the least of it."""
+    apart = options.threads > 1 and target.prefer == Prefer.TIME
+    return PLANNERS[options.planner or ("centred" if apart else "push-down")]
+
+
+def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassManager:
+    """A manager for the options, with what names passes and kernels checked. `facts`: see `compile`."""
+    passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
+    names = {p.name for p in passes} | {"load", "stream", "lower", "all"}
+    registry = Registry.load(options.kernels)
+    for flag, given in (("--print-after", options.print_after), ("--without", options.without - registry.keys())):
+        for wanted in sorted(given - names):
+            is_kernel = "/" in wanted
+            known = registry.keys() if is_kernel else names
+            what = f"there is no {'kernel' if is_kernel else 'pass'} {wanted!r}"
+            why = "" if is_kernel else f"the passes are {', '.join(sorted(names))}"
+            raise WrongUse(Problem(what, flag, why, meant(wanted, known, flag)))
+    for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
+        raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
+    target = options.resolved_target()
+    if options.tuned is not None:
+        registry = registry.measured_by(measured_by(options.tuned, target, __version__))
+    context = Context(
+        target,
+        registry.but(options.without),
+        options.memory(target),
+        Training(options.updatable, facts),
+        options.threads,
+        options.weights_dtype,
+    )
+    return PassManager(context, options.print_after, options.dump)
