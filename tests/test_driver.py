@@ -11,7 +11,12 @@ import pytest
 import mccompile
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options
+from mccompile.driver.options import RowByRow
+from mccompile.emit.blob import Carrier
+from mccompile.passes.api import WeightsDtype
+from mccompile.passes.io.turn_io import IoLayout
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
+from mccompile.targets.api import Prefer
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import compiled, random_inputs, reference, save, written
@@ -87,3 +92,15 @@ def test_a_misspelt_option_is_refused() -> None:
 def test_there_are_no_options_with_a_value_that_means_nothing(asked: dict[str, Any]) -> None:
     with pytest.raises(WrongUse):
         Options(**asked)
+
+
+def test_choices_given_as_strings_are_members() -> None:
+    options = Options(prefer="balanced", blob="external", rows="off", io_layout="nhwc", weights_dtype="f16")
+    assert options == Options(
+        prefer=Prefer.BALANCED,
+        blob=Carrier.EXTERNAL,
+        rows=RowByRow.OFF,
+        io_layout=IoLayout.NHWC,
+        weights_dtype=WeightsDtype.F16,
+    )
+    assert isinstance(options.blob, Carrier) and options.memory(options.resolved_target()).balanced

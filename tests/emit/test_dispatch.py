@@ -48,6 +48,10 @@ def files_for(folder: Path, **options: object) -> dict[str, bytes]:
     return dict(compile_jobs([(save(made, folder), Options(**{"target": X86, **options}))], "conv")[1])
 
 
+def test_the_weights_of_all_may_have_a_section(tmp_path: Path) -> None:
+    assert b'section(".w")' in files_for(tmp_path, weights_section=".w")["conv_weights.c"]
+
+
 def accumulator() -> ModelProto:
     nodes = [small_models.node("Add", "x s", "sum"), small_models.node("Relu", "sum", "y")]
     return small_models.model("conv", nodes, [("x", [8]), ("s", [8])], [("y", [8]), ("sum", [8])])
