@@ -18,6 +18,7 @@ import pytest
 from onnx import parser
 
 from embedded.models import NAMES, path_of
+from embedded.quantized_models import in_four_bits, separable_int8
 from mccompile.base.errors import CheckFailed
 from mccompile.check.inputs import stored_sets
 from mccompile.driver import Options, compile
@@ -213,6 +214,16 @@ def test_weights_come_in_every_way(target: str, carrier: str, tmp_path: Path) ->
 @pytest.mark.parametrize("model", ["autoencoder_int8", "residual_int8", "separable_int8"])
 def test_integers_are_right_whatever_is_preferred(model: str, prefer: str, target: str, tmp_path: Path) -> None:
     assert check(path_of(model, tmp_path), Options(target=target, prefer=prefer), runs=1).ok
+
+
+@pytest.mark.parametrize("times", [16, 60])
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7"])
+def test_weights_of_four_bits_are_right(target: str, times: float, tmp_path: Path) -> None:
+    """Sums are shifted little, not at all, and raised; all but the first weights have kernels that unpack them."""
+    path, options = save(in_four_bits(separable_int8(), times), tmp_path), Options(target=target, prefer="flash")
+    packings = [entry.packing for entry in compile(path, options).plan.entries]
+    assert sum("nibbles" in packing and packing.startswith("dsp") for packing in packings) >= 7
+    assert check(path, options, runs=1).ok
 
 
 def test_no_function_needs_much_stack(tmp_path: Path) -> None:

@@ -8,23 +8,39 @@ needs of it is kept. Row by row a band is one row of cells, so that calls need l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.codegen.int8.depthwise import Depthwise3x3
-from mccompile.codegen.int8.dot import numbers, rescaling_of
-from mccompile.codegen.int8.patch_conv import conv_of
-from mccompile.kernels.api import Call, Cost, Needs, No, Target, elementwise_alias, viewed
+from mccompile.base.dtypes import i4, i8
+from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
+from mccompile.codegen.int8.dot import DSP_SHIFTS, moved_by_eight, numbers, rescaling_of
+from mccompile.codegen.int8.patch_conv import conv_of, in_nibbles
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, viewed
 
 BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
 
 
 class Depthwise(Depthwise3x3):
     at_once = 4
+    stored = (i8, i4)
+    shifts = DSP_SHIFTS
+    raises = True
+
+    def cases(self) -> Sequence[Case]:
+        found = [
+            *super().cases(),
+            depthwise_case("not_shifted", (1, 8, 5, 4), shift=0),
+            depthwise_case("strided_not_shifted", (1, 4, 7, 6), shift=0, strides=(2, 2)),
+            depthwise_case("raised", (1, 8, 7, 5), shift=12),
+            depthwise_case("raised_even", (1, 4, 4, 4), shift=16),
+            depthwise_case("strided_raised", (1, 8, 9, 7), shift=14, strides=(2, 2)),
+        ]
+        names = ("odd", "u8", "bands", "strided_odd", "not_shifted", "raised", "strided_raised")
+        return [*found, *in_nibbles([case for case in found if case.name in names])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call)
@@ -54,11 +70,14 @@ class Depthwise(Depthwise3x3):
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])
         w = viewed(call.ins[1], constants[1])[:, 0]  # channel, row, column
         words = np.ascontiguousarray(w[:, [0, 1, 1, 2]].transpose(0, 2, 1))
+        if call.ins[1].buffer.dtype is i4:
+            words = moved_by_eight(words.astype(np.int8)).astype(i4.numpy)
         table = np.ascontiguousarray(numbers(call, constants, found, channels).T)
         return {1: words, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: "dsp_columns_0112", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
+        bits = "_nibbles" if call.ins[1].buffer.dtype is i4 else ""
+        return {1: f"dsp_columns_0112{bits}", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_dsp_depthwise.h", "string.h"})
@@ -69,6 +88,9 @@ class Depthwise(Depthwise3x3):
         x_ring, y_ring = call.ins[0].lines > 0, call.outs[0].lines > 0
         return {
             **super().context(call),
+            "form": rescaling_of(call).dsp_form,
+            "wise": "nibblewise" if call.ins[1].buffer.dtype is i4 else "depthwise",
+            "bytes": 6 if call.ins[1].buffer.dtype is i4 else 12,  # of the weights of a channel
             "stride": stride,
             "by_rows": by_rows,
             "x_line": "(row % x_lines)" if x_ring else "row",

@@ -11,10 +11,10 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
-from mccompile.codegen.int8.dot import numbers, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.codegen.int8.dot import DSP_SHIFTS, numbers, rescaling_of, table_of_fours, table_of_pairs
 from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
 from mccompile.codegen.int8.patch_conv import in_nibbles
-from mccompile.codegen.int8.patch_gemm import PatchGemm
+from mccompile.codegen.int8.patch_gemm import PatchGemm, product_case
 from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 
@@ -23,18 +23,20 @@ class Rows(PatchGemm):
     stored = (i8, i4)
 
     def cases(self) -> Sequence[Case]:
-        found = super().cases()
-        names = ("rows", "rows_u8", "rows_one_more", "raised_rows")
+        sizes = {"row_not_shifted": (1, 37, 12), "rows_not_shifted": (6, 9, 4)}
+        not_shifted = [product_case(name, *each, shift=0) for name, each in sizes.items()]
+        found = [*super().cases(), *not_shifted]
+        names = {"one_row", "few_outputs", "rows", "rows_u8", "rows_one_more", "raised_row", "raised_rows", *sizes}
         return [*found, *in_nibbles([case for case in found if case.name in names])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, range(1, 9))
+        reason = self.refusal(call, DSP_SHIFTS)
         if reason:
             return No(reason)
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         depth, lanes = self.depth(call), _lanes(call)
         if call.ins[1].buffer.dtype is i4 and (lanes == 1 or depth > MOST_NIBBLES):
-            return No("weights of 4 bits are for four rows, two columns, and sums that fit 32 bits")
+            return No("weights of 4 bits are for two columns at a time, and sums that fit 32 bits")
         results = lanes * static(y.shape[-1]) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),
@@ -69,11 +71,13 @@ class Rows(PatchGemm):
             **self.rest(call),
             "type": a.buffer.dtype.name,
             **found.told,
+            "form": found.dsp_form,
             "lanes": lanes,
             "nibbles": nibbles,
             "several": rows > 1,
-            "one_more": lanes == 4 and rows % 4 == 1 and not small,
-            "again": lanes == 4 and (rows % 4 > 1 or bool(small)),
+            "alone": lanes == 4 and rows < 4,  # each row for itself, as the first of four
+            "one_more": lanes == 4 and rows > 4 and rows % 4 == 1 and not small,
+            "again": lanes == 4 and rows >= 4 and (rows % 4 > 1 or bool(small)),
             "whole": outs % 4 == 0 and not small,
             "few": outs < 4 and not small,
         }
@@ -81,4 +85,4 @@ class Rows(PatchGemm):
 
 def _lanes(call: Call) -> int:
     rows, columns = call.outs[0].type.static_shape[-2:]
-    return 4 if rows >= 4 and columns % 2 == 0 else 1
+    return 4 if (rows >= 4 or call.ins[1].buffer.dtype is i4) and columns % 2 == 0 else 1

@@ -139,7 +139,7 @@ MCC_INLINE void mcc_dsp_add_pairs(int32_t *totals, uint32_t even, uint32_t odd)
             x += 4;                                                                                                    \
         }                                                                                                              \
         return d;                                                                                                      \
-    }\
+    }                                                                                                                  \
     /* A run of which only the elements from `first` to `end` are there, at x; zero points stand for the others. */    \
     MCC_DSP_CALLED uint32_t *mcc_dsp_widen_part_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,             \
                                                     mcc_index first, mcc_index end, uint32_t zero, C filler)           \
@@ -169,18 +169,28 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
     return d;
 }
 
-/* Results of 8 bits. */
+/* Results of 8 bits. A shift by nothing has no form with `asr`. */
 #if MCC_DSP_ASM
-#define MCC_DSP_SATURATE_I8(R, S) "ssat " #R ", #8, " #R ", asr #" #S "\n"
-#define MCC_DSP_SATURATE_U8(R, S) "usat " #R ", #8, " #R ", asr #" #S "\n"
+#define MCC_DSP_SATURATE_TO(INSTRUCTION, R, S)                                                                         \
+    ".if " #S "\n" INSTRUCTION " " #R ", #8, " #R ", asr #" #S "\n.else\n" INSTRUCTION " " #R ", #8, " #R "\n.endif\n"
+#define MCC_DSP_SATURATE_I8(R, S) MCC_DSP_SATURATE_TO("ssat", R, S)
+#define MCC_DSP_SATURATE_U8(R, S) MCC_DSP_SATURATE_TO("usat", R, S)
 /* The upper half of a product, and what is added to it, rounded; a result of 8 bits. */
 #define MCC_DSP_SCALE(R, FACTOR, ADDEND) "smmla " #R ", " #R ", " #FACTOR ", " #ADDEND "\n"
 #define MCC_DSP_STORE(R, S, SATURATE, AT) SATURATE(R, S) "strb " #R ", " AT "\n"
+/* Whether sums are raised says which text there is; in C, how many numbers a channel has in the table. */
+#define MCC_DSP_RAISED(TEXT) TEXT
+#define MCC_DSP_PLAIN(TEXT)
 #else
+#define MCC_DSP_RAISED 4
+#define MCC_DSP_PLAIN 3
 MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
 {
     return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
 }
 #endif
+
+/* Factors of a half and more, as weights of 4 bits have them, leave nothing to be shifted. */
+#define MCC_DSP_ROUNDINGS(OF) OF(0, 0, MCC_DSP_PLAIN) MCC_SHORT_ROUNDINGS(OF, MCC_DSP_PLAIN, MCC_DSP_RAISED)
 
 #endif /* MCC_DSP_H */

@@ -4,10 +4,13 @@
  *     mcc_dsp_again(t, plane, cells, last)          the last pairs of a band of rows as the first ones of the next
  *     mcc_dsp_depthwise1_i8_S(t, y, w, numbers, p)  one channel of a band; stride 1
  *     mcc_dsp_depthwise2_i8_S(t, y, w, numbers, p)  stride 2
+ *     mcc_dsp_nibblewise1_i8_S, 2_i8_S              the same with weights of 4 bits
  *
  * A band is rows of cells, for each of four channels on a plane of its own. A cell is two pairs: of rows 2i and 2i + 1,
  * and of rows 2i + 2 and 2i + 3. That is all that a column of the window needs for two rows of results, which take 12
- * multiplications of pairs. Weights of a channel are 3 words, one per column of the window, with bytes (0, 1, 1, 2).
+ * multiplications of pairs. Weights of a channel are 3 words, one per column of the window, with bytes (0, 1, 1, 2);
+ * those of 4 bits are 3 halfwords, plus 8. S is the shift of the results, or `raised` and the shift of sums that are
+ * raised first; the numbers of a channel are bias, (raise,) multiplier, addend.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -103,21 +106,39 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
     "ldr r9, [r2, #8]\n"                                                                                               \
     "sxtb16 r8, r9\n"                                                                                                  \
     "sxtb16 r9, r9, ror #8\n"
+#define MCC_DSP_NIBBLES_OF_COLUMN(FIRST, SECOND, AT)                                                                   \
+    "ldrh " SECOND ", [r2, #" AT "]\n"                                                                                 \
+    "orr " FIRST ", " SECOND ", " SECOND ", lsl #12\n"                                                                 \
+    "and " SECOND ", r10, " FIRST ", lsr #8\n"                                                                         \
+    "and " FIRST ", r10, " FIRST "\n"                                                                                  \
+    "ssub16 " FIRST ", " FIRST ", r11\n"                                                                               \
+    "ssub16 " SECOND ", " SECOND ", r11\n"
+#define MCC_DSP_NIBBLE_WEIGHTS                                                                                         \
+    "mov r10, #0x000f000f\n"                                                                                           \
+    "mov r11, #0x00080008\n"                                                                                           \
+    MCC_DSP_NIBBLES_OF_COLUMN("r4", "r5", "0")                                                                         \
+    MCC_DSP_NIBBLES_OF_COLUMN("r6", "r7", "2")                                                                         \
+    MCC_DSP_NIBBLES_OF_COLUMN("r8", "r9", "4")
+
+#define MCC_DSP_TIMES(R) "mul " #R ", " #R ", r2\n"
 
 /* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 r11 results of one column, r12 lr of the next. Stack: multiplier,
  * addend, pixel, row, end of the pairs of columns in this row, bias, next y, two rows, bytes of a row of cells, end of
- * the pairs in the last row, is there an odd column, an odd row, bytes from the last cell to the next row. */
-#define MCC_DSP_DEPTHWISE1(T, C, S, SATURATE)                                                                          \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_depthwise1_##T##_##S(                                 \
-        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const int8_t *w MCC_DSP_UNUSED,                         \
+ * the pairs in the last row, is there an odd column, an odd row, bytes from the last cell to the next row, and what
+ * raises sums. */
+#define MCC_DSP_DEPTHWISE1(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)                                              \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_##NAME##1_##T##_##N(                                  \
+        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const W *w MCC_DSP_UNUSED,                              \
         const mcc_dsp_band *p MCC_DSP_UNUSED, const int32_t *numbers MCC_DSP_UNUSED)                                   \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                  "sub sp, #52\n"                                                                                       \
-                 MCC_DSP_WEIGHTS                                                                                       \
+                 WEIGHTS                                                                                               \
                  "ldr r12, [sp, #88]\n"                                                                                \
+                 RAISE("sub sp, #4\n")                                                                                 \
                  "ldr r10, [r12]\n"                                                                                    \
                  "str r10, [sp, #20]\n"                                                                                \
+                 RAISE("ldr r10, [r12, #4]!\n" "str r10, [sp, #52]\n")                                                 \
                  "ldrd r10, r11, [r12, #4]\n"                                                                          \
                  "strd r10, r11, [sp]\n"                                                                               \
                  "ldrd r10, r11, [r3]\n"                                                                               \
@@ -151,6 +172,8 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  MCC_DSP_COLUMN("r12", "lr", "r6", "r7")                                                               \
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r12", "lr", "r8", "r9")                                                               \
+                 RAISE("ldr r2, [sp, #52]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11) MCC_DSP_TIMES(r12)                  \
+                       MCC_DSP_TIMES(lr))                                                                              \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
                  MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3) MCC_DSP_SCALE(r12, r2, r3)                      \
                  MCC_DSP_SCALE(lr, r2, r3)                                                                             \
@@ -172,6 +195,7 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  MCC_DSP_COLUMN("r10", "r11", "r6", "r7")                                                              \
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r10", "r11", "r8", "r9")                                                              \
+                 RAISE("ldr r2, [sp, #52]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11))                                    \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
                  MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3)                                                 \
                  "ldr r3, [sp, #12]\n"                                                                                 \
@@ -198,21 +222,25 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "str r3, [sp, #36]\n"                                                                                 \
                  "b.w 1b\n"                                                                                            \
                  "6: add sp, #52\n"                                                                                    \
+                 RAISE("add sp, #4\n")                                                                                 \
                  "pop {r4-r11, pc}\n");                                                                                \
     }
 
 /* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 result, r11 bias, r12 pixel, lr end of the row. On the stack:
- * multiplier, addend, next y, row, bytes from the last cell to the next row, bytes of a row of cells, the last end. */
-#define MCC_DSP_DEPTHWISE2(T, C, S, SATURATE)                                                                          \
-    static __attribute__((naked, noinline, unused)) void mcc_dsp_depthwise2_##T##_##S(                                 \
-        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const int8_t *w MCC_DSP_UNUSED,                         \
+ * multiplier, addend, next y, row, bytes from the last cell to the next row, bytes of a row of cells, the last end, and
+ * what raises sums. */
+#define MCC_DSP_DEPTHWISE2(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)                                              \
+    static __attribute__((naked, noinline, unused)) void mcc_dsp_##NAME##2_##T##_##N(                                  \
+        const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const W *w MCC_DSP_UNUSED,                              \
         const mcc_dsp_band *p MCC_DSP_UNUSED, const int32_t *numbers MCC_DSP_UNUSED)                                   \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                  "sub sp, #28\n"                                                                                       \
-                 MCC_DSP_WEIGHTS                                                                                       \
+                 WEIGHTS                                                                                               \
                  "ldr r12, [sp, #64]\n"                                                                                \
+                 RAISE("sub sp, #4\n")                                                                                 \
                  "ldr r11, [r12]\n"                                                                                    \
+                 RAISE("ldr r10, [r12, #4]!\n" "str r10, [sp, #28]\n")                                                 \
                  "ldrd r10, r12, [r12, #4]\n"                                                                          \
                  "strd r10, r12, [sp]\n"                                                                               \
                  "ldrd r12, r10, [r3]\n"                                                                               \
@@ -235,6 +263,7 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "ldrd r2, r3, [r0]\n"                                                                                 \
                  "smlad r10, r2, r8, r10\n"                                                                            \
                  "smlabt r10, r3, r9, r10\n"                                                                           \
+                 RAISE("ldr r2, [sp, #28]\n" MCC_DSP_TIMES(r10))                                                       \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
                  MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_STORE(r10, S, SATURATE, "[r1]")                                    \
                  "add r1, r1, r12\n"                                                                                   \
@@ -250,61 +279,74 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "cmp lr, r2\n"                                                                                        \
                  "bne.w 1b\n"                                                                                          \
                  "add sp, #28\n"                                                                                       \
+                 RAISE("add sp, #4\n")                                                                                 \
                  "pop {r4-r11, pc}\n");                                                                                \
     }
-#define MCC_DSP_DEPTHWISE(S)                                                                                           \
-    MCC_DSP_DEPTHWISE1(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                             \
-    MCC_DSP_DEPTHWISE1(u8, uint8_t, S, MCC_DSP_SATURATE_U8)                                                            \
-    MCC_DSP_DEPTHWISE2(i8, int8_t, S, MCC_DSP_SATURATE_I8)                                                             \
-    MCC_DSP_DEPTHWISE2(u8, uint8_t, S, MCC_DSP_SATURATE_U8)
+#define MCC_DSP_STRIDES(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)                                                 \
+    MCC_DSP_DEPTHWISE1(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)                                                  \
+    MCC_DSP_DEPTHWISE2(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)
+#define MCC_DSP_DEPTHWISE(N, S, RAISE)                                                                                 \
+    MCC_DSP_STRIDES(depthwise, int8_t, MCC_DSP_WEIGHTS, i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)                  \
+    MCC_DSP_STRIDES(depthwise, int8_t, MCC_DSP_WEIGHTS, u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)                 \
+    MCC_DSP_STRIDES(nibblewise, uint8_t, MCC_DSP_NIBBLE_WEIGHTS, i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8)         \
+    MCC_DSP_STRIDES(nibblewise, uint8_t, MCC_DSP_NIBBLE_WEIGHTS, u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
 
 #else
 /* A result of the upper (0) or lower (1) of the rows whose window begins at a cell. */
-MCC_INLINE int32_t mcc_dsp_window(const uint32_t *cell, int lower, const int8_t *w, const int32_t *numbers, int shift)
+MCC_INLINE int32_t mcc_dsp_window(const uint32_t *cell, int lower, const int8_t *w, const int32_t *numbers, int rows,
+                                  int shift)
 {
     int32_t sum = numbers[0];
     for (mcc_index k = 0; k < 3; ++k, cell += 2, w += 4) {
         const uint32_t first = lower ? cell[0] >> 16 | cell[1] << 16 : cell[0], last = lower ? cell[1] >> 16 : cell[1];
         sum += mcc_dsp_low(first) * w[0] + mcc_dsp_high(first) * w[1] + mcc_dsp_low(last) * w[3];
     }
-    return mcc_dsp_rounded(sum, numbers + 1, shift);
+    return mcc_dsp_rounded(rows > 3 ? mcc_mul_i32(sum, numbers[1]) : sum, numbers + rows - 2, shift);
 }
 
-#define MCC_DSP_DEPTHWISE_OF(T, C, S, LOW, HIGH)                                                                       \
-    MCC_INLINE void mcc_dsp_depthwise1_##T##_##S(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
+MCC_INLINE void mcc_dsp_own_nibbles(int8_t *own, const uint8_t *w)
+{
+    for (mcc_index i = 0; i < 12; ++i) own[i] = (int8_t)((w[i / 2] >> (i % 2 * 4) & 15) - 8);
+}
+
+#define MCC_DSP_FROM_NIBBLES(STRIDE, T, C, N)                                                                          \
+    MCC_INLINE void mcc_dsp_nibblewise##STRIDE##_##T##_##N(const uint32_t *t, C *y, const uint8_t *w,                  \
+                                                           const mcc_dsp_band *p, const int32_t *numbers)              \
+    {                                                                                                                  \
+        int8_t own[12];                                                                                                \
+        mcc_dsp_own_nibbles(own, w);                                                                                   \
+        mcc_dsp_depthwise##STRIDE##_##T##_##N(t, y, own, p, numbers);                                                  \
+    }
+#define MCC_DSP_DEPTHWISE_OF(T, C, N, S, ROWS)                                                                         \
+    MCC_INLINE void mcc_dsp_depthwise1_##T##_##N(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
                                                  const int32_t *numbers)                                               \
     {                                                                                                                  \
         for (mcc_index row = 0; row < 2 * p->rows + p->odd; ++row) {                                                   \
             for (mcc_index x = 0; x < p->columns; ++x) {                                                               \
                 const uint32_t *const cell = t + (row / 2 * p->cells + x) * 2;                                         \
-                const int32_t found = mcc_dsp_window(cell, (int)(row % 2), w, numbers, S);                             \
-                y[row * p->row + x * p->pixel] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                        \
+                const int32_t found = mcc_dsp_window(cell, (int)(row % 2), w, numbers, ROWS, S);                       \
+                y[row * p->row + x * p->pixel] = (C)mcc_saturate_##T(found);                                           \
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    MCC_INLINE void mcc_dsp_depthwise2_##T##_##S(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
+    MCC_INLINE void mcc_dsp_depthwise2_##T##_##N(const uint32_t *t, C *y, const int8_t *w, const mcc_dsp_band *p,      \
                                                  const int32_t *numbers)                                               \
     {                                                                                                                  \
         for (mcc_index row = 0; row < p->rows; ++row) {                                                                \
             for (mcc_index x = 0; x < p->columns; ++x) {                                                               \
                 const uint32_t *const cell = t + (row * p->cells + 2 * x) * 2;                                         \
-                const int32_t found = mcc_dsp_window(cell, 0, w, numbers, S);                                          \
-                y[row * p->row + x * p->pixel] = (C)mcc_max_i32(mcc_min_i32(found, HIGH), LOW);                        \
+                const int32_t found = mcc_dsp_window(cell, 0, w, numbers, ROWS, S);                                    \
+                y[row * p->row + x * p->pixel] = (C)mcc_saturate_##T(found);                                           \
             }                                                                                                          \
         }                                                                                                              \
-    }
-#define MCC_DSP_DEPTHWISE(S)                                                                                           \
-    MCC_DSP_DEPTHWISE_OF(i8, int8_t, S, -128, 127)                                                                     \
-    MCC_DSP_DEPTHWISE_OF(u8, uint8_t, S, 0, 255)
+    }                                                                                                                  \
+    MCC_DSP_FROM_NIBBLES(1, T, C, N)                                                                                   \
+    MCC_DSP_FROM_NIBBLES(2, T, C, N)
+#define MCC_DSP_DEPTHWISE(N, S, ROWS)                                                                                  \
+    MCC_DSP_DEPTHWISE_OF(i8, int8_t, N, S, ROWS)                                                                       \
+    MCC_DSP_DEPTHWISE_OF(u8, uint8_t, N, S, ROWS)
 #endif
 
-MCC_DSP_DEPTHWISE(1)
-MCC_DSP_DEPTHWISE(2)
-MCC_DSP_DEPTHWISE(3)
-MCC_DSP_DEPTHWISE(4)
-MCC_DSP_DEPTHWISE(5)
-MCC_DSP_DEPTHWISE(6)
-MCC_DSP_DEPTHWISE(7)
-MCC_DSP_DEPTHWISE(8)
+MCC_DSP_ROUNDINGS(MCC_DSP_DEPTHWISE)
 
 #endif /* MCC_DSP_DEPTHWISE_H */

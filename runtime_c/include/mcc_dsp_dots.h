@@ -281,8 +281,6 @@ typedef struct mcc_dsp_result {
 #define MCC_DSP_RAISE_1X4                                                                                              \
     "ldrd r2, r3, [r12], #8\nmul r4, r4, r2\nmul r5, r5, r3\n"                                                         \
     "ldrd r2, r3, [r12], #8\nmul r6, r6, r2\nmul r7, r7, r3\n"
-#define MCC_DSP_RAISED(TEXT) TEXT
-#define MCC_DSP_PLAIN(TEXT)
 #define MCC_DSP_BOTH(FORM, N, S, RAISE)                                                                                \
     FORM(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8) FORM(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
 #define MCC_DSP_DOTS_OF(N, S, RAISE)                                                                                   \
@@ -343,14 +341,12 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
             y[o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 4, 4, ROWS, S));                                 \
         }                                                                                                              \
     }
-#define MCC_DSP_RAISED 4
-#define MCC_DSP_PLAIN 3
 #define MCC_DSP_DOTS_OF(N, S, ROWS)                                                                                    \
     MCC_DSP_DOT(i8, int8_t, N, S, ROWS)                                                                                \
     MCC_DSP_DOT(u8, uint8_t, N, S, ROWS)
 #endif
 
 /* Only those that are called end up in a program. */
-MCC_SHORT_ROUNDINGS(MCC_DSP_DOTS_OF, MCC_DSP_PLAIN, MCC_DSP_RAISED)
+MCC_DSP_ROUNDINGS(MCC_DSP_DOTS_OF)
 
 #endif /* MCC_DSP_DOTS_H */

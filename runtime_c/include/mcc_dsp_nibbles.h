@@ -172,6 +172,6 @@ MCC_INLINE int32_t mcc_dsp_nibble(uint8_t byte, mcc_index channel)
     MCC_DSP_NIBBLES_FORM(u8, uint8_t, N, S, ROWS)
 #endif
 
-MCC_SHORT_ROUNDINGS(MCC_DSP_NIBBLES_OF, MCC_DSP_PLAIN, MCC_DSP_RAISED)
+MCC_DSP_ROUNDINGS(MCC_DSP_NIBBLES_OF)
 
 #endif /* MCC_DSP_NIBBLES_H */

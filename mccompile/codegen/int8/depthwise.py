@@ -15,7 +15,7 @@ from ...base.dtypes import DType, i8, i32, u8
 from ...kernels.api import Call, Case, Kernel, static_views
 from ...kinds.conv import Conv
 from ..tiles import is_constant
-from .dot import IN_TABLE, SHORT_SHIFTS, TABLE, rescaling, rescaling_of
+from .dot import IN_TABLE, SHORT_SHIFTS, TABLE, rescaling_in, rescaling_of
 from .patch_conv import conv_of, rescaled_case
 
 
@@ -23,7 +23,9 @@ class Depthwise3x3(Kernel):
     kind = Conv
     types: ClassVar[tuple[DType, ...]] = (i8, u8)  # of x
     at_once: ClassVar[int] = 1  # channels
+    stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     shifts: ClassVar[range] = SHORT_SHIFTS
+    raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     strides: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1), (2, 2))  # none listed: any
     most_pad: ClassVar[int] = 2
 
@@ -48,12 +50,13 @@ class Depthwise3x3(Kernel):
         reason = static_views(call)
         if reason:
             return reason
-        found = rescaling(call, kind.fixed, kind.epilogue)
+        found = rescaling_in(call, self.raises)
         if found is None or found.rest is not None or not found.fits(self.shifts):
             return "sums are not just rescaled to 8 bits with short numbers"
         if x.buffer.dtype not in self.types or found.dtype not in self.types:
             return f"x or the result is not {' or '.join(dtype.name for dtype in self.types)}"
-        if w.buffer.dtype is not i8 or kind.w_zero or not all(map(is_constant, (w, *call.ins[2 : kind.fixed]))):
+        constants = all(map(is_constant, (w, *call.ins[2 : kind.fixed])))
+        if w.buffer.dtype not in self.stored or kind.w_zero or not constants:
             return "weights are not of 8 bits, have zero points, or are computed"
         channels = static(x.shape[1])
         if w.shape != (channels, 1, 3, 3) or kind.group != channels or channels % self.at_once:
@@ -72,7 +75,9 @@ class Depthwise3x3(Kernel):
         return f"depthwise_3x3s{stride}_{height}x{width}x{call.ins[0].shape[1]}"
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
-        return ["y"], ["x", "w", *["x_zero"] * conv_of(call).x_zero, TABLE, *IN_TABLE[:2]]
+        fixed = ["x", "w", *["x_zero"] * conv_of(call).x_zero]
+        names = dict(zip(rescaling_of(call).tables, (TABLE, *IN_TABLE), strict=False))
+        return ["y"], [*fixed, *(names[index] for index in range(len(fixed), len(call.ins)))]
 
     def unpassed(self, call: Call) -> frozenset[str]:
         return frozenset(IN_TABLE)

@@ -26,6 +26,7 @@ from ...kinds.gemm import Gemm
 from ..tiles import is_constant
 
 SHORT_SHIFTS = range(1, 9)
+DSP_SHIFTS = range(9)  # cores with DSP instructions also take those that shift by nothing
 FARTHEST = 65535  # places of results that mcc_helium.h stores together are numbers of 16 bits
 TABLE = "table"  # every number of a channel, side by side, in the place of the first operand that rescales
 IN_TABLE = ("table1", "table2", "table3")  # the others, which stand in it
@@ -57,9 +58,12 @@ class Rescaling:
 
     @property
     def form(self) -> str:
-        """Which of the functions of mcc_dsp_dots.h and mcc_helium.h does it; none if this is empty."""
-        if not self.fits(SHORT_SHIFTS):
-            return ""
+        """Which of the functions of mcc_helium.h does it; none if this is empty."""
+        return self.dsp_form if self.fits(SHORT_SHIFTS) else ""
+
+    @property
+    def dsp_form(self) -> str:
+        """Which of the functions of mcc_dsp_dots.h and mcc_dsp_depthwise.h does it."""
         return f"raised{self.shift}" if self.is_raised else str(self.shift)
 
     @property
@@ -205,8 +209,12 @@ def pack_nibbles(rows: np.ndarray) -> np.ndarray:
     """Weights [channels, sum] of 4 bits for mcc_dsp_nibbles4x2: [channels / 2][sum][channel], the first one plus 8."""
     rows = padded(rows.astype(np.int8), 2, 4)
     first, second = rows[0::2], rows[1::2]
-    moved = np.where(first < 0, first + 8, first - 8)  # plus 8, in the numbers that have the same bits
-    return np.ascontiguousarray(np.stack([moved, second], -1).astype(i4.numpy))
+    return np.ascontiguousarray(np.stack([moved_by_eight(first), second], -1).astype(i4.numpy))
+
+
+def moved_by_eight(values: np.ndarray) -> np.ndarray:
+    """Numbers of 4 bits plus 8, in the numbers that have the same bits."""
+    return np.where(values < 0, values + 8, values - 8)
 
 
 def pack_fours(rows: np.ndarray, lanes: int = 4, depth: int = 4) -> np.ndarray:

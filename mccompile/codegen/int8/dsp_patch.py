@@ -15,12 +15,22 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
-from ...base.dtypes import i4, i8
+from ...base.dtypes import i4, i8, i32
 from ...kernels.api import Call, Case, Needs, No, Target, viewed
+from ...kinds.conv import Conv
 from ...targets.api import Prefer
 from ..tiles import epilogue_alias
-from .dot import numbers, pack_nibbles, pack_pairs, pack_two_pairs, rescaling_of, table_of_fours, table_of_pairs
-from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points
+from .dot import (
+    DSP_SHIFTS,
+    numbers,
+    pack_nibbles,
+    pack_pairs,
+    pack_two_pairs,
+    rescaling_of,
+    table_of_fours,
+    table_of_pairs,
+)
+from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points, rescaled_case
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
 
@@ -31,12 +41,14 @@ class DspPatch(PatchConv):
     at_once: ClassVar[int]  # positions
 
     def cases(self) -> Sequence[Case]:
-        found = super().cases()
-        names = ("3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual", "raised")
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        found = [*super().cases(), rescaled_case("not_shifted", plain, (1, 8, 5, 7), (6, 8, 3, 3), shift=0)]
+        names = {"3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual"}
+        names |= {"raised", "not_shifted"}
         return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, range(1, 9))
+        reason = self.refusal(call, DSP_SHIFTS)
         if reason:
             return No(reason)
         kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), points(call)
@@ -92,6 +104,7 @@ class DspPatch(PatchConv):
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
             **found.told,
+            "form": found.dsp_form,
             "lanes": lanes,
             "nibbles": nibbles,
             "zero": kind.x_zero,

@@ -31,24 +31,24 @@ class PatchGemm(Patch):
 
     def cases(self) -> Sequence[Case]:
         return [
-            _case("one_row", 1, 37, 12, shift=1),
-            _case("one_row_odd", 1, 40, 11, shift=2),
-            _case("few_outputs", 1, 8, 2, shift=3),
-            replace(_case("largest_sums", 1, 700, 6), ranges={0: (-128, -128), 1: (-128, -128)}),
-            _case("rows", 7, 16, 6, shift=5),
-            _case("rows_u8", 8, 33, 10, u8, shift=6),
-            _case("rows_one_more", 5, 12, 4, shift=7),
-            _case("rows_odd", 6, 9, 5, shift=8),
-            _floats("floats", _case("", 1, 24, 10)),
-            _floats("rows_of_floats", _case("", 9, 24, 10)),
+            product_case("one_row", 1, 37, 12, shift=1),
+            product_case("one_row_odd", 1, 40, 11, shift=2),
+            product_case("few_outputs", 1, 8, 2, shift=3),
+            replace(product_case("largest_sums", 1, 700, 6), ranges={0: (-128, -128), 1: (-128, -128)}),
+            product_case("rows", 7, 16, 6, shift=5),
+            product_case("rows_u8", 8, 33, 10, u8, shift=6),
+            product_case("rows_one_more", 5, 12, 4, shift=7),
+            product_case("rows_odd", 6, 9, 5, shift=8),
+            _floats("floats", product_case("", 1, 24, 10)),
+            _floats("rows_of_floats", product_case("", 9, 24, 10)),
             *(self.raised_cases() if self.raises else ()),
         ]
 
     def raised_cases(self) -> Sequence[Case]:
         return [
-            _case("raised_row", 1, 37, 12, shift=12),
-            _case("raised_row_odd", 1, 40, 11, shift=14),
-            _case("raised_rows", 5, 33, 10, shift=16),
+            product_case("raised_row", 1, 37, 12, shift=12),
+            product_case("raised_row_odd", 1, 40, 11, shift=14),
+            product_case("raised_rows", 5, 33, 10, shift=16),
         ]
 
     def refusal(self, call: Call, shifts: range, totals: bool = False) -> str:
@@ -108,7 +108,7 @@ def gemm_of(call: Call) -> Gemm:
     return call.of(Gemm)
 
 
-def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4) -> Case:
+def product_case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4) -> Case:
     out, numbers = (rows, columns), channel_numbers(columns, shift)
     count = len(numbers)
     return Case(
@@ -133,7 +133,7 @@ def _floats(name: str, case: Case) -> Case:
 
 def totals_case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:
     """One that makes floats of its totals."""
-    case = _case(name, rows, depth, columns, dtype)
+    case = product_case(name, rows, depth, columns, dtype)
     out = TensorType(f32, case.outs[0].shape)
     floats = apply("mul", cast(operand(0, i32), f32), operand(1, f32))
     kind, ins = Gemm(i32, floats), (*case.ins[:2], out)

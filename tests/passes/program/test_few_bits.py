@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from embedded.quantized_models import in_four_bits, separable_int8
 from mccompile.driver import Options, compile
 from mccompile.plan.ir import Plan
 from tests.small_models import save
@@ -35,6 +36,14 @@ def test_half_the_bytes_and_no_more_memory(tmp_path: Path) -> None:
     assert bytes_of(wide, "i4") == 0 and bytes_of(plan, "i4") >= 8 * 8 * 9 / 2
     assert wide.data_bytes - plan.data_bytes >= 8 * 8 * 9 / 2
     assert [a.bytes for a in plan.arenas] == [a.bytes for a in wide.arenas]
+
+
+def test_each_channel_for_itself_and_single_rows_too(tmp_path: Path) -> None:
+    path = save(in_four_bits(separable_int8(), 16), tmp_path)
+    plan = compile(path, Options(target="cortex-m4", prefer="flash")).plan
+    weights = [e for e in plan.entries if e.packing.startswith("dsp")]
+    assert {e.contents.type.dtype.name for e in weights} == {"i4"}
+    assert any("columns" in e.packing for e in weights)
 
 
 @pytest.mark.parametrize(
