@@ -15,6 +15,7 @@ from .passes.graph.look_up_rows import look_up_rows
 from .passes.graph.lower_qdq.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel.merge_parallel import merge_parallel
 from .passes.graph.move_factors import move_factors
+from .passes.graph.move_reshape import move_reshape
 from .passes.graph.move_resize import move_resize
 from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
@@ -52,6 +53,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("recognise_idioms", recognise_idioms),
     GraphPass("look_up_rows", look_up_rows),
     GraphPass("move_factors", move_factors),
+    GraphPass("move_reshape", move_reshape),
     GraphPass("move_resize", move_resize),
     GraphPass("fuse_pad", fuse_pad),
     GraphPass("fuse_batchnorm", fuse_batchnorm),

@@ -131,7 +131,8 @@ def keys_and_values_in_one(net: Net) -> str:
     return packed(net, 2, 7, True, 0)
 
 
-@spelled("multi_head/cross", {"bias": 0}, {"bias": 1}, steps=None)
+@spelled("multi_head/cross", {"bias": 0}, steps=None)
+@spelled("multi_head/cross_biased", {"bias": 1}, steps=None)
 def other_keys(net: Net, bias: int) -> str:
     return net.ms("MultiHeadAttention", *three(net, 7), net.floats(3 * WIDTH) if bias else "", num_heads=HEADS)
 

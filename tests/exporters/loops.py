@@ -90,7 +90,8 @@ def keeps_a_window(net: Net, how: str) -> str:
     return loop(net, trips, [begin], [(4, 3)], 1, first, [made])
 
 
-@spelled("loop/collects", {"declared": 1}, {"declared": 0}, {"until": 1}, steps=None, room=9)
+@spelled("loop/collects", {"declared": 1}, {"declared": 0}, steps=None, room=9)
+@spelled("loop/collects_until", {"until": 1}, steps=None, room=9)
 def collects(net: Net, declared: int = 1, until: int = 0) -> list[str]:
     x = net.input(net.floats(3))
     trips = net.input(np.array(4, np.int64), "trips")

@@ -238,6 +238,20 @@ def _never_apart(match: Match, make: Maker) -> Value | None:
     return None
 
 
+def _with_bias(match: Match, make: Maker) -> Value | None:
+    """What is added per channel is the bias of a convolution that has none, which is quantized with its sums."""
+    out, bias, conv = match.root.output.type, match["c"].type, match.node("conv")
+    if any(operand is not None for operand in conv.inputs[2:]) or conv.output.type != out or not bias.is_static:
+        return None
+    channels = out.shape[1]
+    if bias.dtype is not out.dtype or not isinstance(channels, int) or bias.rank > out.rank or bias.count != channels:
+        return None
+    if (1,) * (out.rank - bias.rank) + bias.static_shape != (1, channels) + (1,) * (out.rank - 2):
+        return None
+    flat = make.constant(match.array("c").reshape(channels), f"{match['c'].name}/bias")
+    return make.node(conv.op, *conv.inputs[:2], flat)
+
+
 def _repeated(operator: str) -> Rule:
     return Rule(f"repeated_{operator.lower()}", Made(operator, Made(operator, X, name="inner")), _inner)
 
@@ -250,6 +264,8 @@ _LARGEST = Made("MaxPool", X, name="pool", read_once=True)
 _SHAPED = Made(_RESHAPES, _LARGEST, rest=True, name="shaped", read_once=True)
 _ZERO = Maybe(Anything("zero"))
 _QUANTIZED = Made("QuantizeLinear", Either(_LARGEST, _SHAPED), ConstantOperand("scale"), _ZERO)
+
+_CONVOLVED = Made("Conv ConvTranspose", X, Y, rest=True, name="conv", read_once=True)
 
 # Results are never negative, and NaN stays NaN.
 _NEVER_NEGATIVE = Made("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", Anything("argument"), name="inner")
@@ -276,6 +292,7 @@ RULES = (
     Rule("clip_twice", Made("Clip", _INNER_CLIP, *_CLIP), _clip_twice),
     Rule("add_negative", Made("Add", X, Made("Neg", Y), either_order=True), _joined(Sub())),
     Rule("subtract_negative", Made("Sub", X, Made("Neg", Y)), _joined(Add())),
+    Rule("add_bias", Made("Add", _CONVOLVED, C, either_order=True), _with_bias),
     Rule("quantize_first", _QUANTIZED, _quantize_first),
     _absorbing("Mul", 0, "int uint"),
     _absorbing("BitwiseAnd", 0, "int uint"),

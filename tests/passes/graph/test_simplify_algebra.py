@@ -3,12 +3,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
+from mccompile.frontend.load import load_proto
 from mccompile.graph.verify import verify
 from mccompile.passes.api import Context
 from mccompile.passes.graph.simplify_algebra import simplify_algebra
 from tests.passes.conftest import parse
+from tests.small_models import floats
 
 
 def around(*lines: str, type: str = "f32[2,3]") -> str:
@@ -340,3 +344,20 @@ def test_the_largest_of_quantized_elements_is_taken(check: Any, scale: float, is
     )
     constants = {"s": np.array(scale, np.float32), "z": np.array(3, np.uint8), "flat": np.array([1, 8])}
     check(simplify_algebra, before, moved if is_moved else before, **constants)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((3, 1, 1), "Conv"), ((1, 3, 1, 1), "Conv"), ((1, 3, 1, 4), "Conv Add"), ((4,), "Conv Add"), ((1,), "Conv Add")],
+)
+def test_a_constant_per_channel_is_the_bias_of_a_convolution(
+    shape: tuple[int, ...], expected: str, context: Context
+) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,2,6,6] x) => (float[1,3,4,4] y) {
+    c = Conv(x, w) y = Add(b, c) }"""
+    made = onnx.parser.parse_model(text)
+    arrays = {"w": floats(0, 3, 2, 3, 3), "b": floats(1, *shape)}
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    graph = load_proto(made)
+    simplify_algebra(graph, context)
+    assert " ".join(node.op.name for node in graph.nodes) == expected

@@ -118,29 +118,6 @@ def test_a_spelling_becomes_its_operator(spelling: str, context: Context) -> Non
     np.testing.assert_allclose(outputs(lower(graph), {"x": chance})["y"], before, rtol=1e-4, atol=1e-5)
 
 
-# First shape, order, last shape, type of the result.
-MOVES = {
-    "channel shuffle of flat pictures": ("flat_cut", "0,2,1,3", "same", "1,6,4,4", "ChannelShuffle"),
-    "channel shuffle": ("cut", "0,2,1,3,4", "same", "1,6,4,4", "ChannelShuffle"),
-    "space to depth": ("blocks", "0,3,5,1,2,4", "deep", "1,24,2,2", "SpaceToDepth"),
-    "space to depth, channels first": ("blocks", "0,1,3,5,2,4", "deep", "1,24,2,2", "SpaceToDepth"),
-    "depth to space": ("up", "0,3,4,1,5,2", "wide", "1,6,4,4", "DepthToSpace"),
-    "depth to space, channels first": ("crd", "0,1,4,2,5,3", "wide", "1,6,4,4", "DepthToSpace"),
-}
-
-
-@pytest.mark.parametrize("move", MOVES)
-def test_a_move_becomes_its_operator(move: str, context: Context) -> None:
-    first, order, last, y, expected = MOVES[move]
-    x = "1,24,2,2" if expected == "DepthToSpace" else "1,6,4,4"
-    turned = f"c = Reshape(x, {first}) t = Transpose <perm = [{order}]> (c)"
-    graph = graph_of(f"{turned} y = Reshape(t, {last})", x, y)
-    array = np.arange(96, dtype=np.float32).reshape([int(n) for n in x.split(",")])
-    before = outputs(lower(copy.deepcopy(graph)), {"x": array})["y"]
-    assert operators(graph, context) == expected
-    np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], before)
-
-
 MEANS = {
     "of pictures": ("y = ReduceMean(x, picture)", "1,6,1,1", "GlobalAveragePool"),
     "of rows, then of columns": ("m = ReduceMean(x, rows) y = ReduceMean(m, columns)", "1,6,1,1", "GlobalAveragePool"),
@@ -210,15 +187,6 @@ def test_groups_normalized_in_another_shape_are_a_group_normalization(check: Any
         scales=np.array([1, 1, 2, 2, 3, 3], np.float32),
         biases=np.array([4, 4, 5, 5, 6, 6], np.float32),
     )
-
-
-def test_every_other_channel_is_a_slice(context: Context) -> None:
-    turned = "c = Reshape(x, pairs) t = Transpose <perm = [1,0,2]> (c) p = Reshape(t, halves)"
-    parts = "even = Gather(p, first) odd = Gather(p, second) y = Sub(even, odd)"
-    graph = graph_of(f"{turned} {parts}", "2,6,4,4", "2,3,4,4")
-    array = np.arange(192, dtype=np.float32).reshape(2, 6, 4, 4)
-    assert operators(graph, context) == "Slice Slice Sub"
-    np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], array[:, 0::2] - array[:, 1::2])
 
 
 def test_a_normalization_takes_its_scale_and_bias(check: Any) -> None:
