@@ -23,7 +23,9 @@ from mccompile.base.near import meant
 DEFAULT_FLAGS = ("-std=c99", "-O2")
 Paths = Sequence[Path]
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
+QUICK = ""  # a compiler that is tried before a well-known one where C99 is all that is asked for
 _WELL_KNOWN = ("cc", "gcc", "clang", "tcc")
+_PLAIN = ("-std=c99", "-O", "-shared", "-fPIC", "-D")  # flags that every compiler has
 _MESSAGE_LINES = 40  # the first error is the one that matters; hundreds may follow from it
 
 
@@ -89,7 +91,11 @@ def compile_program(
     includes = [f"-I{folder}" for folder in include_dirs]
     if LEVEL:
         flags = [*(flag for flag in flags if not flag.startswith("-O")), LEVEL]
-    command = [*compiler.command, *flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
+    rest = [*flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
+    is_plain = compiler.command[0] in _WELL_KNOWN and all(flag.startswith(_PLAIN) for flag in flags)
+    if QUICK and is_plain and subprocess.run([QUICK, *rest], capture_output=True, check=False).returncode == 0:
+        return out
+    command = [*compiler.command, *rest]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
