@@ -29,7 +29,8 @@ FIGURES, PAGE = TOP / "benchmarks" / "instructions.json", TOP / "docs" / "speed.
 BEGIN, END = "<!-- begin of table: python -m benchmarks.instructions --update -->", "<!-- end of table -->"
 GROWTH = 1.02
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
-OF_BYTES = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32")  # what multiplies bytes in vectors
+# what multiplies bytes in vectors
+OF_BYTES = ("aarch64", "aarch64-i8mm", "armv7a", "riscv64v", "riscv64v256", "wasm32")
 IN_HALVES = ("aarch64-fp16",)  # what computes in 16-bit floats
 ZOO = ("ic_resnet8_f32", "kws_dscnn_f32", "mobilenetv2_035_128")
 ZOO_HALF, ZOO_TO_HALVE = "ic_resnet8_fp16", ("kws_dscnn_f32", "mobilenetv2_035_128")
@@ -72,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--zoo", type=Path)
-    parser.add_argument("--target", choices=(*TARGETS, *IN_HALVES), action="append")
+    parser.add_argument("--target", choices=sorted({*TARGETS, *IN_HALVES, *OF_BYTES}), action="append")
     given = parser.parse_args()
     recorded: dict[str, dict[str, int]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     grown = []

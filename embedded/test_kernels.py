@@ -20,11 +20,15 @@ from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bit
 
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
 HAS_VECTORS = "vec" in targets.load("native").isas
+OF_BYTES = "aarch64-i8mm"  # differs in how it multiplies bytes
 OWN = [
-    (target, id)
-    for target in ("native", *TARGETS)
-    for id, kernel in KERNELS.items()
-    if kernel.isa != "c" and kernel.isa in targets.load(target).isas
+    *((OF_BYTES, id) for id, kernel in KERNELS.items() if kernel.isa == "dot"),
+    *(
+        (target, id)
+        for target in ("native", *TARGETS)
+        for id, kernel in KERNELS.items()
+        if kernel.isa != "c" and kernel.isa in targets.load(target).isas
+    ),
 ]
 
 

@@ -25,6 +25,13 @@
  *     mcc_dot_term_i32xN(sums, x, w)       sums + x * w, x one number; mcc_dot_terms_of: N of them
  *     mcc_dot_ended_i32xN(sums)            as an mcc_i32xN
  *
+ * Machines that multiply matrices of bytes (Arm with i8mm) add up eight products of two points by two channels in a
+ * vector:
+ *
+ *     mcc_dot_two_u8_i32xN(a, b)           eight elements of each point, as mcc_dot takes them; mcc_dot_two_i8
+ *     mcc_dot_pairs_i32xN(sums, x, w)      of both points and two channels; mcc_dot: of one point, in two lanes each
+ *     mcc_dot_first mcc_dot_second mcc_dot_halves _i32xN(low, high)   four channels of the points, of the one point
+ *
  * Where each channel is for itself, four rows of 4 * N channels are laid beside each other, so that a lane has the four
  * bytes of one channel. That is quick in the order in which machines do it: channel 16 * l + 4 * j + i comes into lane
  * 4 * l + i of vector j, for tables and weights as for the sums.

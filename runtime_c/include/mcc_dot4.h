@@ -27,6 +27,35 @@ MCC_VEC_INLINE mcc_i32x4 mcc_dot_i32x4(mcc_i32x4 sum, mcc_i32x4 x, mcc_i32x4 w)
 #endif
 #endif
 }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+/* Two points by two channels, eight products each: lanes are point 0 by channels 0 and 1, then point 1. */
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_pairs_i32x4(mcc_i32x4 sum, mcc_i32x4 x, mcc_i32x4 w)
+{
+    return (mcc_i32x4)vmmlaq_s32((int32x4_t)sum, (int8x16_t)x, (int8x16_t)w);
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_two_i8_i32x4(const void *a, const void *b)
+{
+    return (mcc_i32x4)vcombine_s8(vld1_s8((const int8_t *)a), vld1_s8((const int8_t *)b));
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_two_u8_i32x4(const void *a, const void *b)
+{
+    return (mcc_i32x4)veorq_u8((uint8x16_t)mcc_dot_two_i8_i32x4(a, b), vdupq_n_u8(128));
+}
+/* Of sums of channels 0 and 1, and of 2 and 3: all channels of point 0, of point 1; of one point, whose products are
+ * added up in two lanes per channel. */
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_first_i32x4(mcc_i32x4 low, mcc_i32x4 high)
+{
+    return (mcc_i32x4)vzip1q_s64((int64x2_t)low, (int64x2_t)high);
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_second_i32x4(mcc_i32x4 low, mcc_i32x4 high)
+{
+    return (mcc_i32x4)vzip2q_s64((int64x2_t)low, (int64x2_t)high);
+}
+MCC_VEC_INLINE mcc_i32x4 mcc_dot_halves_i32x4(mcc_i32x4 low, mcc_i32x4 high)
+{
+    return (mcc_i32x4)vpaddq_s32((int32x4_t)low, (int32x4_t)high);
+}
+#endif
 MCC_VEC_INLINE mcc_i32x4 mcc_load_u8_i32x4(const uint8_t *p)
 {
     uint32_t four;

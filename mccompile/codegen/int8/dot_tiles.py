@@ -90,8 +90,8 @@ def _fits(points: int, vectors: int, form: Form, target: Target) -> bool:
     registers = sum_registers(target)
     if form is TERMS:  # of a vector of weights there are bytes, and numbers of twice the bits
         return points * vectors + 0.75 * min(vectors, 2) <= registers and vectors < MAX_VECTORS
-    if form is PAIRS:
-        return points * vectors + 2 * vectors + 1 <= registers
+    if form is PAIRS:  # a point that has no other beside it takes as many
+        return (points + points % 2 + 2) * vectors + 1 <= registers
     return points * vectors + (vectors + 2 if registers > 16 else 2 * vectors + 3) <= registers
 
 

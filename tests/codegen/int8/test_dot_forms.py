@@ -36,5 +36,13 @@ def test_registers_of_128_bits_hold_eight_vectors_of_sixteen_sums() -> None:
         assert size.points * size.vectors < 8 and size.vectors < 4
 
 
+def test_two_points_by_two_channels_leave_registers_for_weights() -> None:
+    matrices = targets.load("aarch64-i8mm")
+    assert form_of(matrices) is PAIRS and form_of(targets.load("aarch64")) is FOURS
+    for points in (1, 7, 49, 196):
+        size = best_dot_tile(points, 96, 40, matrices)
+        assert (size.points + size.points % 2) * size.vectors + 2 * size.vectors < 32
+
+
 def test_elements_that_are_widened_are_not_shifted() -> None:
     assert (shifted(i8, RISCV), shifted(u8, RISCV)) == (0, 0)
