@@ -36,12 +36,12 @@ from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
 from .equalise import equalise, largest, pairs
+from .narrow_layers import LAYERS, MOST, narrow_layers
 from .samples import Feed, Samples, decibels
 from .through_onnxruntime import METHODS
 from .weights_only import quantize_weights
 
 _TRIED = 16  # samples that choices are made by
-_LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")  # what may be left in float
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
@@ -59,6 +59,7 @@ class Recipe:
     symmetric: bool = False  # activations have no zero points
     dynamic: bool = False  # scales of activations are computed in every run
     weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
+    weights: str = "int8"  # "int8", "int4" or "ternary": what weights of layers are, activations being int8
     equalise: bool = True  # cross-layer, where that brings the outputs closer
     auto: int = 0  # how many layers to leave in float: those that win most by it
     samples: int = 128  # the most to calibrate with
@@ -71,6 +72,8 @@ class Recipe:
         wrong = [
             (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
             (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
+            (self.weights not in MOST, f"weights cannot be {self.weights!r}", "--weights int4"),
+            (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),
             (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
             (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
             (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
@@ -113,7 +116,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         write(graph, result)
         return Quantized(plain, result, dims)
     through_onnxruntime.require()
-    bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder)
+    bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
     write(graph, folder / "written.onnx")
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
@@ -144,6 +147,7 @@ class _Bench:
     recipe: Recipe
     feeds: Sequence[Feed]
     folder: Path
+    dims: DimRanges
     ranges: dict[bytes, Any] = field(default_factory=dict)  # of the float files that were tried, by their contents
 
     def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
@@ -154,6 +158,10 @@ class _Bench:
         if contents not in self.ranges:
             self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, self.recipe.method)
         through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left)
+        if most := MOST[self.recipe.weights]:
+            graph = load(result, self.dims)
+            narrow_layers(graph, most)
+            write(graph, result)
 
     def quality(self, plain: Path, left: Collection[str] = ()) -> float:
         """Decibels between outputs of the float file and of what it becomes."""
@@ -198,7 +206,7 @@ def _gains(bench: _Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, floa
     if not bench.feeds:
         fix = "give --data"
         raise WrongUse(Problem("there is nothing to choose layers by", "--auto", "it needs samples", fix))
-    layers = [node.provenance[0] for node in load(plain, dims).nodes if node.op.name in _LAYERS]
+    layers = [node.provenance[0] for node in load(plain, dims).nodes if node.op.name in LAYERS]
     before = bench.quality(plain)
     gains = [(name, bench.quality(plain, [name]) - before) for name in layers]
     return tuple(sorted(gains, key=lambda item: -item[1]))

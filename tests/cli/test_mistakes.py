@@ -112,6 +112,8 @@ TABLE = """
 2 | quantize conv.onnx -o q.onnx | nothing to find ranges with | add --weights-only 8
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
 2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic
+2 | quantize conv.onnx --data s.npz -o q.onnx --weights int3 | cannot be 'int3' | did you mean --weights int4?
+2 | quantize conv.onnx -o q.onnx --weights int4 --dynamic | is for int8 activations | leave out --weights
 2 | quantize conv.onnx --weights-only 8 -o conv.onnx | would be lost | did you mean -o conv.new.onnx?
 1 | conv.onnx -o out --budget ram=100 | over the budget | --budget ram=
 3 | own.onnx -o out | unsupported operator my.Foo | `mccompile ops`

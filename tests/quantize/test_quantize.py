@@ -52,6 +52,32 @@ def test_digits_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
     assert correctness.check(result, Options(), runs=1).ok
 
 
+def test_weights_of_4_bits_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
+    options = Options(target="cortex-m4", prefer="flash")
+    narrow, wide = (
+        quantize(DIGITS / "digits.onnx", tmp_path / f"{weights}.onnx", pictures, options, Recipe(weights=weights))
+        for weights in ("int4", "int8")
+    )
+    assert narrow.accuracy is not None and narrow.accuracy.after >= 0.98
+    assert narrow.after.weights <= 0.65 * wide.after.weights and narrow.after.arena == wide.after.arena
+    assert not narrow.left_in_float and narrow.differences is not None and narrow.differences.most == 0
+    stored = [t for t in onnx.load(tmp_path / "int4.onnx").graph.initializer if t.data_type == onnx.TensorProto.INT4]
+    assert len(stored) == 6
+
+
+def test_ternary_weights_come_through_unchanged(tmp_path: Path) -> None:
+    scales = np.random.default_rng(0).uniform(0.1, 0.5, (1, 10)).astype(np.float32)
+    signs = np.random.default_rng(1).integers(-1, 2, (64, 10))
+    nodes = [node("Gemm", "x w b", "y")]
+    weights = {"w": (signs * scales).astype(np.float32), "b": small_models.floats(3, 10)}
+    path = save(small_models.model("ternary", nodes, [("x", (1, 64))], [("y", (1, 10))], weights), tmp_path)
+    graph, feeds = load(path), np.random.default_rng(2).normal(0, 1, (8, 1, 64)).astype(np.float32)
+    np.save(tmp_path / "x.npy", feeds)
+    made = quantized(graph, read_samples(tmp_path / "x.npy", graph), Recipe(weights="ternary"), tmp_path, {})
+    constants = [value.constant for value in load(made.file).constants() if value.type.dtype.name == "i4"]
+    assert [c.array.astype(np.int64).tolist() for c in constants if c is not None] == [signs.tolist()]
+
+
 def test_compiling_does_both_in_one_step(pictures: Path) -> None:
     package = compile(DIGITS / "digits.onnx", Options(quantize=pictures))
     assert package.plan.name == "digits"
