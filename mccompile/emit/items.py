@@ -48,6 +48,16 @@ def body(plan: Plan) -> str:
     return "\n".join([*_sizes(names, "    "), *_items(plan.items, "    ", names), *_states(plan.states, names)])
 
 
+def printed_items(items: Sequence[Item]) -> list[str]:
+    """The lines of some items of a run."""
+    return _items(items, "    ")
+
+
+def after_items(plan: Plan) -> str:
+    """What a run does behind its items."""
+    return "\n".join(_states(plan.states))
+
+
 def slices(plan: Plan) -> list[str]:
     """The same, item by item."""
     indent = " " * 8

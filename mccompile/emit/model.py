@@ -17,8 +17,9 @@ from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import body, check_c, pieces, slices
+from .items import after_items, body, check_c, pieces, slices
 from .render import TEMPLATES, Source, comment, render, render_c
+from .run_parts import RunPart, run_parts
 from .wrappers.registry import wrapper_files
 
 _PUBLIC = {"bool", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0"}  # named in mcc.h
@@ -66,6 +67,7 @@ def model_files(
 def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, carrier: str) -> dict[str, Any]:
     """What the templates of a model's own files are told."""
     written = _Written(plan)
+    parts = [] if plan.sliced else run_parts(plan)
     return {
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
@@ -95,7 +97,8 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         ],
         "macs": sum(step.macs for step in plan.steps()),
         **identity_c(identity),
-        "body": "" if plan.sliced else body(plan),
+        "body": "" if plan.sliced else _run(plan, parts),
+        "run_parts": parts,
         "sliced": plan.sliced,
         "slices": slices(plan) if plan.sliced else [],
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
@@ -132,6 +135,13 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
+
+
+def _run(plan: Plan, parts: Sequence[RunPart]) -> str:
+    """The statements of a run: its items, or calls of its parts."""
+    if not parts:
+        return body(plan)
+    return "\n".join([*(part.call for part in parts), after_items(plan)]).rstrip("\n") + "\n"
 
 
 def _parameters(plan: Plan) -> list[str]:

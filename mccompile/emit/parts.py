@@ -7,7 +7,7 @@ but in blocks of its own, so where it stays, its brackets mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..base.marked import called, named, part_of, plain, read
 from .layout import Block, blocks, shown
@@ -92,4 +92,9 @@ def _text(block: Block) -> str:
 
 def _length(block: Block) -> int:
     """Lines of a block, about as they are folded."""
-    return sum(-(-len(plain(line)) // _WIDTH) for line in _text(block).splitlines())
+    return folded_lines(_text(block).splitlines())
+
+
+def folded_lines(lines: Iterable[str]) -> int:
+    """How many there are, about, once they are folded."""
+    return sum(max(1, -(-len(plain(line)) // _WIDTH)) for line in lines)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import ModelProto
 
@@ -11,7 +13,8 @@ from mccompile.base.marked import named, part, plain
 from mccompile.driver import Options
 from mccompile.emit import parts
 from mccompile.emit.parts import in_parts
-from tests.small_models import compiled, floats, model, node
+from mccompile.measure.correctness import check
+from tests.small_models import compiled, floats, model, node, save
 
 LONGEST = 200  # lines of any function of a kernel
 TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7a", "riscv64v256", "wasm32")
@@ -74,3 +77,37 @@ def test_no_function_of_a_kernel_is_too_long(target: str) -> None:
     found = {name: lines for name, lines in functions(files["many_kernels.c"].decode())}
     assert len(found) > 10
     assert not {name: lines for name, lines in found.items() if lines > LONGEST}
+
+
+def long_network(measured: bool) -> ModelProto:
+    """Products one behind the other; how many rows the last ones have is found out by the run, if asked for."""
+    count = 60
+    weights = {f"w{number}": floats(number, 5, 5) / 3 for number in range(count)}
+    nodes = []
+    for number in range(count - 10):
+        nodes.append(node("MatMul", f"x{number} w{number}", f"p{number}"))
+        nodes.append(node("Sin", f"p{number}", f"x{number + 1}"))
+    middle = f"x{count - 10}"
+    if measured:
+        nodes += [node("NonZero", middle, "places"), node("Cast", "places", "numbers", to=1)]
+        nodes += [node("Slice", "numbers first second axis", "rows"), node("Transpose", "rows", "turned")]
+        weights |= {"first": np.array([0]), "second": np.array([1]), "axis": np.array([0]), "five": floats(7, 1, 5)}
+        nodes += [node("MatMul", "turned five", "spread")]
+        middle = "spread"
+    for number in range(count - 10, count):
+        nodes.append(node("MatMul", f"{middle} w{number}", f"p{number}"))
+        nodes.append(node("Sin", f"p{number}", f"x{number + 1}"))
+        middle = f"x{number + 1}"
+    shape = ["n", 5] if measured else [3, 5]
+    return model("deep", nodes, [("x0", [3, 5])], [(middle, shape)], weights)
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_long_run_is_functions_of_its_steps(measured: bool, tmp_path: Path) -> None:
+    made = long_network(measured)
+    text = compiled(made).files["deep.c"].decode()
+    lengths = dict(functions(text))
+    assert len([name for name in lengths if name.startswith("MCC_PART")]) > 1
+    assert max(lengths.values()) <= LONGEST
+    assert ("status = steps_" in text) is measured
+    assert check(save(made, tmp_path), Options(), runs=1).ok

@@ -1,0 +1,70 @@
+"""A long run as functions of some steps each, by their place in the graph, which compilers put back (MCC_PART).
+
+Invariant: a part names no variable of another one: sizes are read from the model's struct in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..base.provenance import show
+from ..plan.ir import Branch, Halt, Item, Measured, Plan, Repeat, walk
+from .items import printed_items
+from .parts import LONGEST, folded_lines
+from .render import comment
+
+
+@dataclass(frozen=True)
+class RunPart:
+    name: str
+    about: str  # which nodes it computes
+    body: str
+    may_end: bool  # is there anything in it that ends the run?
+
+    @property
+    def call(self) -> str:
+        if not self.may_end:
+            return f"    {self.name}(m);"
+        return f"    status = {self.name}(m);\n    if (status != MCC_OK) return status;"
+
+
+def run_parts(plan: Plan) -> list[RunPart]:
+    """None where a run is short."""
+    lengths = [folded_lines(printed_items((item,))) for item in plan.items]
+    if sum(lengths) <= LONGEST:
+        return []
+    return [_part(items) for items in _cut(plan.items, lengths)]
+
+
+def _cut(items: Sequence[Item], lengths: Sequence[int]) -> Iterator[Sequence[Item]]:
+    """Pieces of about the same length; those that no step is in go with the ones before them."""
+    each = sum(lengths) / -(-sum(lengths) // (LONGEST * 2 // 3))
+    begin, taken = 0, 0.0
+    for number, length in enumerate(lengths):
+        has_steps = any(True for _ in walk(items[begin:number]))
+        if has_steps and any(True for _ in walk(items[number:])) and taken + length / 2 > each:
+            yield items[begin:number]
+            begin, taken = number, taken - each
+        taken += length
+    yield items[begin:]
+
+
+def _part(items: Sequence[Item]) -> RunPart:
+    steps = list(walk(items))
+    first, last = steps[0], steps[-1]
+    about = f"Steps {first.number} to {last.number}: from {show(first.provenance)} to {show(last.provenance)}."
+    body = "\n".join(printed_items(items)).rstrip("\n")
+    return RunPart(f"steps_{first.number}_to_{last.number}", comment(about), body, _may_end(items))
+
+
+def _may_end(items: Sequence[Item]) -> bool:
+    for item in items:
+        match item:
+            case Halt() | Measured():
+                return True
+            case Branch() if _may_end(item.then) or _may_end(item.otherwise):
+                return True
+            case Repeat() if _may_end(item.items):
+                return True
+    return False
