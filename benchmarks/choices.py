@@ -30,7 +30,7 @@ Key = tuple[str, tuple[str, ...]]  # kind of a step, and the nodes that it does
 class Timed:
     kernel: str
     measured: float  # seconds
-    predicted: float
+    predicted: float  # cycles
 
 
 def main() -> None:
@@ -70,14 +70,14 @@ def choices(model: Path, options: Options) -> None:
     lines = [
         [
             f"{regret / total:.1%}",
-            *(f"{seconds * 1e6:.1f}" for seconds in (one.predicted, one.measured, other.predicted, other.measured)),
+            *(text for each in (one, other) for text in (f"{each.predicted:.0f}", f"{each.measured * 1e6:.1f}")),
             kernel,
             other.kernel,
             show(names),
         ]
         for regret, _, kernel, other, (_, names), one in sorted(rows, key=lambda row: row[:2], reverse=True)
     ]
-    titles = ["regret", "thought", "took", "other: thought", "took", "chosen", "other", "nodes"]
+    titles = ["regret", "cycles", "us", "other: cycles", "us", "chosen", "other", "nodes"]
     print("\n".join(table(titles, lines, frozenset({5, 6, 7}))), flush=True)
 
 

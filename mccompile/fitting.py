@@ -22,7 +22,7 @@ BETWEEN = 4  # plans between the smallest arena and that of the fastest plan
 
 @dataclass(frozen=True)
 class Point:
-    """A plan: bytes of its arena, bytes of weights and (estimated) code, and estimated seconds."""
+    """A plan: bytes of its arena, bytes of weights and (estimated) code, and estimated cycles."""
 
     changes: Changes
     package: Package

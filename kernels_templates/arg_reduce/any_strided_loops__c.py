@@ -37,7 +37,7 @@ class StridedLoops(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 2e-9, code=150)
+        return Cost(upper(call.ins[0].type.count) * 2 * target.machine.element, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, out = call.of(ArgReduce), call.ins[0], call.outs[0]

@@ -39,7 +39,7 @@ class Windows(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-8, code=300)
+        return Cost(upper(call.outs[0].type.count) * 10 * target.machine.element, code=300)
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         return ["y", "place"], ["x"]

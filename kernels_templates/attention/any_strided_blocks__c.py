@@ -85,7 +85,7 @@ class StridedBlocks(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         q, k = call.ins[:2]
         scores = upper(q.type.count) // max(upper(q.shape[-1]), 1) * upper(k.shape[-1])
-        return Cost(upper(call.macs) * 4e-10 + scores * 9e-9, code=1300)
+        return Cost(upper(call.macs) * target.machine.mac + scores * 9 * target.machine.element, code=1300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_math.h", "math.h"})

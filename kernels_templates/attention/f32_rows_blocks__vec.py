@@ -122,7 +122,7 @@ class RowsBlocks(Kernel):
         parts = 1 + bool(sizes.rows % sizes.scores.points)
         groups = (Groups(sizes.scores, sizes.keys), Groups(sizes.mixed, sizes.channels))
         code = 600 + sum(len(g.parts()) * parts * g.size.points * g.size.vectors * 20 for g in groups)
-        return Cost(math.prod(map(static, call.outs[0].shape[:-2])) * cycles / 3e9, code=code)
+        return Cost(math.prod(map(static, call.outs[0].shape[:-2])) * cycles, code=code)
 
     def label(self, call: Call) -> str:
         q, k, v = call.ins[:3]

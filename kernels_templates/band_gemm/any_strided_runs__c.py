@@ -49,7 +49,7 @@ class Runs(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         sums = static(call.outs[0].type.count)
-        return Cost((static(call.macs) + 4 * sums) * 8e-10, code=200)
+        return Cost((static(call.macs) + 4 * sums) * 2 * target.machine.mac, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.of(BandGemm)

@@ -75,7 +75,7 @@ class AnyBlocks(Kernel):
         return Needs(alias=epilogue_alias(call, fixed), constant=frozenset(range(1, fixed)), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 6e-10, code=600)
+        return Cost(upper(call.macs) * 1.5 * target.machine.mac, code=600)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         b, blocks = contents(call, constants)

@@ -66,7 +66,7 @@ class RowsFew(WordsKernel):
     def cost(self, call: Call, target: Target) -> Cost:
         size, (depth, columns) = _size(call, target), map(static, call.ins[1].shape)
         vectors = -(-columns // size.lanes)
-        return Cost(depth * vectors * (0.9 + 0.55 * size.points) / 3e9, code=300 + 40 * size.vectors * size.points)
+        return Cost(depth * vectors * (0.9 + 0.55 * size.points), code=300 + 40 * size.vectors * size.points)
 
     def units(self, call: Call) -> Sequence[int]:
         units, size = Units(), TileSize(*call.blocks)

@@ -89,7 +89,7 @@ class RowsTile(WordsKernel):
         rows = upper(call.ins[0].shape[0])
         vectors = -(-columns // size.lanes)
         cycles = row_cycles(size, rows, columns, depth, target) + -(-rows // ROWS) * depth * vectors * 2.2
-        return Cost(cycles / 3e9, code=1000 + 80 * size.points * size.vectors)
+        return Cost(cycles, code=1000 + 80 * size.points * size.vectors)
 
     def units(self, call: Call) -> Sequence[int]:
         units = Units()

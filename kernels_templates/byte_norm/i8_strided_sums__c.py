@@ -44,7 +44,7 @@ class StridedSums(Kernel):
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {}, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 6e-9, code=400)
+        return Cost(upper(call.ins[0].type.count) * 6 * target.machine.element, code=400)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         views = (call.outs[0], call.ins[3], call.ins[4], call.ins[0])

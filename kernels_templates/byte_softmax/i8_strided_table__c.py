@@ -39,7 +39,7 @@ class StridedTable(Kernel):
         return Needs(alias=alias, dense=frozenset({1}), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 5e-9, code=300)
+        return Cost(upper(call.ins[0].type.count) * 5 * target.machine.element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y = call.ins[0], call.outs[0]

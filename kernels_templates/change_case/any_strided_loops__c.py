@@ -30,7 +30,7 @@ class ChangeCaseLoops(Kernel):
         return Needs(symbols=True) if call.ins[1].is_dense else No("the rows of the table lie apart")
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-7, code=500)
+        return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=500)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, x = call.outs[0], call.ins[0]

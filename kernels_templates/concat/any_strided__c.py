@@ -45,7 +45,7 @@ class ConcatStrided(Kernel):
         return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.of(Concat).axis})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-9, code=40 * len(call.ins))
+        return Cost(upper(call.outs[0].type.count) * target.machine.element, code=40 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         by_rows = row_by_row(call, *self.parameter_names(call))

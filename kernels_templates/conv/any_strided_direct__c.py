@@ -110,7 +110,7 @@ class Direct(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 4e-10, code=600)
+        return Cost(upper(call.macs) * target.machine.mac, code=600)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

@@ -150,7 +150,7 @@ class Depthwise(Kernel):
         vectors = -(-static(call.ins[0].shape[1]) // lanes)
         tiles = prod(axis.out for axis in layout.axes) / (rows * columns) * static(call.ins[0].shape[0]) * vectors
         cycles = tiles * (layout.taps * rows * columns * (1 if lanes == 16 else 0.6) + 20 + 2 * rows * columns)
-        return Cost(cycles / 3e9, code=layout.products(rows, columns) * 10)
+        return Cost(cycles, code=layout.products(rows, columns) * 10)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         w = viewed(call.ins[1], constants[1])

@@ -140,7 +140,7 @@ class ChannelsLastTile(Kernel):
         zeros = layout.weights(size) - static(call.ins[1].type.count)
         if call.outs[0].strides[1] != 1:
             cycles += static(call.outs[0].type.count)  # stored one by one
-        return Cost(cycles / 3e9, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
+        return Cost(cycles, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, _, merged = call.blocks

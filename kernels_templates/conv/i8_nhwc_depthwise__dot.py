@@ -140,7 +140,7 @@ class DepthwiseDots(Kernel):
         layout = _Layout(call, dot_lanes(target), sum_registers(target), form_of(target))
         tiles = static(call.outs[0].type.count) / (layout.wide * layout.points * layout.at_once)
         cycles = tiles * (layout.products * 6 + 30 * layout.points * layout.at_once)
-        return Cost(cycles / 3e9, code=layout.products * 40)
+        return Cost(cycles, code=layout.products * 40)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         layout, kind = _layout(call), call.of(Conv)

@@ -64,7 +64,7 @@ class Depthwise(Depthwise3x3):
 
     def cost(self, call: Call, target: Target) -> Cost:
         by_rows = 1 if call.rows is None else 1.9  # rows are laid out once for every result that needs them
-        return Cost(static(call.macs) * by_rows * 2e-10, code=500)
+        return Cost(static(call.macs) * by_rows * 2 * target.machine.short_mac, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])

@@ -52,7 +52,7 @@ class Cells(Depthwise3x3):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 5e-11, code=500)
+        return Cost(static(call.macs) * 0.5 * target.machine.short_mac, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])

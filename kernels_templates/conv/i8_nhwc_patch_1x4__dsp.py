@@ -8,4 +8,4 @@ from mccompile.codegen.int8.dsp_patch import DspPatch
 
 class NarrowPatch(DspPatch):
     at_once = 1
-    time = 1.4e-10
+    slower = 1.4

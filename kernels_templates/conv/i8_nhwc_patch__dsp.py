@@ -7,4 +7,3 @@ from mccompile.codegen.int8.dsp_patch import DspPatch
 
 class Patch(DspPatch):
     at_once = 4
-    time = 1e-10

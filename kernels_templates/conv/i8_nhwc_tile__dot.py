@@ -117,7 +117,7 @@ class ChannelsLastDots(Kernel):
         if has_sums(call):
             cycles += rows * layout.points * layout.steps / 4
         padding = Groups(size, layout.channels).padded * layout.channel_bytes - static(call.ins[1].type.count)
-        return Cost(cycles / 3e9, code=size.points * size.vectors * 40, blob=padding)
+        return Cost(cycles, code=size.points * size.vectors * 40, blob=padding)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         layout, kind = DotConv(call, form_in(call)), conv_of(call)

@@ -8,4 +8,4 @@ from mccompile.codegen.int8.helium_windows import HeliumWindows
 
 class NarrowWindows(HeliumWindows):
     at_once = 1
-    time = 5e-11
+    slower = 0.5

@@ -7,4 +7,4 @@ from mccompile.codegen.int8.helium_windows import HeliumWindows
 
 class Windows(HeliumWindows):
     at_once = 2
-    time = 3e-11
+    slower = 0.3

@@ -22,7 +22,7 @@ from mccompile.codegen.tiles import epilogue_alias
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, View, viewed
 from mccompile.kinds.conv import Conv
 
-PER_INSTRUCTION = 1.1e-10  # seconds
+PER_INSTRUCTION = 1.1  # of what a product takes
 PER_PRODUCT, PER_INPUT, PER_RESULT = 0.75, 3.5, 18  # instructions
 
 
@@ -70,7 +70,8 @@ class Winograd(PatchConv):
         y, inputs, outs = call.outs[0], static(call.ins[1].shape[1]), static(call.ins[1].shape[0])
         tiles = static(y.shape[0]) * -(-_tiles(y) // 4) * 4
         each = ELEMENTS * inputs * outs * PER_PRODUCT + ELEMENTS * inputs * PER_INPUT + 4 * outs * PER_RESULT
-        return Cost(tiles * each * PER_INSTRUCTION, code=1000, blob=(2 * ELEMENTS - 9) * inputs * outs)
+        cycles = tiles * each * PER_INSTRUCTION * target.machine.short_mac
+        return Cost(cycles, code=1000, blob=(2 * ELEMENTS - 9) * inputs * outs)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, (outs, inputs) = rescaling_of(call), map(static, call.ins[1].shape[:2])

@@ -129,7 +129,7 @@ class Gather(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 4e-10, code=800)
+        return Cost(upper(call.macs) * target.machine.mac, code=800)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

@@ -37,7 +37,7 @@ class CutRows(Kernel):
         return No(reason) if reason else Needs(dense=frozenset({0}), dense_outs=frozenset({0}))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 0.5e-9, code=120)
+        return Cost(static(call.outs[0].type.count) * 0.5 * target.machine.element, code=120)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         outer, length, inner = call.ins[0].type.static_shape

@@ -34,7 +34,7 @@ class DecodeImageWalk(Kernel):
         return Needs(dense=frozenset({0}), dense_outs=frozenset({0}), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 5e-9, code=2500)
+        return Cost(upper(call.outs[0].type.count) * 5 * target.machine.element, code=2500)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_image.h"})

@@ -75,7 +75,7 @@ class DeformConvPlaces(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         macs = call.macs
         samples = static(call.ins[2].type.count) * static(call.ins[0].shape[1])
-        return Cost(static(macs) * 1e-9 + samples * 4e-9, code=900)
+        return Cost((static(macs) + 4 * samples) * target.machine.element, code=900)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, ins, y = call.of(DeformConv), call.ins, call.outs[0]

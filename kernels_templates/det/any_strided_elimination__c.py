@@ -42,7 +42,7 @@ class DetElimination(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         size = static(call.ins[0].shape[-1])
-        return Cost(static(call.outs[0].type.count) * (size**3 / 3 + size**2) * 2e-9, code=500)
+        return Cost(static(call.outs[0].type.count) * (size**3 / 3 + size**2) * 2 * target.machine.element, code=500)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y = call.ins[0], call.outs[0]

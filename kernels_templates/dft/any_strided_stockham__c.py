@@ -82,7 +82,7 @@ class DftStockham(Kernel):
         points = _points(call)
         around = static(call.outs[0].type.count) / (2 * call.of(Dft).bins)
         work = sum(step.radix if step.radix > 5 else 2 for step in _passes(points)) + 4
-        return Cost(around * points * work * 2e-9, code=800)
+        return Cost(around * points * work * 2 * target.machine.element, code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"string.h"})

@@ -46,7 +46,7 @@ class EditRows(Kernel):
         return Needs(dense=dense, dense_outs=frozenset({0}), alias=alias, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 0.5e-9, code=120)
+        return Cost(static(call.outs[0].type.count) * 0.5 * target.machine.element, code=120)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         rows, size = call.outs[0].type.static_shape

@@ -50,7 +50,7 @@ class ExternalCall(Kernel):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(sum(upper(view.type.count) for view in call.outs) * 1e-9, code=100)
+        return Cost(sum(upper(view.type.count) for view in call.outs) * target.machine.element, code=100)
 
     def files(self, call: Call) -> Mapping[str, Path]:
         include = call.of(External).include

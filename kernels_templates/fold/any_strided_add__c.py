@@ -33,7 +33,7 @@ class FoldAdd(Kernel):
         ]
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 2e-9, code=300)
+        return Cost(static(call.ins[0].type.count) * 2 * target.machine.element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y = call.kind, call.ins[0], call.outs[0]

@@ -45,7 +45,7 @@ class GatherRows(Kernel):
         return No(reason) if reason else Needs(symbols=True, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * len(call.ins) * 1e-9, code=80 * len(call.ins))
+        return Cost(upper(call.outs[0].type.count) * len(call.ins) * target.machine.element, code=80 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.of(Gather).axes

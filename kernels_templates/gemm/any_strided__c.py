@@ -103,7 +103,7 @@ class Strided(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Gemm).fixed), symbols=True, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 4e-10, code=500)
+        return Cost(upper(call.macs) * target.machine.mac, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not _is_packed(call):

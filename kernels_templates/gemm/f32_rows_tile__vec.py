@@ -145,7 +145,7 @@ class RowsTile(Kernel):
             cycles += depth * columns * 1.2
         cycles += rows * columns * _apart(call)
         bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
-        return Cost(prod(map(upper, y.shape[:-2])) * cycles / 3e9, code=bodies * size.points * size.vectors * 20)
+        return Cost(prod(map(upper, y.shape[:-2])) * cycles, code=bodies * size.points * size.vectors * 20)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, how, _ = call.blocks

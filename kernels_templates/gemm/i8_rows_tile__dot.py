@@ -102,7 +102,7 @@ class RowDots(Kernel):
         cycles = row_cycles(size, rows, columns, steps, form)
         if not _epilogue(call).in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
-        return Cost(cycles / 3e9, code=size.points * size.vectors * 40)
+        return Cost(cycles, code=size.points * size.vectors * 40)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         epilogue = _epilogue(call)

@@ -48,7 +48,7 @@ class GridSampleTaps(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 3e-9, code=600)
+        return Cost(upper(call.macs) * 3 * target.machine.element, code=600)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind

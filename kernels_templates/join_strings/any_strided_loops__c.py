@@ -28,7 +28,7 @@ class JoinStringsLoops(Kernel):
         return Needs(symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 2e-8, code=200)
+        return Cost(upper(call.outs[0].type.count) * 20 * target.machine.element, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, a, b = call.outs[0], *call.ins

@@ -37,7 +37,7 @@ class StridedLoops(Kernel):
         return Needs(alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 2e-9, code=60)
+        return Cost(upper(call.outs[0].type.count) * 2 * target.machine.element, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, table, y = call.ins[0], call.ins[1], call.outs[0]

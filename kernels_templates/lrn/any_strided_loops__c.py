@@ -32,7 +32,7 @@ class StridedLoops(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 2e-9, code=250)
+        return Cost(upper(call.macs) * 2 * target.machine.element, code=250)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, out = call.of(Lrn), call.ins[0], call.outs[0]

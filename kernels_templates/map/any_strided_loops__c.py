@@ -56,7 +56,7 @@ class StridedLoops(Kernel):
         return Needs(symbols=True, alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-9, code=100)
+        return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.element, code=100)
 
     def order(self, call: Call) -> tuple[int, ...]:
         """The axes as its loops go over them; rows, where it runs by them, are the outermost."""

@@ -91,7 +91,7 @@ class VectorLoops(Kernel):
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-10, code=300)
+        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.vector_element, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call, _computed_in(call))

@@ -75,7 +75,8 @@ class TurnedTiles(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         # Vectors that are groups of registers take longer to turn than their elements to move one by one.
         grouped = target.option("register_bytes", target.vector_bytes) < target.vector_bytes
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * (1.5e-9 if grouped else 3e-10), code=800)
+        each = (15 if grouped else 3) * target.machine.vector_element
+        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * each, code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)

@@ -67,7 +67,7 @@ class ByteLoops(Kernel):
         return Needs(alias=alias, blocks=(dot_lanes(target),))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * 1e-10, code=300)
+        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.vector_element, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return dot_headers(call)

@@ -32,7 +32,7 @@ class MatchStringsLoops(Kernel):
         return Needs(symbols=True) if dense else No("the automaton lies apart")
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-7, code=100)
+        return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=100)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, x = call.outs[0], call.ins[0]

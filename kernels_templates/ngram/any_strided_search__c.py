@@ -54,7 +54,7 @@ class NgramSearch(Kernel):
         return Needs(dense=frozenset({1, 2, 3}), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 200e-9, code=600)
+        return Cost(upper(call.ins[0].type.count) * 200 * target.machine.element, code=600)
 
     def unpassed(self, call: Call) -> frozenset[str]:
         return frozenset() if self.context(call)["parts"] else frozenset(self.parameter_names(call)[1])

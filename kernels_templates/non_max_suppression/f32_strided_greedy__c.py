@@ -32,7 +32,7 @@ class GreedyBoxes(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         batches, classes, boxes = (upper(dim) for dim in call.ins[1].shape)
-        return Cost(batches * classes * boxes * boxes * 2e-9, code=700)
+        return Cost(batches * classes * boxes * boxes * 2 * target.machine.element, code=700)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         boxes, scores = call.ins[:2]

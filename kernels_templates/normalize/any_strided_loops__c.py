@@ -82,7 +82,7 @@ class StridedLoops(Kernel):
         return Needs(alias=alias, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 10e-9, code=300)
+        return Cost(upper(call.ins[0].type.count) * 10 * target.machine.element, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_math.h", "math.h"})

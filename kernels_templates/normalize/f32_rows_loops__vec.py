@@ -94,7 +94,7 @@ class RowLoops(Kernel):
         _, inner = _nests(call)
         apart = sum(strides[-1] not in (0, 1) for strides in inner.strides)
         wasted = 16 / min(inner.loops[-1].extent, 16)  # lanes and time between rows
-        return Cost(static(call.ins[0].type.count) * (1e-9 * wasted**0.5 + apart * 0.5e-9), code=600)
+        return Cost(static(call.ins[0].type.count) * (wasted**0.5 + apart * 0.5) * target.machine.element, code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vecmath.h"}) | vector_headers(call)

@@ -80,7 +80,7 @@ class GroupLanes(Kernel):
         chosen = _lane_loop(call)
         assert chosen is not None
         apart = sum(strides[chosen] not in (0, 1) for strides in outer.strides)
-        return Cost(static(call.ins[0].type.count) * (1.2e-9 + apart * 0.5e-9), code=700)
+        return Cost(static(call.ins[0].type.count) * (1.2 + apart * 0.5) * target.machine.element, code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})

@@ -71,7 +71,7 @@ class PadSegments(Kernel):
         return Needs(rows=frozenset() if call.outs[0].buffer.dtype.is_packed else free)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-9, code=200)
+        return Cost(upper(call.outs[0].type.count) * target.machine.element, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         outs, ins = self.parameter_names(call)

@@ -69,7 +69,7 @@ class Global(Kernel):
         return Needs(rows=frozenset({2}), scratch=_held(call).nbytes(static(y.type.count)), at_end=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 4e-10, code=300)
+        return Cost(upper(call.ins[0].type.count) * target.machine.mac, code=300)
 
     def label(self, call: Call) -> str:
         space = "x".join(map(size_name, call.ins[0].shape[2:]))

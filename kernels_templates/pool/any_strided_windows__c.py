@@ -80,7 +80,7 @@ class Windows(Kernel):
         terms = upper(call.outs[0].type.count)
         for size in call.of(Pool).kernel:
             terms *= size
-        return Cost(terms * 5e-10, code=400)
+        return Cost(terms * 0.5 * target.machine.element, code=400)
 
     def label(self, call: Call) -> str:
         kind, x = call.of(Pool), call.ins[0]

@@ -94,7 +94,7 @@ class ChannelsLast(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         terms = static(call.outs[0].type.count) * prod(call.of(Pool).kernel)
-        return Cost(terms * 1e-10, code=600)
+        return Cost(terms * target.machine.vector_element, code=600)
 
     def label(self, call: Call) -> str:
         kind, x = call.of(Pool), call.ins[0]

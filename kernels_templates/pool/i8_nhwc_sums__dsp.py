@@ -47,7 +47,7 @@ class Sums(Kernel):
         return Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * _count(call) * 1e-10, code=250)
+        return Cost(static(call.outs[0].type.count) * _count(call) * target.machine.short_mac, code=250)
 
     def label(self, call: Call) -> str:
         return f"sum_pool_{'x'.join(map(str, call.of(Pool).kernel))}_{'x'.join(map(str, call.ins[0].shape[1:]))}"

@@ -37,7 +37,7 @@ class RandomTwister(Kernel):
         return No(reason) if reason else Needs(scratch=STATE_BYTES, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(5e-6 + upper(call.outs[0].type.count) * 10e-9, code=700)
+        return Cost((5000 + upper(call.outs[0].type.count) * 10) * target.machine.element, code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_random.h"})

@@ -46,7 +46,7 @@ class ReadNumbersLoops(Kernel):
         return No(reason) if reason else Needs(symbols=True, scratch=scratch)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-6, code=3000, stack=200)
+        return Cost(upper(call.outs[0].type.count) * 1000 * target.machine.element, code=3000, stack=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         y, x = call.outs[0], call.ins[0]

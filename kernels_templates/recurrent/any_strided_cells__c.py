@@ -99,7 +99,7 @@ class StridedCells(Cells):
         return Needs(alias=self.states_alias(call), scratch=scratch, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 4e-10, code=800)
+        return Cost(upper(call.macs) * target.machine.mac, code=800)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Printer(call, self.parameter_names(call)).context()

@@ -77,7 +77,7 @@ class VectorCells(Cells):
         return Needs(alias=alias, constant=constant, scratch=scratch, scratch_align=64, numeric="ulp", blocks=(lanes,))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 5e-11, code=1500)
+        return Cost(static(call.macs) * 0.5 * target.machine.vector_element, code=1500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         kind, r, lanes = call.of(Recurrent), viewed(call.ins[1], constants[1]), call.blocks[0]

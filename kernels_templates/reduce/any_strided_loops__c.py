@@ -72,7 +72,7 @@ class StridedLoops(Kernel):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * (1 + len(call.ins)) * 1e-9, code=150)
+        return Cost(upper(call.ins[0].type.count) * (1 + len(call.ins)) * target.machine.element, code=150)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.of(Reduce)

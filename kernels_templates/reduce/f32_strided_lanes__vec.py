@@ -103,10 +103,10 @@ class StridedLanes(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         chosen = _lane_loop(call)
         results, elements = static(call.outs[0].type.count), static(call.ins[0].type.count)
-        each = 1.5e-9 / min(lanes_of(target), 8)
+        each = 1.5 * target.machine.element / min(lanes_of(target), 8)
         if chosen == ALONG:
-            return Cost(results * 8e-9 + elements * call.of(Reduce).operands * each, code=400)
-        return Cost(results * 1e-9 + elements * call.of(Reduce).operands * each, code=500)
+            return Cost(results * 8 * target.machine.element + elements * call.of(Reduce).operands * each, code=400)
+        return Cost(results * target.machine.element + elements * call.of(Reduce).operands * each, code=500)
 
     def headers(self, call: Call) -> frozenset[str]:
         math = any(map(uses_math, call.of(Reduce).expressions()))

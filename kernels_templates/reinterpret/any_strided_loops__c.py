@@ -35,7 +35,7 @@ class ReinterpretLoops(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-9, code=60)
+        return Cost(upper(call.outs[0].type.count) * target.machine.element, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = nest(call.outs[0].shape, [call.outs[0], call.ins[0]])

@@ -55,7 +55,7 @@ class ResizeTaps(Kernel):
         return No(reason) if reason else Needs(rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * 5e-10, code=300)
+        return Cost(upper(call.macs) * 0.5 * target.machine.element, code=300)
 
     def unpassed(self, call: Call) -> frozenset[str]:
         return frozenset(self.context(call)["unread"])

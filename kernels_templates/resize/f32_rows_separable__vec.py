@@ -107,7 +107,7 @@ class Separable(Kernel):
         else:
             across = layout.out * (2 * layout.taps + -(-layout.run // lanes) * (layout.taps + 2.0))
         rows = prod(loop.extent for loop in layout.outer)
-        return Cost(rows * (down + across + 20) / 3e9, code=600 + 30 * (layout.products + layout.taps))
+        return Cost(rows * (down + across + 20), code=600 + 30 * (layout.products + layout.taps))
 
     def label(self, call: Call) -> str:
         return "resize_" + "x".join(map(str, call.of(Resize).taps)) + "_rows"

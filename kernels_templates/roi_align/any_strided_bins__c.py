@@ -43,7 +43,7 @@ class RoiAlignBins(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 40e-9, code=1200)
+        return Cost(upper(call.outs[0].type.count) * 40 * target.machine.element, code=1200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (x, rois, batches), y = call.kind, call.ins, call.outs[0]

@@ -32,7 +32,7 @@ class Cells(Kernel):
         return cases
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-8, code=500)
+        return Cost(static(call.outs[0].type.count) * 10 * target.machine.element, code=500)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h"})

@@ -35,7 +35,7 @@ class StridedLoops(Kernel):
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 2e-9, code=120)
+        return Cost(upper(call.ins[0].type.count) * 2 * target.machine.element, code=120)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, out = call.of(ScanAxis), call.ins[0], call.outs[0]

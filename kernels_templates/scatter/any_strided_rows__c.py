@@ -45,7 +45,7 @@ class ScatterRows(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         elements = upper(call.ins[0].type.count) + upper(call.ins[1].type.count) * len(call.ins)
-        return Cost(elements * 1e-9, code=100 * len(call.ins))
+        return Cost(elements * target.machine.element, code=100 * len(call.ins))
 
     def context(self, call: Call) -> Mapping[str, Any]:
         (x, updates, *indices), y, kind = call.ins, call.outs[0], call.of(Scatter)

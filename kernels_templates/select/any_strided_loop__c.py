@@ -28,7 +28,7 @@ class SelectLoop(Kernel):
         return Needs(symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 2e-9, code=60)
+        return Cost(upper(call.ins[0].type.count) * 2 * target.machine.element, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return {

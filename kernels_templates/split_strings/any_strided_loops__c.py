@@ -40,7 +40,7 @@ class SplitStringsLoops(Kernel):
         return Needs(symbols=True) if isinstance(call.outs[0].shape[1], int) else No("its room is known at run time")
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1e-7, code=300)
+        return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (y, counts, _), x = call.kind, call.outs, call.ins[0]

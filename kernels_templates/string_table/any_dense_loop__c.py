@@ -30,7 +30,7 @@ class StringTableLoop(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 2e-9, code=40)
+        return Cost(static(call.outs[0].type.count) * 2 * target.machine.element, code=40)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return {"count": static(call.outs[0].type.count)}

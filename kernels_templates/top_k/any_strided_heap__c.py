@@ -42,7 +42,7 @@ class TopKHeap(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 5e-9, code=400)
+        return Cost(upper(call.ins[0].type.count) * 5 * target.machine.element, code=400)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, dtype = call.of(TopK), call.ins[0], call.ins[0].buffer.dtype

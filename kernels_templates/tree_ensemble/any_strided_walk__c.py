@@ -39,7 +39,7 @@ class StridedWalk(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         rows, trees = call.ins[0].shape[0], call.ins[1].shape[0]
-        return Cost(upper(rows) * static(trees) * 1e-7, code=300)
+        return Cost(upper(rows) * static(trees) * 100 * target.machine.element, code=300)
 
     def label(self, call: Call) -> str:
         return f"trees_{call.ins[1].shape[0]}"

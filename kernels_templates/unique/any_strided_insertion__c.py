@@ -40,7 +40,7 @@ class UniqueInsertion(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         rows = upper(call.ins[0].shape[0])
-        return Cost(rows * rows * upper(call.ins[0].shape[1]) * 1e-9, code=300)
+        return Cost(rows * rows * upper(call.ins[0].shape[1]) * target.machine.element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x = call.ins[0]

@@ -37,7 +37,7 @@ class Scatter(Kernel):
         return cases
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 1e-9, code=200)
+        return Cost(static(call.outs[0].type.count) * target.machine.element, code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, places = call.ins

@@ -92,12 +92,12 @@ def _choice(
     if item is None:
         return {}
     rows = [
-        {"kernel": c.kernel.id, "us": c.cost.time * 1e6, "code_bytes": c.cost.code, "workspace_bytes": c.needs.scratch}
+        {"kernel": c.kernel.id, "cycles": c.cost.time, "code_bytes": c.cost.code, "workspace_bytes": c.needs.scratch}
         for c in item.choice.candidates
     ]
     chosen = rows[0]
     return {
-        "estimated_us": chosen["us"],
+        "estimated_cycles": chosen["cycles"],
         "estimated_code_bytes": chosen["code_bytes"],
         "other_kernels": rows[1:],
     }

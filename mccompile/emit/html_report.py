@@ -83,7 +83,7 @@ _COLUMNS = (
     Column("Weights", "weights_bytes", "Flash: weights in bytes"),
     Column("Code", "estimated_code_bytes", "Flash: code in bytes, estimated (steps may share it)"),
     Column("Stack", "stack_bytes", "Stack in bytes", optional=True),
-    Column("Est. µs", "estimated_us", "Estimated time in µs", ".1f"),
+    Column("Est. cycles", "estimated_cycles", "Estimated cycles", ".0f"),
 )
 
 

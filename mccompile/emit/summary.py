@@ -103,14 +103,14 @@ def explanation(explanations: Sequence[Explanation]) -> str:
         rows = [
             [
                 f"  {'->' if number == 0 else '  '} {candidate.kernel.stem}",
-                f"{candidate.cost.time * 1e6:.1f}" + "*" * candidate.cost.measured,
+                f"{candidate.cost.time:.0f}" + "*" * candidate.cost.measured,
                 str(candidate.cost.code),
                 str(candidate.cost.blob),
                 str(candidate.needs.scratch),
             ]
             for number, candidate in enumerate(item.choice.candidates)
         ]
-        lines += table(["     kernel", "us", "code", "more weights", "workspace"], rows, frozenset({0}))
+        lines += table(["     kernel", "cycles", "code", "more weights", "workspace"], rows, frozenset({0}))
         lines += [f"     {stem}: no, {reason}" for stem, reason in item.choice.refusals]
     if any(c.cost.measured for item in explanations for c in item.choice.candidates):
         lines += ["", "* as measured"]

@@ -76,7 +76,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Cost:
-    time: float  # seconds on the target, roughly
+    time: float  # cycles of the target's core, roughly; targets/machine.py says what things take
     code: int = 0  # bytes
     blob: int = 0  # bytes more than the constants themselves
     stack: int = 0

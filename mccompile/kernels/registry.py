@@ -117,13 +117,13 @@ class Registry(Mapping[str, Kernel]):
             return No(str(unknown))
 
 
-# Seconds that a byte of code or weights counts as.
-_WEIGHT = {Prefer.TIME: 1e-12, Prefer.RAM: 1e-10, Prefer.BALANCED: 1e-10, Prefer.FLASH: 1e-7}
+# Elements that could be moved in the time that a byte of code or weights counts as.
+_WEIGHT = {Prefer.TIME: 0.001, Prefer.RAM: 0.1, Prefer.BALANCED: 0.1, Prefer.FLASH: 100.0}
 
 
 def effort(cost: Cost, target: Target) -> float:
-    """What counts when kernels are compared: time, and bytes as so many seconds each."""
-    weight = _WEIGHT[target.prefer]
+    """What counts when kernels are compared: time, and bytes as so many cycles each."""
+    weight = _WEIGHT[target.prefer] * target.machine.element
     return cost.time + weight * (cost.code + cost.blob)
 
 

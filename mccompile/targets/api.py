@@ -26,6 +26,8 @@ from mccompile.base.choice import chosen
 from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
+from .machine import USUAL, Machine, machine_in, read_machine
+
 _FOLDER = Path(__file__).resolve().parent
 _NATIVE = "native"
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
@@ -98,6 +100,7 @@ class Target:
     cpu: str = ""  # C (mcc_cpu_x86.h) that is true at run time where the processor runs code for it
     hosted: bool = True  # programs run under an operating system; else firmware brings what they are linked with
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
+    machine: Machine = USUAL  # what things take there (machine.py); merged along `inherits`
 
     @property
     def largest_object(self) -> int:
@@ -134,7 +137,8 @@ def load(name_or_path: str) -> Target:
     problems = problems or _contradictions(table)
     if problems:
         raise _bad(path, problems)
-    return Target(name=path.stem, **{**table, "options": tuple(sorted(table.get("options", {}).items()))})
+    table["options"] = tuple(sorted(table.get("options", {}).items()))
+    return Target(name=path.stem, **{**table, "machine": machine_in(table.get("machine", {}))})
 
 
 def runs_here(target: Target) -> bool:
@@ -161,7 +165,7 @@ def _find(name_or_path: str, folder: Path) -> Path:
 
 
 def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
-    """The checked keys of a file and of all that it inherits from; the nearest wins, `options` are merged."""
+    """The checked keys of a file and of all that it inherits from; the nearest wins, tables are merged."""
     if path.resolve() in heirs:
         circle = " -> ".join(heir.stem for heir in (*heirs, path))
         raise _bad(path, [f"it inherits from itself: {circle}"])
@@ -176,7 +180,8 @@ def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
         inherited = _read_with_inherited(_find(parent, path.parent), (*heirs, path.resolve()))
     except WrongUse as error:
         raise _bad(path, [f"it inherits from {parent!r}, which is no target"]) from error
-    return {**inherited, **own, "options": {**inherited.get("options", {}), **own.get("options", {})}}
+    merged = {name: {**inherited.get(name, {}), **own.get(name, {})} for name in ("options", "machine")}
+    return {**inherited, **own, **merged}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -289,7 +294,7 @@ def _truth(value: object) -> bool:
     return value
 
 
-_OPTIONAL = ("options", "guard", "needs", "cpu", "hosted")
+_OPTIONAL = ("options", "machine", "guard", "needs", "cpu", "hosted")
 _READERS: dict[str, Callable[[object], Any]] = {
     "description": _text,
     "isas": _texts,
@@ -307,6 +312,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "cpu": _text,
     "hosted": _truth,
     "options": _options,
+    "machine": read_machine,
 }
 
 

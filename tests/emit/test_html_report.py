@@ -76,7 +76,7 @@ def test_charts_and_table_have_the_numbers_of_the_report(make: Any) -> None:
     stacks = {function.name: 8 * number for number, function in enumerate(package.plan.functions, 1)}
     analysis = analysis_of(package, {**MEASURED, "function_stack_bytes": stacks})
     page = Page(html_report(analysis))
-    keys = ("macs", "ram_bytes", "weights_bytes", "estimated_code_bytes", "stack_bytes", "estimated_us")
+    keys = ("macs", "ram_bytes", "weights_bytes", "estimated_code_bytes", "stack_bytes", "estimated_cycles")
     shown: list[tuple[int, float]] = [(int(b["data-step"]), float(b["data-value"])) for b in page.all("div", "bar")]
     wanted = [
         sorted(((n, step.get(key) or 0) for n, step in enumerate(analysis["steps"])), key=lambda pair: -pair[1])

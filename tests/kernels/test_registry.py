@@ -202,9 +202,9 @@ def test_a_quicker_kernel_is_chosen_whatever_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 50, 100])  # per cent of the bytes; the others are in the blob
-@pytest.mark.parametrize(("prefer", "seconds"), [("time", 1e-12), ("ram", 1e-10), ("flash", 1e-7)])
-def test_a_byte_of_flash_counts_as_so_much_time(tmp_path: Path, prefer: str, seconds: float, code: int) -> None:
-    small, quick = Cost(1e-3), Cost(1e-3 - 1000 * seconds)
+@pytest.mark.parametrize(("prefer", "cycles"), [("time", 0.003), ("ram", 0.3), ("flash", 300)])
+def test_a_byte_of_flash_counts_as_so_much_time(tmp_path: Path, prefer: str, cycles: float, code: int) -> None:
+    small, quick = Cost(1e6), Cost(1e6 - 1000 * cycles)
     larger, smaller = (replace(quick, code=each * code, blob=each * (100 - code)) for each in (11, 9))
     assert _best(tmp_path, prefer, a=larger, b=small) == "b__c"
     (tmp_path / "more").mkdir()

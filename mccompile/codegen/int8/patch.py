@@ -14,11 +14,11 @@ from .dot import IN_TABLE, TABLE, rescaling_in
 class Patch(Kernel):
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
-    time: ClassVar[float] = 1e-10  # of a multiply-accumulate, in seconds
+    slower: ClassVar[float] = 1.0  # what a product takes, over what it takes where an instruction makes two
     code: ClassVar[int]
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * self.time, code=self.code)
+        return Cost(static(call.macs) * self.slower * target.machine.short_mac, code=self.code)
 
     def sums_refusal(self, call: Call, accumulator: DType, shifts: range, totals: bool) -> str:
         """Why these sums are not made, or nothing. Results may have these `shifts`; with `totals`, what is made of sums

@@ -23,13 +23,14 @@ from ...kernels.api import Case, static_views
 from ...kernels.work import Units
 from ...program.ir import Call
 from ...targets.api import Target
+from ...targets.machine import Machine
 from ..tiles import Range
 from .vector_epilogue import Epilogue, accumulator
 from .vector_loops import narrow
 
 FLOAT = 4  # bytes
+NARROW_CORE = 2  # a core that begins no more instructions in a cycle waits for these before anything else
 SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
-LINE, SETS, WAYS = 64, 64, 8  # of the first-level cache of most machines with vectors
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
 MAX_POINTS, MAX_VECTORS = 28, 6
 LONG = 100  # lines of a tile whose parts may be functions
@@ -202,7 +203,7 @@ def best_tile(
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
     together = lanes if target.option("by_element", 0) and run >= lanes else 1
     at_once = target.option("numbers_at_once", 0)  # does the target load those of all points before it multiplies?
-    most = min(MAX_POINTS, points, _without_collisions(step_bytes))
+    most = min(MAX_POINTS, points, _without_collisions(step_bytes, target.machine))
     sizes = [
         TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
@@ -233,29 +234,29 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
 
 def step_cycles(size: TileSize, target: Target) -> float:
     """Cycles of one step of the sum: additions wait for each other, the rest for units and for being decoded."""
-    points, vectors = size.points, size.vectors
+    points, vectors, machine = size.points, size.vectors, target.machine
     results = points * vectors
-    if lanes_of(target) == 4:  # cores that decode two or three instructions at once
-        return max(results + vectors + points / size.together + 2 / size.together, 8 / size.together) / 2
+    if machine.issue <= NARROW_CORE:
+        instructions = results + vectors + (points + 2) / size.together
+        return max(instructions / machine.issue, machine.latency / size.together)
     wide = size.lanes == 16
-    per_cycle = 1 if wide else 2
-    waiting = 4.0
-    loads = (vectors * (2 if wide else 1) + points) / 2
+    per_cycle = machine.widest_fmas if wide else machine.fmas
+    loads = (vectors * (2 if wide else 1) + points) / machine.loads
     instructions = results + vectors + (points if vectors > 1 else 0) + 2
     from_caches = 0.15 * vectors + 0.05 * points
-    return max(results / per_cycle, waiting, loads, instructions / 4) + from_caches
+    return max(results / per_cycle, machine.latency, loads, instructions / machine.issue) + from_caches
 
 
-def _without_collisions(step_bytes: int) -> int:
+def _without_collisions(step_bytes: int, machine: Machine) -> int:
     """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
     if not step_bytes:
         return MAX_POINTS
     room = max(OF_POINTS // step_bytes, 7)
-    lines = step_bytes // LINE
-    if step_bytes % LINE:
+    lines = step_bytes // machine.line
+    if step_bytes % machine.line:
         return room
-    sets = SETS // math.gcd(SETS, lines)
-    return min(sets * WAYS, room)
+    sets = machine.sets // math.gcd(machine.sets, lines)
+    return min(sets * machine.ways, room)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a plan takes, as its kernels estimate it or as they were measured: seconds of a run, and bytes of code."""
+"""What a plan takes, as its kernels estimate it or as they were measured: cycles of a run, and bytes of code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ...plan.ir import Plan
 from ...program.ir import Call, Item, Loop, Program, Rows, View, bodies
 from ...targets.api import Target
 from ..api import Context
-
-ROW = 2e-8  # seconds: what a call in a region of rows takes besides its share of the work
 
 
 class Run(NamedTuple):
@@ -65,5 +63,5 @@ def runs_of(body: Sequence[Item], times: int = 1) -> Iterator[Run]:
 def _sum(runs: Sequence[Run], registry: Registry, target: Target, value: Callable[[Cost], float]) -> float:
     found = 0.0
     for call, times, pieces in runs:
-        found += times * (value(registry.cost(registry[call.kernel], call, target)) + ROW * pieces)
+        found += times * (value(registry.cost(registry[call.kernel], call, target)) + target.machine.row * pieces)
     return found

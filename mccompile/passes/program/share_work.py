@@ -17,7 +17,6 @@ from ...program.ir import Buffer, Call, If, Item, Program
 from ..api import Context
 
 BY_ROWS = 1.3  # what kernels lose that are made for rows one by one, and know better cuts of their own
-WORTH = 3e-6  # seconds: what is shorter is not worth to wait for others
 
 
 def share_work(program: Program, context: Context) -> None:
@@ -28,7 +27,7 @@ def share_work(program: Program, context: Context) -> None:
         names.take(buffer.name)
     for call in _alone(program.body):
         kernel = context.registry[call.kernel]
-        if static_views(call) or kernel.cost(call, context.target).time < WORTH:
+        if static_views(call) or kernel.cost(call, context.target).time < context.target.machine.handover:
             continue
         if any(view.buffer.dtype.is_packed for view in call.outs):
             continue  # two pieces may share a byte
