@@ -1,8 +1,4 @@
-"""gemm of 8-bit integers with constant weights in dot products of vectors: tiles of rows x vectors of columns.
-
-Zero points of a that are known only at run time are multiplied with sums of the weights, those of weights with sums of
-the rows of a. Weights without a sign become weights with one whose zero point is 128 less.
-"""
+"""gemm of int8 with constant weights in dot products of vectors: tiles of rows x vectors of columns."""
 
 from __future__ import annotations
 
@@ -15,33 +11,34 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, i8, i32, u8
-from mccompile.base.marked import named, read
+from mccompile.base.marked import read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_forms import form_in, form_of
+from mccompile.codegen.int8.dot_products import (
+    b_zero_of,
+    epilogue_of_products,
+    has_late_zero,
+    has_sums,
+    late_zero,
+    product_groups,
+)
 from mccompile.codegen.int8.dot_tiles import (
-    NUMBER,
     SHIFT,
-    DotEpilogue,
-    DotTile,
-    Place,
     best_dot_tile,
     dot_headers,
     dot_refusal,
     row_cycles,
     shifted,
 )
-from mccompile.codegen.int8.zero_points import weights_c, without_zero_points, zero_c
+from mccompile.codegen.int8.zero_points import weights_c
 from mccompile.codegen.loops import index_c
-from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
-from mccompile.expr.code import Code
+from mccompile.codegen.tiles import epilogue_alias, is_constant
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize
 from mccompile.expr.ir import apply, cast, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
-
-AHEAD = 2048  # bytes
 
 
 class RowDots(Kernel):
@@ -74,20 +71,20 @@ class RowDots(Kernel):
             return No("operands are not of 8 bits")
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
             return No("weights are computed, or there are several matrices")
-        if kind.b_zero and not (is_constant(_b_zero(call)) and _b_zero(call).strides[-1] in (0, 1)):
+        if kind.b_zero and not (is_constant(b_zero_of(call)) and b_zero_of(call).strides[-1] in (0, 1)):
             return No("zero points of the weights are computed, or have gaps")
         if a.strides[-1] != 1 and a.shape[-1] != 1:
             return No("rows of a have gaps")
-        epilogue, (rows, columns) = _epilogue(call), y.type.static_shape[-2:]
+        epilogue, (rows, columns) = epilogue_of_products(call), y.type.static_shape[-2:]
         depth = static(a.shape[-1])
         form = form_of(target)
         size = best_dot_tile(rows, columns, -(-depth // form.depth), target)
         return Needs(
-            constant=frozenset({1, *([] if _is_late(call) else range(2, kind.fixed - kind.b_zero))})
+            constant=frozenset({1, *([] if has_late_zero(call) else range(2, kind.fixed - kind.b_zero))})
             | frozenset({kind.fixed - 1} if kind.b_zero else ())
             | epilogue.constants,
             align={1: 4},
-            scratch=4 * rows if _has_sums(call) else 0,
+            scratch=4 * rows if has_sums(call) else 0,
             scratch_align=4,
             slack={0: -depth % form.depth},
             alias=epilogue_alias(call, kind.fixed),
@@ -100,35 +97,35 @@ class RowDots(Kernel):
         steps = -(-static(call.ins[0].shape[-1]) // form.depth)
         size = best_dot_tile(rows, columns, steps, target)
         cycles = row_cycles(size, rows, columns, steps, form)
-        if not _epilogue(call).in_vectors:
+        if not epilogue_of_products(call).in_vectors:
             cycles += 4 * static(call.outs[0].type.count)
         return Cost(cycles, code=size.points * size.vectors * 40)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        epilogue = _epilogue(call)
+        epilogue = epilogue_of_products(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
         b = viewed(call.ins[1], constants[1])
         rows = np.pad(b.reshape(b.shape[-2:]).T.astype(np.int64), [(0, 0), (0, -b.shape[-2] % form_in(call).depth)])
         if call.ins[1].buffer.dtype is u8:
             rows[:, : b.shape[-2]] -= SHIFT
         sums = rows.sum(1)
-        late = _is_late(call)
+        late = has_late_zero(call)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if call.of(Gemm).a_zero and not late else 0
         begins = epilogue.begins(constants) - (zero + shift) * sums
         weights = epilogue.pack_weights(rows, [begins, sums] if late else [begins], size, form_in(call))
         found = {1: weights.view(call.ins[1].buffer.dtype.numpy)}
-        if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
+        if call.of(Gemm).b_zero and b_zero_of(call).strides[-1]:
             index = call.of(Gemm).fixed - 1
             row = viewed(call.ins[index], constants[index]).reshape(-1, b.shape[-1])[0]
             found[index] = epilogue.ordered(row, size)
         return {**found, **epilogue.pack(constants, size)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        epilogue = _epilogue(call)
+        epilogue = epilogue_of_products(call)
         size, shift = TileSize(*call.blocks[:3]), call.blocks[3]
-        more = "_bias" * (epilogue.bias is not None) + "_sums" * _is_late(call)
+        more = "_bias" * (epilogue.bias is not None) + "_sums" * has_late_zero(call)
         found = {1: form_in(call).named(f"dots_{epilogue.order(size)}_{shift}{more}")}
-        if call.of(Gemm).b_zero and _b_zero(call).strides[-1]:
+        if call.of(Gemm).b_zero and b_zero_of(call).strides[-1]:
             found[call.of(Gemm).fixed - 1] = f"table_of_{epilogue.order(size)}"
         return {**found, **epilogue.packing(size)}
 
@@ -149,115 +146,24 @@ class RowDots(Kernel):
         return frozenset(self.context(call)["unread"])
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        size, (rows, columns) = TileSize(*call.blocks[:3]), call.outs[0].type.static_shape[-2:]
-        groups, names = Groups(size, columns), self.parameter_names(call)[1]
-        whole = rows // size.points * size.points
-        runs = [(0, size.points, whole)] if whole else []
-        runs += [(whole, rows - whole, rows)] if whole < rows else []
-        headers = groups.headers("j", Units() if call.workers > 1 else None)
-        found = [
-            (header, [(_header(run), _tile(call, run[1], size, part, names)) for run in runs])
-            for header, part in zip(headers, groups.parts(), strict=True)
-        ]
+        names, rows = self.parameter_names(call)[1], static(call.outs[0].shape[-2])
+        size, late = TileSize(*call.blocks[:3]), has_late_zero(call)
+        units = Units() if call.workers > 1 else None
+        found = product_groups(call, names, weights_c(call.ins[1], "b"), late, units=units)
         tiles = [tile for _, inner in found for _, tile in inner]
         lines = " ".join(line for tile in tiles for line in (*tile.zeros, *tile.hoisted, *tile.stores))
-        a, sums = call.ins[0], _has_sums(call)
-        lines += _late_zero(call, "i") if sums else ""
+        a, sums = call.ins[0], has_sums(call)
+        lines += late_zero(call, "i") if sums else ""
         return {
             "sums": sums,
             "rows": rows,
             "sum": f"mcc_sum_{a.buffer.dtype}_i32x{size.lanes}",
             "row": index_c([1, static(a.strides[-2])], ["a", "i"]),
             "depth": static(a.shape[-1]),
-            "late_zero": _late_zero(call, "i"),
+            "late_zero": late_zero(call, "i"),
             "groups": found,
             "unread": [n for n in names[2:] if n not in read(lines).names],
         }
-
-
-def _tile(call: Call, points: int, size: TileSize, part: tuple[int, int, int, int], names: Sequence[str]) -> DotTile:
-    kind, a = call.of(Gemm), call.ins[0]
-    _, _, vectors, last = part
-
-    def place(view: View, name: str) -> Place:
-        row, column = (static(stride) for stride in view.strides[-2:])
-        return Place(name, view, index_c([row, column], ["i", "j"]), row, column)
-
-    extras = [place(v, n) for v, n in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)]
-    hoisted, stores = _epilogue(call).statements(size, points, vectors, last, place(call.outs[0], "y"), extras)
-    depth, row = static(a.shape[-1]), static(a.strides[-2])
-    heads, form = 1 + _is_late(call), form_in(call)
-    return DotTile(
-        size.lanes,
-        points,
-        vectors,
-        index_c([1, -(-depth // form.depth) * form.depth + heads * NUMBER], [weights_c(call.ins[1], "b"), "j"]),
-        (Range("c", depth, step=form.depth),),
-        index_c([1, row], ["a", "i"]),
-        row,
-        a.buffer.dtype,
-        hoisted,
-        stores,
-        _zeros(call, size.lanes, points, vectors),
-        heads,
-        AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
-        form,
-    )
-
-
-def _header(run: tuple[int, int, int]) -> str:
-    first, points, end = run
-    if end - first == points:
-        return f"{{\nconst mcc_index i = {first};"
-    return Range("i", end, str(first), step=points).header
-
-
-def _zeros(call: Call, lanes: int, points: int, vectors: int) -> tuple[str, ...]:
-    """What zero points that are not in the sums yet take off them."""
-    zero = _b_zero(call) if call.of(Gemm).b_zero else None
-
-    def row(point: int) -> str:
-        return f"i + {point}" if point else "i"
-
-    return without_zero_points(
-        lanes,
-        points,
-        vectors,
-        (lambda point: _late_zero(call, row(point))) if _is_late(call) else None,
-        (lambda point: f"rest[{row(point)}]") if _has_sums(call) else None,
-        lambda vector: zero_c(call.ins[1], zero, named("b_zero"), "j", lanes, vector),
-    )
-
-
-def _late_zero(call: Call, row: str) -> str:
-    """C of the zero point of a row of a."""
-    if not call.of(Gemm).a_zero:
-        return "0"
-    view = call.ins[2]
-    return f"{named('a_zero')}[{index_c([static(view.strides[-1])], [Code(row, not row.isidentifier())])}]"
-
-
-def _is_late(call: Call) -> bool:
-    """Is there a zero point of a that is not known when weights are packed?"""
-    return call.of(Gemm).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
-
-
-def _has_sums(call: Call) -> bool:
-    """Are the rows of a summed up, for zero points of the weights?"""
-    return call.of(Gemm).b_zero or call.ins[1].buffer.dtype is u8
-
-
-def _b_zero(call: Call) -> View:
-    return call.ins[call.of(Gemm).fixed - 1]
-
-
-def _is_one_number(view: View) -> bool:
-    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
-
-
-def _epilogue(call: Call) -> DotEpilogue:
-    kind = call.of(Gemm)
-    return DotEpilogue(call, kind.fixed, len(call.outs[0].shape) - 1, kind.epilogue)
 
 
 def _case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8) -> Case:

@@ -1,0 +1,219 @@
+"""gemm of two int8 matrices that are computed, and of several: each matrix b is packed into the workspace, then the
+tiles are those of constant weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.constant import Constant
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f32, i8, i32, u8
+from mccompile.base.marked import named, read
+from mccompile.base.tensor import TensorType
+from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.dot_forms import form_in, form_of
+from mccompile.codegen.int8.dot_products import epilogue_of_products, has_sums, late_zero, product_groups
+from mccompile.codegen.int8.dot_tiles import NUMBER, best_dot_tile, dot_headers, dot_refusal, row_cycles, shifted
+from mccompile.codegen.loops import Nest, index_c, nest
+from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
+from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.expr.ir import apply, cast, operand
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
+from mccompile.kernels.work import Units
+from mccompile.kinds.gemm import Gemm
+
+PACKING = 3.0  # cycles for a byte
+
+
+class BatchDots(Kernel):
+    kind = Gemm
+
+    def cases(self) -> Sequence[Case]:
+        sizes = [(1, 1, 1), (3, 7, 15), (7, 2, 16), (15, 16, 17), (5, 31, 66), (8, 32, 64)]
+        return [
+            *(_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
+            _case("transposed", 6, 32, 33, turned=True),
+            _case("transposed_odd", 6, 18, 9, turned=True),
+            _case("heads", 5, 16, 20, heads=True),
+            *(_case(f"{a}_by_{b}", 9, 24, 37, a, b) for a in (i8, u8) for b in (i8, u8)),
+            *(_case(f"zeros_{a}_{b}", 9, 24, 67, a, b, zeros=True) for a in (i8, u8) for b in (i8, u8)),
+            _floats(_case("floats", 9, 24, 19)),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        kind, (a, b), y = call.of(Gemm), call.ins[:2], call.outs[0]
+        reason = dot_refusal(target) or static_views(call)
+        if reason:
+            return No(reason)
+        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
+            return No("operands are not of 8 bits")
+        if 0 in (*a.shape, *b.shape):
+            return No("there is nothing to multiply")
+        if is_constant(b) and all(size == 1 for size in y.shape[:-2]):
+            return No("weights are constant")
+        if not all(_is_one_number(zero) for zero in call.ins[2 : kind.fixed]):
+            return No("there are several zero points")
+        if a.strides[-1] != 1 and a.shape[-1] != 1:
+            return No("rows of a have gaps")
+        rows, columns = y.type.static_shape[-2:]
+        form = form_of(target)
+        size = best_dot_tile(rows, columns, _steps(call, form.depth), target)
+        rest = NUMBER * rows if has_sums(call) else 0
+        return Needs(
+            constant=frozenset(epilogue_of_products(call).tables),
+            scratch=_packed_bytes(call, size, form.depth) + rest,
+            slack={0: -static(a.shape[-1]) % form.depth},
+            alias=epilogue_alias(call, kind.fixed),
+            blocks=(size.lanes, size.points, size.vectors, shifted(a.buffer.dtype, target), form.number),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        *batches, rows, columns = call.outs[0].type.static_shape
+        form = form_of(target)
+        steps = _steps(call, form.depth)
+        size = best_dot_tile(rows, columns, steps, target)
+        cycles = row_cycles(size, rows, columns, steps, form) + PACKING * steps * form.depth * columns
+        if not epilogue_of_products(call).in_vectors:
+            cycles += 4 * rows * columns
+        return Cost(cycles * int(np.prod(batches)), code=size.points * size.vectors * 40 + 200)
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        return epilogue_of_products(call).pack(constants, TileSize(*call.blocks[:3]))
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        return epilogue_of_products(call).packing(TileSize(*call.blocks[:3]))
+
+    def label(self, call: Call) -> str:
+        a, y = call.ins[0], call.outs[0]
+        return "_".join(["gemm", *map(str, y.shape[:-2]), f"{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"])
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return dot_headers(call) | {"mcc_dot_pack.h"}
+
+    def units(self, call: Call) -> Sequence[int]:
+        """Batches, where one loop runs over all."""
+        units, loops = Units(), _batches(call).loops
+        if len(loops) == 1:
+            units.loop(loops[0].counter, 0, 1, static(loops[0].count), 1)
+        return units.sizes
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return frozenset(self.context(call)["unread"])
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        names, a = self.parameter_names(call)[1], call.ins[0]
+        size, batches, sums = TileSize(*call.blocks[:3]), _batches(call), has_sums(call)
+        groups = product_groups(call, names, named("packed"), base=batches.index)
+        packs = _packs(call, size, batches, names)
+        tiles = [tile for _, inner in groups for _, tile in inner]
+        lines = " ".join(line for tile in tiles for line in (*tile.zeros, *tile.hoisted, *tile.stores))
+        lines += "".join(arguments for _, arguments in packs) + (late_zero(call, "i") if sums else "")
+        units = Units()
+        return {
+            "batches": [
+                units.loop(loop.counter, 0, 1, static(loop.count), 1)
+                if call.workers > 1
+                else Range.over(loop.counter, loop.count).header
+                for loop in batches.loops
+            ],
+            "packs": packs,
+            "groups": groups,
+            "sums": sums,
+            "rest_at": _packed_bytes(call, size, form_in(call).depth),
+            "rows": static(call.outs[0].shape[-2]),
+            "sum": f"mcc_sum_{a.buffer.dtype}_i32x{size.lanes}",
+            "row": index_c([1, 1, static(a.strides[-2])], ["a", batches.index(1), "i"]),
+            "depth": static(a.shape[-1]),
+            "a_zero": late_zero(call, "i"),
+            "unread": [name for name in names[2:] if name not in read(lines).names],
+        }
+
+
+def _steps(call: Call, depth: int) -> int:
+    return -(-static(call.ins[0].shape[-1]) // depth)
+
+
+def _packed_bytes(call: Call, size: TileSize, depth: int) -> int:
+    """Of a matrix, a multiple of what sums of rows need to lie behind it."""
+    columns = Groups(size, static(call.outs[0].shape[-1])).padded
+    return columns * (_steps(call, depth) * depth + NUMBER)
+
+
+def _batches(call: Call) -> Nest:
+    return nest(call.outs[0].shape[:-2], [call.outs[0], *call.ins], prefix="n")
+
+
+def _packs(call: Call, size: TileSize, batches: Nest, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Loops over groups of columns, and what packs one."""
+    b, columns = call.ins[1], static(call.outs[0].shape[-1])
+    kind, epilogue, form = call.of(Gemm), epilogue_of_products(call), form_in(call)
+    depth = static(b.shape[-2])
+    down, along = (static(stride) for stride in b.strides[-2:])
+    shift = call.blocks[3]
+    zero = f"{late_zero(call, 'i')} + {shift}" if kind.a_zero else str(shift)
+    bias, bias_step = "NULL", 0
+    if epilogue.bias is not None:
+        view = call.ins[epilogue.bias]
+        bias_step = static(view.strides[-1])
+        bias = index_c([1, bias_step], [names[epilogue.bias], "j"])
+    group = index_c([1, form.depth * _steps(call, form.depth) + NUMBER], [named("packed"), "j"])
+    groups, found = Groups(size, columns), []
+    for header, (_, end, vectors, last) in zip(groups.headers("j"), groups.parts(), strict=True):
+        width = vectors * size.lanes
+        there = width if end <= columns else width - size.lanes + last
+        zipped = size.lanes if epilogue.in_fours(vectors) else 0
+        flip = "0x80u" if b.buffer.dtype is u8 else "0u"
+        arguments = [group, index_c([1, 1, along], [names[1], batches.index(2), "j"]), width, there, depth, down, along]
+        arguments += [form.depth, int(form.by_elements), zipped, flip, int(zero != "0"), zero, bias, bias_step]
+        found.append((header, ", ".join(map(str, arguments))))
+    return found
+
+
+def _is_one_number(view: View) -> bool:
+    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
+
+
+def _case(
+    name: str,
+    rows: int,
+    depth: int,
+    columns: int,
+    a: DType = i8,
+    b: DType = i8,
+    zeros: bool = False,
+    turned: bool = False,
+    heads: bool = False,
+) -> Case:
+    """Two batches of two; `turned`: b lies by its columns; `heads`: batches lie within rows, as heads of tokens do."""
+    out, number = (2, 2, rows, columns), (2, 2, 1, 1)
+    chance = np.random.default_rng(columns)
+    limits = ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
+    rest = [np.broadcast_to(chance.integers(low, high, number).astype(np.int32)[:1, :1], out) for low, high in limits]
+    fixed = 4 if zeros else 2
+    points = (TensorType(a, (2, 2, rows)), TensorType(b, (2, 2, columns))) if zeros else ()
+    permute = {1: (0, 1, 3, 2)} if turned else {0: (0, 2, 1, 3), 1: (0, 2, 1, 3)} if heads else {}
+    repeated = dict.fromkeys(range(fixed, fixed + 3), (0, 1, 2, 3)) | dict.fromkeys(range(2, fixed), (0, 1, 2))
+    matrices = TensorType(a, (2, 2, rows, depth)), TensorType(b, (2, 2, depth, columns))
+    return Case(
+        name,
+        Gemm(i32, epilogue_of(i8, 4, (1, 2, 3)), a_zero=zeros, b_zero=zeros),
+        (*matrices, *points, *[TensorType(i32, out)] * 3),
+        (TensorType(i8, out),),
+        permute=permute,
+        constant=frozenset(range(fixed, fixed + 3)),
+        ranges={0: (a.low, a.high), 1: (b.low, b.high), 2: (a.low, a.high), 3: (b.low, b.high)},
+        values={fixed + i: array for i, array in enumerate(rest)},
+        repeated=repeated,
+    )
+
+
+def _floats(case: Case) -> Case:
+    """The result as floats."""
+    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
+    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
+    out = TensorType(f32, case.outs[0].shape)
+    return replace(case, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))

@@ -1,0 +1,149 @@
+"""Products of int8 matrices in dot products of vectors: what kernels share that have tiles of rows x vectors of
+columns, with constant weights or with a matrix that is computed and packed first.
+
+Zero points of a that are known only at run time are multiplied with sums of the weights, those of weights with sums of
+the rows of a. Weights without a sign become weights with one whose zero point is 128 less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...base.dims import static
+from ...base.dtypes import u8
+from ...base.marked import named
+from ...expr.code import Code
+from ...kernels.work import Units
+from ...kinds.gemm import Gemm
+from ...program.ir import Call, View
+from ..loops import index_c
+from ..tiles import Range, is_constant
+from ..vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
+from .dot_forms import form_in
+from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place
+from .zero_points import without_zero_points, zero_c
+
+AHEAD = 2048  # bytes
+
+
+def _only(number: int) -> str:
+    return "0"
+
+
+def product_groups(
+    call: Call,
+    names: Sequence[str],
+    weights: str,
+    late: bool = False,
+    base: Callable[[int], str] = _only,
+    units: Units | None = None,
+) -> list[tuple[str, list[tuple[str, DotTile]]]]:
+    """Loops over tiles of columns, and in each those over rows with their tile. `weights`: C of the pointer to those
+    that are packed; `late`: zero points of a are not in their sums yet. `base`: C of where the matrix of an operand
+    begins (from 1 on), or of the result (0)."""
+    size, (rows, columns) = TileSize(*call.blocks[:3]), call.outs[0].type.static_shape[-2:]
+    groups = Groups(size, columns)
+    whole = rows // size.points * size.points
+    runs = [(0, size.points, whole)] if whole else []
+    runs += [(whole, rows - whole, rows)] if whole < rows else []
+    found = []
+    for header, part in zip(groups.headers("j", units), groups.parts(), strict=True):
+        tiles = [(_rows(run), _tile(call, run[1], size, part, names, weights, late, base)) for run in runs]
+        found.append((header, tiles))
+    return found
+
+
+def _tile(
+    call: Call,
+    points: int,
+    size: TileSize,
+    part: tuple[int, int, int, int],
+    names: Sequence[str],
+    weights: str,
+    late: bool,
+    base: Callable[[int], str],
+) -> DotTile:
+    kind, a = call.of(Gemm), call.ins[0]
+    _, _, vectors, last = part
+
+    def place(view: View, name: str, number: int) -> Place:
+        row, column = (static(stride) for stride in view.strides[-2:])
+        return Place(name, view, index_c([1, row, column], [base(number), "i", "j"]), row, column)
+
+    more = zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)
+    extras = [place(view, name, number) for number, (view, name) in enumerate(more, kind.fixed + 1)]
+    y = place(call.outs[0], "y", 0)
+    hoisted, stores = epilogue_of_products(call).statements(size, points, vectors, last, y, extras)
+    depth, row = static(a.shape[-1]), static(a.strides[-2])
+    heads, form = 1 + late, form_in(call)
+    return DotTile(
+        size.lanes,
+        points,
+        vectors,
+        index_c([1, -(-depth // form.depth) * form.depth + heads * NUMBER], [weights, "j"]),
+        (Range("c", depth, step=form.depth),),
+        index_c([1, 1, row], ["a", base(1), "i"]),
+        row,
+        a.buffer.dtype,
+        hoisted,
+        stores,
+        _zeros(call, size.lanes, points, vectors, late),
+        heads,
+        AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
+        form,
+    )
+
+
+def _rows(run: tuple[int, int, int]) -> str:
+    first, points, end = run
+    if end - first == points:
+        return f"{{\nconst mcc_index i = {first};"
+    return Range("i", end, str(first), step=points).header
+
+
+def _zeros(call: Call, lanes: int, points: int, vectors: int, late: bool) -> tuple[str, ...]:
+    """What zero points that are not in the sums yet take off them."""
+    zero = b_zero_of(call) if call.of(Gemm).b_zero else None
+
+    def row(point: int) -> str:
+        return f"i + {point}" if point else "i"
+
+    return without_zero_points(
+        lanes,
+        points,
+        vectors,
+        (lambda point: late_zero(call, row(point))) if late else None,
+        (lambda point: f"rest[{row(point)}]") if has_sums(call) else None,
+        lambda vector: zero_c(call.ins[1], zero, named("b_zero"), "j", lanes, vector),
+    )
+
+
+def late_zero(call: Call, row: str) -> str:
+    """C of the zero point of a row of a."""
+    if not call.of(Gemm).a_zero:
+        return "0"
+    view = call.ins[2]
+    return f"{named('a_zero')}[{index_c([static(view.strides[-1])], [Code(row, not row.isidentifier())])}]"
+
+
+def has_late_zero(call: Call) -> bool:
+    """Is there a zero point of a that is not known when weights are packed?"""
+    return call.of(Gemm).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
+
+
+def has_sums(call: Call) -> bool:
+    """Are the rows of a summed up, for zero points of the weights?"""
+    return call.of(Gemm).b_zero or call.ins[1].buffer.dtype is u8
+
+
+def b_zero_of(call: Call) -> View:
+    return call.ins[call.of(Gemm).fixed - 1]
+
+
+def _is_one_number(view: View) -> bool:
+    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
+
+
+def epilogue_of_products(call: Call) -> DotEpilogue:
+    kind = call.of(Gemm)
+    return DotEpilogue(call, kind.fixed, len(call.outs[0].shape) - 1, kind.epilogue)

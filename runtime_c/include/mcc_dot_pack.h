@@ -1,0 +1,50 @@
+/* mcc_dot_pack.h - packs columns of a matrix of bytes that a run computes, as tiles of mcc_dot.h read weights: numbers
+ * that sums begin with, then the bytes of each step.
+ *
+ * `columns` of the `width` that are packed are there, each of `depth` elements; an element lies `along` after that of
+ * the column before, and `down` after the one above. A step takes `step` elements of a column; they lie together, or
+ * `by_elements` those of all columns. `zipped`: lanes of a vector if the columns are in the order of mcc_dot_zip, else
+ * 0. `flip` is 0x80 for bytes without a sign, which become what they are less 128.
+ *
+ * Sums begin with the bias of the column, less `zero` times the sum of what is packed; where `has_sums` is 0, zero is.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_DOT_PACK_H
+#define MCC_DOT_PACK_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "mcc_vec.h"
+
+MCC_VEC_INLINE void mcc_dot_pack(int8_t *to, const void *b, ptrdiff_t width, ptrdiff_t columns, ptrdiff_t depth,
+    ptrdiff_t down, ptrdiff_t along, ptrdiff_t step, int by_elements, ptrdiff_t zipped, unsigned flip, int has_sums,
+    int32_t zero, const int32_t *bias, ptrdiff_t bias_step)
+{
+    const uint8_t *const all = (const uint8_t *)b;
+    int8_t *const bytes = to + 4 * width;
+    const ptrdiff_t padded = (depth + step - 1) / step * step;
+    const int are_words = down == 1 && flip == 0u && padded == depth && !by_elements && !has_sums;
+    ptrdiff_t p, k;
+    for (p = 0; p < width; ++p) {
+        const ptrdiff_t column = zipped ? p % zipped / 4 * 16 + p / zipped * 4 + p % 4 : p;
+        const int is_there = column < columns;
+        const uint8_t *const from = all + (is_there ? column * along : 0);
+        int32_t begin = is_there && bias != NULL ? bias[column * bias_step] : 0, sum = 0;
+        if (are_words && is_there) {
+            for (k = 0; k < depth; k += step) (void)memcpy(bytes + k * width + p * step, from + k, (size_t)step);
+        } else {
+            for (k = 0; k < padded; ++k) {
+                const ptrdiff_t in_step = by_elements ? k % step * width + p : k % step + p * step;
+                const int8_t value = (int8_t)(is_there && (padded == depth || k < depth) ? from[k * down] ^ flip : 0u);
+                bytes[k / step * step * width + in_step] = value;
+                sum += value;
+            }
+        }
+        if (has_sums) begin -= zero * sum;
+        (void)memcpy(to + 4 * p, &begin, sizeof begin);
+    }
+}
+
+#endif
