@@ -6,6 +6,7 @@ python -m benchmarks.instructions             measure vectors; fail where they t
 python -m benchmarks.instructions --update    measure both, and write both files anew
 ... --zoo FOLDER                              the models of that folder too (else their rows stay as they are)
 ... --target T                                that target only
+... --only "transformer"                      rows with this in their names
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.small_networks import IN_FEW_BITS, NETWORKS, half_of, path_of
+from benchmarks.small_networks import NETWORKS, half_of, path_of
+from benchmarks.small_transformers import IN_FEW_BITS, TRANSFORMERS
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
@@ -52,6 +54,8 @@ def models(folder: Path, zoo: Path | None) -> Iterator[tuple[str, Path, tuple[st
         yield f"{name}_half", half_of(path, folder), IN_HALVES
     for name in IN_FEW_BITS:
         yield name, path_of(name, folder), TARGETS
+    for name in TRANSFORMERS:
+        yield name, path_of(name, folder), OF_BYTES if name.endswith("int8") else TARGETS
     if zoo is not None:
         for name in ZOO:
             yield name, zoo / name / "model.onnx", TARGETS
@@ -74,6 +78,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--zoo", type=Path)
     parser.add_argument("--target", choices=sorted({*TARGETS, *IN_HALVES, *OF_BYTES}), action="append")
+    parser.add_argument("--only", default="")
     given = parser.parse_args()
     recorded: dict[str, dict[str, int]] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     grown = []
@@ -81,6 +86,8 @@ def main() -> int:
         for name, path, targets in models(Path(scratch), given.zoo):
             for target in [target for target in targets if target in (given.target or targets)]:
                 key = f"{name} {target}"
+                if given.only not in key:
+                    continue
                 try:
                     found = cost(path, Options(target=target, prefer=Prefer.TIME, name=name))
                     row = {"macs": found.macs, "vectors": found.run_instructions}

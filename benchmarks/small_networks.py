@@ -4,9 +4,7 @@ keyword network, MobileNetV2 at 0.35 for 128 x 128), with weights at random: wha
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,8 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from benchmarks.small_transformers import IN_FEW_BITS, TRANSFORMERS
 
 
 class _Net:
@@ -155,34 +155,9 @@ def halved(wide: ModelProto) -> ModelProto:
 NETWORKS: Mapping[str, Callable[[], ModelProto]] = {f.__name__: f for f in (resnet8, dscnn, mobilenet_v2_035)}
 
 
-def products_in_4_bits(rows: int) -> ModelProto:
-    """The feed-forward part of a transformer, 4-bit weights in blocks of 32: for one token, or for a prompt."""
-    chance, sizes, nodes, weights, last = np.random.default_rng(8), (192, 768, 192), [], [], "x"
-    for number, (depth, columns) in enumerate(itertools.pairwise(sizes)):
-        packed = chance.integers(0, 256, (columns, depth // 32, 16), np.uint8)
-        scales = (chance.uniform(0.5, 1, (columns, depth // 32)) / 8 / np.sqrt(depth)).astype(np.float32)
-        arrays = {f"w{number}": packed, f"s{number}": scales}
-        weights += [numpy_helper.from_array(array, name) for name, array in arrays.items()]
-        form: dict[str, Any] = {"K": depth, "N": columns, "bits": 4, "block_size": 32}
-        nodes.append(helper.make_node("MatMulNBits", [last, *arrays], [f"y{number}"], domain="com.microsoft", **form))
-        nodes += [helper.make_node("Relu", ["y0"], ["relu"])] * (number == 0)
-        last = "relu"
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, (rows, 192)) for name in ("x", "y1"))
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    graph = helper.make_graph(nodes, "products_in_4_bits", [x], [y], weights)
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
-
-
-# in floats only
-IN_FEW_BITS: Mapping[str, Callable[[], ModelProto]] = {
-    "token_4_bits": partial(products_in_4_bits, 1),
-    "prompt_4_bits": partial(products_in_4_bits, 16),
-}
-
-
 def path_of(name: str, folder: Path) -> Path:
     path = folder / f"{name}.onnx"
-    onnx.save({**NETWORKS, **IN_FEW_BITS}[name](), path)
+    onnx.save({**NETWORKS, **IN_FEW_BITS, **TRANSFORMERS}[name](), path)
     return path
 
 
