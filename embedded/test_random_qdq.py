@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from onnx import ModelProto
+from onnx import ModelProto, numpy_helper
 
 from embedded.test_targets import TARGETS
 from mccompile.driver import Options, compile_graph
@@ -31,8 +31,20 @@ def test_activations_of_16_bits_agree_exactly(target: str, model: ModelProto) ->
     agree(target, model)
 
 
-def agree(target: str, model: ModelProto) -> None:
-    inputs, options = some_integers(model), Options(name="qdq", target=target)
+@settings(FEW, max_examples=4)
+@given(model=networks(widest=40, fewest=3, most=6))
+def test_weights_of_4_bits_agree_exactly(model: ModelProto) -> None:
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if tensor.name.startswith("w") and array.dtype == np.int8 and array.ndim > 1:
+            tensor.CopyFrom(numpy_helper.from_array(array >> 4, tensor.name))
+        elif tensor.name.startswith("w_scale"):
+            tensor.CopyFrom(numpy_helper.from_array(array * np.float32(16), tensor.name))
+    agree("cortex-m4", model, "flash")
+
+
+def agree(target: str, model: ModelProto, prefer: str = "") -> None:
+    inputs, options = some_integers(model), Options(name="qdq", target=target, prefer=prefer)
     found = build(compile_graph(load_proto(model), options, "qdq"), options.resolved_target()).run(inputs)
     for name, array in run(model, inputs).items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
