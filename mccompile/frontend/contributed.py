@@ -27,8 +27,11 @@ def writes(name: str, *examples: str, domain: str = CONTRIB) -> Callable[[Writer
     """For a function that writes an operator out. An example is a graph in ONNX's text form, for onnxruntime to run."""
 
     def register(write: Writer) -> Writer:
-        if not examples or (domain, name) in _KNOWN:
-            raise InternalError(f"{domain}::{name} has no example, or is written out twice")
+        if not examples:
+            raise InternalError(f"{domain}::{name} has no example")
+        if (domain, name) in _KNOWN:
+            other = _KNOWN[domain, name].write
+            raise InternalError(f"{domain}::{name} is written out twice: {other.__module__} does it already")
         _KNOWN[domain, name] = Contributed(write, examples)
         return write
 

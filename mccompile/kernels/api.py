@@ -153,7 +153,7 @@ class Kernel:
         return {}
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        """What the template sees besides `function`, `params` and `pointers`. No values of weights."""
+        """What the template sees besides `signature` and `function`. No values of weights."""
         raise NotImplementedError
 
     def units(self, call: Call) -> Sequence[int]:
