@@ -11,6 +11,7 @@ from embedded.test_targets import TARGETS
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
+from mccompile.targets.api import Prefer
 from tests.passes.graph.exact_qdq import run
 from tests.passes.qdq_graphs import networks, networks_of_16_bits, some_integers
 
@@ -40,10 +41,10 @@ def test_weights_of_4_bits_agree_exactly(model: ModelProto) -> None:
             tensor.CopyFrom(numpy_helper.from_array(array >> 4, tensor.name))
         elif tensor.name.startswith("w_scale"):
             tensor.CopyFrom(numpy_helper.from_array(array * np.float32(16), tensor.name))
-    agree("cortex-m4", model, "flash")
+    agree("cortex-m4", model, Prefer.FLASH)
 
 
-def agree(target: str, model: ModelProto, prefer: str = "") -> None:
+def agree(target: str, model: ModelProto, prefer: Prefer | None = None) -> None:
     inputs, options = some_integers(model), Options(name="qdq", target=target, prefer=prefer)
     found = build(compile_graph(load_proto(model), options, "qdq"), options.resolved_target()).run(inputs)
     for name, array in run(model, inputs).items():
