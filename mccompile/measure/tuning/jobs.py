@@ -6,6 +6,7 @@ the same again, but for noise where time is measured.
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import tempfile
@@ -27,7 +28,7 @@ from .runner import by_command
 INSTRUCTIONS, SECONDS, GIVEN = "instructions", "seconds", "as the command says"
 ROUNDS = 7
 ROUND = 0.02  # seconds of one kernel in one round, roughly
-MOST_RUNS = 2000  # of one kernel in one round
+MOST_RUNS = 300  # of one kernel in one round
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def measured(job: Job) -> Found:
                     model = Emulated.build(folder, job.target, job.cc)
                     figures[built.key] = model.count(inputs_of(model.report)).run_instructions
                 else:
-                    models[built.key] = Model.build(folder, job.cc or job.target.compiler, job.target.cflags)
+                    models[built.key] = Model.build(folder, job.cc or job.target.compiler, job.target.cflags, 1)
             except MccError as error:
                 failures.append(f"{built.key.kernel}: {error.problems[0].what}: {error.problems[0].why}")
         if models:
@@ -89,18 +90,27 @@ def measured(job: Job) -> Found:
 
 
 def _timed(models: Mapping[Key, Model]) -> dict[Key, float]:
-    """Seconds of a run of each: in turns, on one processor; of each turn the median, and the median of these."""
+    """Seconds of the one step of each: in turns, on one processor; of each turn the median, and the median of these."""
     inputs = {key: inputs_of(model.report) for key, model in models.items()}
     with _on_one_processor():
         runs = {}
         for key, model in models.items():
             one = min(model.time(inputs[key], 3))
-            runs[key] = max(3, min(MOST_RUNS, round(ROUND / max(one, 1e-9))))
+            runs[key] = max(3, min(MOST_RUNS, round(ROUND / one)))
         rounds: dict[Key, list[float]] = {key: [] for key in models}
         for _ in range(ROUNDS):
             for key, model in models.items():
-                rounds[key].append(statistics.median(model.time(inputs[key], runs[key])))
+                rounds[key].append(statistics.median(_runs(model, inputs[key], runs[key])))
     return {key: statistics.median(found) for key, found in rounds.items()}
+
+
+def _runs(model: Model, inputs: Mapping[str, np.ndarray], count: int) -> list[float]:
+    """Seconds of the step in each of so many runs."""
+    spent = [model.spent(1)[0]]
+    for _ in range(count):
+        model.time(inputs, 1)
+        spent.append(model.spent(1)[0])
+    return [after - before for before, after in itertools.pairwise(spent)]
 
 
 @contextmanager

@@ -34,7 +34,8 @@ class Alone:
     why_not: str = ""
 
 
-def alone(call: Call, kernel: str, needs: Needs, context: Context) -> Alone:
+def alone(call: Call, kernel: str, needs: Needs, context: Context, ticking: bool = False) -> Alone:
+    """`ticking`: its one step tells when it ends."""
     why = _why_not(call)
     if why:
         return Alone({}, why)
@@ -49,7 +50,11 @@ def alone(call: Call, kernel: str, needs: Needs, context: Context) -> Alone:
         made = package(plan, [], [], __version__, delivery=Delivery(Carrier.EXTERNAL))
     except (MccError, NotStatic) as error:
         return Alone({}, str(error))
-    return Alone({name: bytes(contents) for name, contents in made.files.items()})
+    files = {name: bytes(contents) for name, contents in made.files.items()}
+    if ticking:
+        own = made.own_files(plan.prefix, made.identity, plan.with_ticks)
+        files[f"{plan.prefix}.c"] = own[f"{plan.prefix}.c"].text.encode()
+    return Alone(files)
 
 
 def _why_not(call: Call) -> str:

@@ -103,9 +103,9 @@ def tune(
     opened = opened or opener("", apart=bool(runner) or not target.run)
     failures: list[str] = []
     package, left = by_models, 0
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         jobs = work.jobs(package)
-        if not jobs:
+        if number and not jobs:
             break
         told = _Told(file, jobs, progress, failures)
         failures += run(jobs, opened, told, until)
@@ -139,6 +139,7 @@ class _Tuner:
         compiler = version(find_compiler(cc or options.resolved_target().compiler).command)
         self.candidates = Candidates(options, compiler, BOARD if runner else "")
         self.target = self.candidates.target
+        self.ticking = not runner and not self.target.run
         self.seen: dict[Key, str] = {}  # every kernel that is worth it, and of which call
         self.tried: set[Key] = set()
 
@@ -151,8 +152,10 @@ class _Tuner:
             self.seen |= {one.key: one.name for one in worth}
             built = []
             for one in worth:
-                made = None if one.key in known else alone(one.call, one.kernel, one.needs, self.candidates.context)
-                if made is not None and not made.why_not:
+                if one.key in known:
+                    continue
+                made = alone(one.call, one.kernel, one.needs, self.candidates.context, self.ticking)
+                if not made.why_not:
                     built.append(Built(one.key, made.files, one.model))
             known |= {one.key for one in worth}
             self.tried |= {each.key for each in built}
