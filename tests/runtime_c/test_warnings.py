@@ -14,7 +14,10 @@ from mccompile.base.discovery import data_folder
 INCLUDE = data_folder("runtime_c") / "include"
 # headers for some machines only, or parts of others: what compilers say of them, and a flag to bring it about
 REFUSED = {
-    "mcc_dot4.h": ("compile it for them, as -march=armv8-a or -msimd128 says", "-march=x86-64"),
+    **dict.fromkeys(
+        ("mcc_dot4.h", "mcc_neon_winograd.h"),
+        ("compile it for them, as -march=armv8-a or -msimd128 says", "-march=x86-64"),
+    ),
     "mcc_dot8.h": ("compile it for one, as -march=x86-64-v3 says", "-march=x86-64"),
     "mcc_dot16.h": ("compile it for one, as -march=x86-64-v4 says", "-march=x86-64-v3"),
     "mcc_module_code.h": ("include mcc_module.h", "-O2"),

@@ -16,7 +16,7 @@ from tests.kernels.harness import call_of
 
 KERNELS = Registry.load()
 V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
-CONV = KERNELS["conv/i8_nhwc_tile__dot"]
+CONV, WINOGRAD = KERNELS["conv/i8_nhwc_tile__dot"], KERNELS["conv/i8_nhwc_winograd__neon"]
 
 
 def test_sums_and_weights_fit_the_registers() -> None:
@@ -60,3 +60,13 @@ def test_machines_without_vectors_of_sums_are_refused() -> None:
     call, _ = call_of(CONV, CONV.cases()[0])
     refusal = CONV.match(call, targets.load("generic"))
     assert isinstance(refusal, No) and "no vectors of sums" in refusal.reason
+
+
+def test_winograd_serves_machines_without_dot_products() -> None:
+    case = next(case for case in WINOGRAD.cases() if case.name == "many_channels")
+    call, _ = call_of(WINOGRAD, case)
+    for name, is_cheaper in (("aarch64", True), ("armv7a", True), ("aarch64-i8mm", False)):
+        target = targets.load(name)
+        assert (WINOGRAD.cost(call, target).time < CONV.cost(call, target).time) == is_cheaper
+    refusal = WINOGRAD.match(call, replace(targets.load("aarch64"), prefer="flash"))
+    assert isinstance(refusal, No) and "larger blob" in refusal.reason
