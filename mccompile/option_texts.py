@@ -82,9 +82,9 @@ def prepended(texts: Iterable[str | Path]) -> tuple[Prepended, ...]:
     for text in texts:
         file, *pairs = str(text).split(",")
         ends = [pair.partition("=") for pair in pairs]
-        if not file or not all(output and input for output, _, input in ends):
+        if not file or not all(output and into for output, _, into in ends):
             raise ValueError(f"{str(text)!r} is not FILE or FILE,OUTPUT=INPUT,...")
-        found.append(Prepended(Path(file), {output: input for output, _, input in ends}))
+        found.append(Prepended(Path(file), {output: into for output, _, into in ends}))
     return tuple(found)
 
 

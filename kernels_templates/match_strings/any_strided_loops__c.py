@@ -21,10 +21,10 @@ class MatchStringsLoops(Kernel):
     def cases(self) -> Sequence[Case]:
         classes = np.zeros(256, np.uint8)  # (ab)*
         classes[ord("a")], classes[ord("b")] = 1, 2
-        next = np.array([[0, 0, 0], [0, 2, 0], [0, 0, 1]], np.uint16)
+        following = np.array([[0, 0, 0], [0, 2, 0], [0, 0, 1]], np.uint16)
         texts = np.array([["", "ab", "aba"], ["abab", "b", "abx"]], object)
         ins = (TensorType(string, (2, 3)), TensorType(u8, (256,)), TensorType(u16, (3, 3)), TensorType(bool_, (3,)))
-        values = {0: texts, 1: classes, 2: next, 3: np.array([False, True, False])}
+        values = {0: texts, 1: classes, 2: following, 3: np.array([False, True, False])}
         return [Case("turned", MatchStrings(), ins, (TensorType(bool_, (2, 3)),), {0: (1, 0)}, values=values)]
 
     def match(self, call: Call, target: Target) -> No | Needs:

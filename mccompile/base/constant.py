@@ -56,9 +56,9 @@ class Constant:
     @cached_property
     def digest(self) -> str:
         """16 hexadecimal digits that stand for type and contents."""
-        hash = hashlib.sha256(str(self.type).encode())
-        hash.update(self.raw_bytes())
-        return hash.hexdigest()[:16]
+        sha = hashlib.sha256(str(self.type).encode())
+        sha.update(self.raw_bytes())
+        return sha.hexdigest()[:16]
 
     def raw_bytes(self) -> bytes:
         """Contents in row-major order, elements little-endian and unpacked; strings as length and text."""

@@ -20,8 +20,8 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     for field in reversed(fields(Recipe)):
         flag = f"--{field.name.replace('_', '-')}"
         default = f"{field.default:g}" if isinstance(field.default, float) else field.default
-        help = f"{field.metadata['help']}  [plain: {default}]"
-        command = click.option(flag, field.name, type=types[str(field.type)], help=help)(command)
+        text = f"{field.metadata['help']}  [plain: {default}]"
+        command = click.option(flag, field.name, type=types[str(field.type)], help=text)(command)
     return command
 
 

@@ -47,15 +47,15 @@ def joined(front: ModelProto, network: ModelProto, asked: Prepended) -> ModelPro
     made.CopyFrom(network)
     del made.graph.node[:], made.graph.input[:], made.graph.output[:]
     made.graph.node.extend(front.graph.node)
-    for output, input in pairs.items():
+    for output, into in pairs.items():
         name = handed[output]
-        wanted = _shape(taken[input])
+        wanted = _shape(taken[into])
         if 0 in wanted:  # it is as it comes
-            made.graph.node.append(helper.make_node("Identity", [name], [input], name=f"{name}/same"))
+            made.graph.node.append(helper.make_node("Identity", [name], [into], name=f"{name}/same"))
             continue
         shape = numpy_helper.from_array(np.array(wanted, np.int64), f"{name}/shape")
         made.graph.initializer.append(shape)
-        made.graph.node.append(helper.make_node("Reshape", [name, shape.name], [input], name=f"{name}/reshape"))
+        made.graph.node.append(helper.make_node("Reshape", [name, shape.name], [into], name=f"{name}/reshape"))
     made.graph.node.extend(network.graph.node)
     made.graph.input.extend([*front.graph.input, *(e for e in network.graph.input if e.name not in pairs.values())])
     made.graph.output.extend([*network.graph.output, *(entry for entry in given if entry.name not in pairs)])
@@ -98,11 +98,11 @@ def _pairs(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto],
         why = f"it gives {_all(given)}, and the network takes {_all(taken.values())}"
         fix = _fix(given, taken) or f"say which: --prepend {asked.file},{given[0].name}={next(iter(taken), 'INPUT')}"
         raise WrongUse(Problem("nothing that is in front fits the network", str(asked), why, fix))
-    for output, input in found.items():
-        if not _fits(by_name[output], taken[input]):
-            why = f"it gives {_text(by_name[output])}, the network takes {_text(taken[input])}"
-            fix = _fix([by_name[output]], {input: taken[input]}) or "make the front end with --for, for this network"
-            raise WrongUse(Problem(f"{output!r} is no {input!r}", str(asked), why, fix))
+    for output, into in found.items():
+        if not _fits(by_name[output], taken[into]):
+            why = f"it gives {_text(by_name[output])}, the network takes {_text(taken[into])}"
+            fix = _fix([by_name[output]], {into: taken[into]}) or "make the front end with --for, for this network"
+            raise WrongUse(Problem(f"{output!r} is no {into!r}", str(asked), why, fix))
     return found
 
 

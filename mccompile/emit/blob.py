@@ -28,13 +28,13 @@ VERSION = 1
 
 def identity(plan: Plan, code: str) -> bytes:
     """16 bytes; `code` is the generated C without the identity itself."""
-    hash = hashlib.sha256(code.encode())
-    hash.update(_table(plan))
+    sha = hashlib.sha256(code.encode())
+    sha.update(_table(plan))
     for entry in plan.entries:
-        hash.update(f"{entry.name}:{entry.packing}\n".encode())
+        sha.update(f"{entry.name}:{entry.packing}\n".encode())
     for fact in plan.facts_used:
-        hash.update(f"fact:{fact}\n".encode())
-    return hash.digest()[:16]
+        sha.update(f"fact:{fact}\n".encode())
+    return sha.digest()[:16]
 
 
 def blob_bytes(plan: Plan) -> int:

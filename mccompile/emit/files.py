@@ -55,10 +55,10 @@ class Files(Mapping[str, bytes]):
     def digest(self, path: str) -> str:
         """SHA-256, in hexadecimal."""
         if path not in self._digests:
-            hash = hashlib.sha256()
+            sha = hashlib.sha256()
             for piece in self.pieces(path):
-                hash.update(piece)
-            self._digests[path] = hash.hexdigest()
+                sha.update(piece)
+            self._digests[path] = sha.hexdigest()
         return self._digests[path]
 
 

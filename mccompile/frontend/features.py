@@ -23,7 +23,7 @@ def front_end(
     style: str = "plain",
     mfcc: bool = False,
     network: Graph | None = None,
-    input: str = "",
+    input_name: str = "",
     quantized: tuple[float, int, str] | None = None,
     features_first: bool | None = None,
     **asked: Any,
@@ -31,7 +31,7 @@ def front_end(
     """The model of a front end; see `mccompile.audio_frontend`."""
     form = Form(turned=bool(features_first))
     if network is not None:
-        value = _input(network, input)
+        value = _input(network, input_name)
         made, form = _fitted(style, mfcc, value, features_first, asked)
         quantized = quantized or _integers(value)
     else:

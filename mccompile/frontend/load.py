@@ -66,10 +66,10 @@ def load(
     try:
         return load_proto(model, path.parent, dims, shapes, path.name, bounds=bounds, own=reading.functions)
     except BadFile as error:
-        open = defaults.declared(model)
-        if not open:
+        declared = defaults.declared(model)
+        if not declared:
             raise
-        raise proposed(SizesMisfit(open, path.name, error.problems[0].why), len(model.graph.node), sized) from None
+        raise proposed(SizesMisfit(declared, path.name, error.problems[0].why), len(model.graph.node), sized) from None
 
 
 @cache

@@ -99,8 +99,8 @@ class OpenSizes:
 class SizesMissing(UnsupportedModel):
     """Sizes are open that nobody gives."""
 
-    def __init__(self, open: OpenSizes, file: str) -> None:
-        self.open, self.file = open, file
+    def __init__(self, free: OpenSizes, file: str) -> None:
+        self.open, self.file = free, file
         super().__init__(self.problem(""))
 
     def problem(self, fix: str) -> Problem:
@@ -113,13 +113,13 @@ class SizesMisfit(SizesMissing):
 
     def __init__(self, shapes: Mapping[str, tuple[int | str, ...]], file: str, why: str) -> None:
         self.why = why
-        open = OpenSizes()
+        free = OpenSizes()
         for name, shape in shapes.items():
             for axis, size in enumerate(shape):
                 if isinstance(size, str):
-                    open.dims.setdefault(size, []).append((name, axis, shape))
-                    open.use(f"--dim {size}", f"{size!r} of input {name!r}")
-        super().__init__(open, file)
+                    free.dims.setdefault(size, []).append((name, axis, shape))
+                    free.use(f"--dim {size}", f"{size!r} of input {name!r}")
+        super().__init__(free, file)
 
     def problem(self, fix: str) -> Problem:
         what = "the file's own sizes do not fit together, and it leaves them open"
@@ -178,11 +178,11 @@ def _add(sizes: Sizes) -> str:
     return f"add {sizes.flags} (with sizes of your own)"
 
 
-def _tries(open: OpenSizes, outcomes: list[tuple[Problem, ...]], most: int) -> Iterator[Sizes]:
+def _tries(free: OpenSizes, outcomes: list[tuple[Problem, ...]], most: int) -> Iterator[Sizes]:
     """Sizes to try, each once; numbers that refusals name come next."""
     waiting, done = list(_TRIED), set[str]()
     while waiting and len(done) < most:
-        sizes = open.sizes(*waiting.pop(0))
+        sizes = free.sizes(*waiting.pop(0))
         if sizes.flags in done:
             continue
         done.add(sizes.flags)

@@ -17,7 +17,7 @@ def audio_frontend(
     *,
     mfcc: bool = False,
     network: Any = None,
-    input: str = "",
+    input: str = "",  # noqa: A002
     dims: Mapping[str, int] | None = None,
     quantized: tuple[float, int] | tuple[float, int, str] | None = None,
     features_first: bool | None = None,

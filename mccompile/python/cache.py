@@ -21,14 +21,14 @@ from ..targets.api import Target
 
 def key(content: bytes, others: Iterable[Path], options: Options, target: Target, compiler: str) -> str:
     """What names an entry: model and files it refers to, options, target, the C compiler, and our own sources."""
-    hash = hashlib.sha256(content)
+    sha = hashlib.sha256(content)
     parts = [__version__, repr(target), compiler, *(f"{f.name}={_plain(getattr(options, f.name))}" for f in _FIELDS)]
     found = shutil.which(compiler.split()[0])
     for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels), *filter(None, [options.tuned])]:
         parts.append(_stamp(path))
     parts.append(own_stamp(Path(__file__).parents[1], data_folder("kernels_templates"), data_folder("runtime_c")))
-    hash.update("\0".join(parts).encode(errors="surrogateescape"))
-    return hash.hexdigest()[:32]
+    sha.update("\0".join(parts).encode(errors="surrogateescape"))
+    return sha.hexdigest()[:32]
 
 
 @cache

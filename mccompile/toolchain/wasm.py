@@ -45,7 +45,7 @@ def with_counters(program: bytes) -> bytes:
     missing = [name for name in ("board_count_begin", "board_count_end") if name not in functions]
     if missing:
         raise CheckFailed(Problem(f"the program names no function {', '.join(missing)}", "counting instructions"))
-    defined, globals = _Reader(sections.get(_GLOBALS, b"\0")).entries()
+    defined, variables = _Reader(sections.get(_GLOBALS, b"\0")).entries()
     counter = imported.globals + defined
     results = range(counter + 1, counter + 1 + COUNTS)
     fresh = bytes([_I64, _MUTABLE, _I64_CONST, 0, _END]) * (1 + COUNTS)
@@ -66,7 +66,7 @@ def with_counters(program: bytes) -> bytes:
         new = b"\0" + instead[index] + bytes([_END]) if index in instead else _counting(body, counter)
         code += _number(len(new)) + new
     sections |= {
-        _GLOBALS: _number(defined + 1 + COUNTS) + globals + fresh,
+        _GLOBALS: _number(defined + 1 + COUNTS) + variables + fresh,
         _EXPORTS: _number(exported + COUNTS) + exports,
         _CODE: code,
     }

@@ -74,7 +74,7 @@ def test_sizes_have_to_be_fixed() -> None:
         ("float[1,30,41]", {}, "one of its sizes: 30, 41"),
         ("float[1,30,40]", {"features_first": True}, "the features do not fit the network"),
         ("float[1,30,40]", {"frames": 29}, "the features do not fit the network"),
-        ("float[1,30,40]", {"input": "z"}, "there is no input 'z'"),
+        ("float[1,30,40]", {"input_name": "z"}, "there is no input 'z'"),
         ("float[1,30,40]", {"quantized": (0.5, 200, "int8")}, "0.5,200,int8"),
         ("float[1,30,40]", {"quantized": (0.5, 0, "int4")}, "write --quantized 0.05,0"),
     ],

@@ -191,10 +191,10 @@ def _filters(recipe: Recipe) -> np.ndarray:
     step = _ONE(0.5 * recipe.rate / (recipe.bins - 1))
     places = mel(np.arange(recipe.bins, dtype=_ONE) * step)
     made = np.zeros((recipe.bins, recipe.mels + 2), np.int64)
-    for bin in range(int(1.5 + _ONE(recipe.low) / step), recipe.bins):
-        band = int(np.searchsorted(edges[1:], places[bin]))  # the first edge that is not below
+    for frequency in range(int(1.5 + _ONE(recipe.low) / step), recipe.bins):
+        band = int(np.searchsorted(edges[1:], places[frequency]))  # the first edge that is not below
         if band > recipe.mels:
             break
-        weight = _ONE((edges[band + 1] - places[bin]) / (edges[band + 1] - edges[band]))
-        made[bin, band : band + 2] = whole(weight), whole(_ONE(1) - weight)
+        weight = _ONE((edges[band + 1] - places[frequency]) / (edges[band + 1] - edges[band]))
+        made[frequency, band : band + 2] = whole(weight), whole(_ONE(1) - weight)
     return made[:, 1:-1]

@@ -37,7 +37,7 @@ class Gaussian(ImageFunction):
         middle, channels = len(kernel) // 2, self.sizes["channels"]
         weights = [literal_c(n / _ONE, f32) if wide else f"{n}u" for n in kernel]
 
-        def sum(of: Sequence[str]) -> str:
+        def weighted(of: Sequence[str]) -> str:
             pairs = [f"{weights[n]} * ({'' if wide else '(uint32_t)'}{of[n]} + {of[-1 - n]})" for n in range(middle)]
             return " + ".join([f"{weights[middle]} * {of[middle]}", *pairs])
 
@@ -47,8 +47,8 @@ class Gaussian(ImageFunction):
             "middle": middle,
             "row": row,
             "line": "float" if wide else "uint16_t",
-            "down": sum([f"rows[{n}][j]" for n in range(len(kernel))]),
-            "across": sum([f"line[j{f' + {times(n, channels)}' if n else ''}]" for n in range(len(kernel))]),
+            "down": weighted([f"rows[{n}][j]" for n in range(len(kernel))]),
+            "across": weighted([f"line[j{f' + {times(n, channels)}' if n else ''}]" for n in range(len(kernel))]),
             "wide": wide,
         }
 
@@ -64,6 +64,6 @@ class Gaussian(ImageFunction):
 
 def mirrored(places: np.ndarray, size: int) -> np.ndarray:
     """Followed by themselves backwards, the last one once."""
-    round = max(2 * size - 2, 1)
-    places = abs(places) % round
-    return np.where(places < size, places, round - places)
+    period = max(2 * size - 2, 1)
+    places = abs(places) % period
+    return np.where(places < size, places, period - places)

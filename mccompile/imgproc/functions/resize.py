@@ -119,15 +119,15 @@ class Resize(ImageFunction):
         wide = self.asked.dtype is not u8
         if self.variant == "nearest":
             return {"columns": _both(self.sides[0], nearest), "rows": _both(self.sides[1], nearest)}
-        next = "next" if isinstance(width, str) else channels if width > 1 else 0
+        step = "next" if isinstance(width, str) else channels if width > 1 else 0
         one = "1.0f" if wide else f"{_ONE}u"
-        low, high = (f"{of}[@] * ({one} - share) + {of}[{next} + @] * share" for of in ("pixel", "other"))
+        low, high = (f"{of}[@] * ({one} - share) + {of}[{step} + @] * share" for of in ("pixel", "other"))
         told: dict[str, Any] = {
             "mean": self.is_mean,
             "wide": wide,
             "one": _ONE,
             "area": int(self.variant == "area"),
-            "next": next,
+            "next": step,
             "row": term(self.result(s)[1]),
             "last_row": less_one(height),
             "line": "float" if wide else "uint16_t",

@@ -58,16 +58,16 @@ def _sum(a: Branch, b: Branch) -> Branch | None:
     return replace(large, weights=large.weights + grown, bias=large.bias + small.bias)
 
 
-def _made(match: Match, make: Maker, sum: Branch | None) -> Value | None:
+def _made(match: Match, make: Maker, total: Branch | None) -> Value | None:
     """The convolution, where no number has become too large."""
     x, name = match["x"], match.root.output.name
-    if sum is None:
+    if total is None:
         return None
     with np.errstate(over="ignore"):
-        arrays = [array.astype(x.type.dtype.numpy) for array in (sum.weights, sum.bias)]
+        arrays = [array.astype(x.type.dtype.numpy) for array in (total.weights, total.bias)]
     if not all(np.isfinite(array.astype(np.float64)).all() for array in arrays):
         return None
-    op = Conv(group=sum.group, strides=sum.strides, dilations=sum.dilations, pads=(*sum.before, *sum.after))
+    op = Conv(group=total.group, strides=total.strides, dilations=total.dilations, pads=(*total.before, *total.after))
     weights, bias = arrays
     result = make.node(op, x, make.constant(weights, f"{name}/weights"), make.constant(bias, f"{name}/bias"))
     return result if result.type == match.root.output.type else None

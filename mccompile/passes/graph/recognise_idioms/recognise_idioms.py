@@ -260,10 +260,10 @@ def _reduced(cls: type[ReduceL2] | type[ReduceSumSquare]) -> Build:
     """The same reduction of x, of its squares."""
 
     def build(match: Match, make: Maker) -> Value | None:
-        sum = match.node("sum")
-        op = cls(keepdims=vars(sum.op)["keepdims"], noop_with_empty_axes=vars(sum.op)["noop_with_empty_axes"])
-        if not op.noop_with_empty_axes or len(sum.inputs) > 1:
-            return make.node(op, match["x"], *sum.inputs[1:], like=sum.output)
+        total = match.node("sum")
+        op = cls(keepdims=vars(total.op)["keepdims"], noop_with_empty_axes=vars(total.op)["noop_with_empty_axes"])
+        if not op.noop_with_empty_axes or len(total.inputs) > 1:
+            return make.node(op, match["x"], *total.inputs[1:], like=total.output)
         return None
 
     return build

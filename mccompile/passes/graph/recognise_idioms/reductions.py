@@ -60,9 +60,9 @@ def _mean_of_means(match: Match, make: Maker) -> Value | None:
 
 
 def _softmax(match: Match, make: Maker) -> Value | None:
-    sum, rank = match.node("sum"), match["x"].type.rank
+    total, rank = match.node("sum"), match["x"].type.rank
     axes = _axes(match, "axes", max(rank, 1))
-    if axes is None or len(axes) != 1 or not vars(sum.op)["keepdims"] or match.root.output.type != match["x"].type:
+    if axes is None or len(axes) != 1 or not vars(total.op)["keepdims"] or match.root.output.type != match["x"].type:
         return None
     high = match.nodes.get("high")
     if high is not None and (not vars(high.op)["keepdims"] or _axes(match, "high_axes", rank) != axes):
