@@ -49,7 +49,7 @@ NAMED = (
     _named(
         "an identity without facts",
         ("mccompile/emit/blob.py", ("tests/emit/test_blob.py",)),
-        'hash.update(f"fact:{fact}\\n".encode())',
+        'sha.update(f"fact:{fact}\\n".encode())',
         "pass",
     ),
     _named("halves up", _QUANT, "(bits - 1)) - 1u) + (sum >> bits & 1u)) >> bits", "(bits - 1))) >> bits"),
