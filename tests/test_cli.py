@@ -364,8 +364,8 @@ def test_opt_reports_bad_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_kernels_are_explained(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = succeeds(capsys, "analyze", conv, "--explain", "--target", "x86-64-v3", "--winograd", "off")
-    assert re.search(r"^  -> f32_nhwc_tile__vec +\d+\.\d", said, re.MULTILINE)
-    assert re.search(r"^     any_strided_direct__c +\d+\.\d", said, re.MULTILINE)
+    assert re.search(r"^  -> f32_nhwc_tile__vec +\d+ ", said, re.MULTILINE)
+    assert re.search(r"^     any_strided_direct__c +\d+ ", said, re.MULTILINE)
     assert "f32_nhwc_winograd__vec: no, Winograd's method is switched off" in said
 
 
