@@ -121,7 +121,7 @@ def test_plans_do_not_depend_on_the_hash_seed() -> None:
     assert len(plans) == 1
 
 
-@pytest.mark.parametrize(("life", "count"), [(6, 1000), (2000, 500)])
+@pytest.mark.parametrize(("life", "count"), [(6, 400), (2000, 250)])
 def test_twice_the_blocks_are_at_most_twice_the_work(make_blocks: BlockMaker, life: int, count: int) -> None:
     few, many = (
         make_blocks(random.Random(6), n, moments=n, life=life, bytes_=5000, aligns=(16,), several_parts=0.1)
