@@ -3,6 +3,7 @@ and sizes around their blocks. Each kernel's cases are one program, as optimized
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -40,6 +41,18 @@ def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Pat
 @pytest.mark.parametrize("id", IDS_OF_PORTABLE)
 def test_portable_kernel_is_optimized_without_warnings(id: str, tmp_path: Path) -> None:
     assert not warnings(id, ["gcc", "-std=c99", "-O2", "-c", *harness.STRICT], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "id"), [(t, id) for t, id in OWN if t in ("riscv64v", OF_BYTES) and KERNELS[id].isa == "dot"]
+)
+def test_products_of_bytes_are_compiled_without_warnings(target: str, id: str, tmp_path: Path) -> None:
+    found = targets.load(target)
+    harness.write_sources(harness.trials(KERNELS[id], found), tmp_path)
+    flags = [*(flag for flag in found.cflags if not flag.startswith("-fuse")), *harness.STRICT]
+    command = [found.compiler, *flags, *harness.include_flags(tmp_path), "-c", "kernels.c", "-o", "kernels.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[:2000]) == (0, "")
 
 
 HALVES = "aarch64-fp16"
