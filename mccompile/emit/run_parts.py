@@ -5,6 +5,7 @@ Invariant: a part names no variable of another one: sizes are read from the mode
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,28 +35,33 @@ def run_parts(plan: Plan) -> list[RunPart]:
     lengths = [folded_lines(printed_items((item,))) for item in plan.items]
     if sum(lengths) <= LONGEST:
         return []
-    return [_part(items) for items in _cut(plan.items, lengths)]
+    return [_part(number, items) for number, items in enumerate(_cut(plan.items, lengths), 1)]
 
 
 def _cut(items: Sequence[Item], lengths: Sequence[int]) -> Iterator[Sequence[Item]]:
     """Pieces of about the same length; those that no step is in go with the ones before them."""
     each = sum(lengths) / -(-sum(lengths) // (LONGEST * 2 // 3))
+    with_steps = [number for number, item in enumerate(items) if any(True for _ in walk((item,)))]
     begin, taken = 0, 0.0
     for number, length in enumerate(lengths):
-        has_steps = any(True for _ in walk(items[begin:number]))
-        if has_steps and any(True for _ in walk(items[number:])) and taken + length / 2 > each:
+        if taken + length / 2 > each and _between(with_steps, begin, number) and with_steps[-1] >= number:
             yield items[begin:number]
             begin, taken = number, taken - each
         taken += length
     yield items[begin:]
 
 
-def _part(items: Sequence[Item]) -> RunPart:
+def _between(numbers: Sequence[int], begin: int, end: int) -> bool:
+    """Is one of the numbers, which grow, in the range?"""
+    return bisect_left(numbers, begin) < bisect_left(numbers, end)
+
+
+def _part(number: int, items: Sequence[Item]) -> RunPart:
     steps = list(walk(items))
     first, last = steps[0], steps[-1]
     about = f"Steps {first.number} to {last.number}: from {show(first.provenance)} to {show(last.provenance)}."
     body = "\n".join(printed_items(items)).rstrip("\n")
-    return RunPart(f"steps_{first.number}_to_{last.number}", comment(about), body, _may_end(items))
+    return RunPart(f"run_part_{number}", comment(about), body, _may_end(items))
 
 
 def _may_end(items: Sequence[Item]) -> bool:
