@@ -33,14 +33,16 @@ class _Parts:
         self.functions: list[str] = []
 
     def settle(self, block: Block) -> None:
-        """Parts of parts first, then those of the block, if it is still too long."""
+        """Parts of parts first, then those of the block, until it is short enough."""
         places = list(_places(block))
         for around, place in places:
             self.settle(_block(around, place))
-        if _length(block) > LONGEST:
-            for around, place in places:
-                if _length(_block(around, place)) >= SHORTEST:
-                    around.inside[place] = self.call(_block(around, place))
+        length = _length(block)
+        for around, place in places:
+            lines = _length(_block(around, place))
+            if length > LONGEST and lines >= SHORTEST:
+                around.inside[place] = self.call(_block(around, place))
+                length -= lines - 1
 
     def call(self, block: Block) -> str:
         """Makes a block a function; the C that calls it."""

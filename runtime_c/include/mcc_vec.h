@@ -22,6 +22,8 @@
  *                                     the length, with elements of both in turns. Not for N = 16
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
+ *     MCC_VEC_ROLLED                  in front of a loop with a long body: Clang would write short ones out, and keep
+ *                                     what they load on the stack
  *
  * Quotients and bits are C operators on these types; the rest could be, but GCC takes those on floats apart for 32-bit
  * Arm, whose vectors round denormal numbers to zero. Nothing here depends on options that let the compiler fuse or
@@ -43,6 +45,12 @@
 #endif
 
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(__clang__)
+#define MCC_VEC_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define MCC_VEC_ROLLED
+#endif
 
 #if defined(__AVX512F__) || defined(__riscv_vector) /* RISC-V: registers in groups, whatever the length of one */
 #define MCC_VEC_LANES 16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from mccompile.driver import Options
 from mccompile.emit import parts
 from mccompile.emit.parts import in_parts
 from mccompile.measure.correctness import check
+from mccompile.targets.api import load
 from tests.small_models import compiled, floats, model, node, save
 
 LONGEST = 200  # lines of any function of a kernel
@@ -37,6 +40,13 @@ def test_a_part_of_a_long_function_is_a_function_of_what_it_reads() -> None:
 def test_a_part_of_a_short_function_stays_where_it_is() -> None:
     text = plain(in_parts(body(3), "f", PARAMETERS))
     assert "MCC_PART" not in text and text.count("{") == 2
+
+
+def test_no_more_parts_stand_alone_than_are_needed() -> None:
+    lines = parts.LONGEST // 2
+    part_of_it = body(lines).partition("{\n")[2].removesuffix("\n}")
+    text = plain(in_parts(f"void f(void)\n{{\n{part_of_it}\n{part_of_it}\n{part_of_it}\n}}", "f", PARAMETERS))
+    assert text.count("MCC_PART") == 2 and text.count("f_rows2(") == 2
 
 
 def network() -> ModelProto:
@@ -77,6 +87,33 @@ def test_no_function_of_a_kernel_is_too_long(target: str) -> None:
     found = {name: lines for name, lines in functions(files["many_kernels.c"].decode())}
     assert len(found) > 10
     assert not {name: lines for name, lines in found.items() if lines > LONGEST}
+
+
+def deepest(made: ModelProto, compiler: str, folder: Path) -> int:
+    """Bytes of the largest stack frame of a depthwise kernel."""
+    files = compiled(made, Options(target="x86-64-v3")).files
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text)
+    flags = [*load("x86-64-v3").cflags, "-fstack-usage", "-I.", "-Iruntime"]
+    subprocess.run([compiler, *flags, "-c", f"{made.graph.name}_kernels.c"], cwd=folder, check=True)
+    lines = (folder / f"{made.graph.name}_kernels.su").read_text().splitlines()
+    return max(int(line.split("\t")[1]) for line in lines if "depthwise" in line)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_loops_over_channels_keep_no_weights_on_the_stack(compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    weights = {"v": floats(0, 16, 3, 1, 1), "w": floats(1, 16, 1, 3, 3), "b": floats(2, 16)}
+    nodes = [
+        node("Conv", "x v", "wide"),
+        node("Conv", "wide w b", "deep", pads=[1] * 4, group=16),
+        node("Relu", "deep", "cut"),
+        node("GlobalAveragePool", "cut", "y"),
+    ]
+    made = model("channels", nodes, [("x", [1, 3, 64, 64])], [("y", [1, 16, 1, 1])], weights)
+    assert 0 < deepest(made, compiler, tmp_path) < 512
 
 
 def long_network(measured: bool) -> ModelProto:
