@@ -41,7 +41,7 @@ def run_parts(plan: Plan) -> list[RunPart]:
 def _cut(items: Sequence[Item], lengths: Sequence[int]) -> Iterator[Sequence[Item]]:
     """Pieces of about the same length; those that no step is in go with the ones before them."""
     each = sum(lengths) / -(-sum(lengths) // (LONGEST * 2 // 3))
-    with_steps = [number for number, item in enumerate(items) if any(True for _ in walk((item,)))]
+    with_steps = [number for number, item in enumerate(items) if [*walk((item,))]]
     begin, taken = 0, 0.0
     for number, length in enumerate(lengths):
         if taken + length / 2 > each and _between(with_steps, begin, number) and with_steps[-1] >= number:

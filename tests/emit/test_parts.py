@@ -146,5 +146,5 @@ def test_a_long_run_is_functions_of_its_steps(measured: bool, tmp_path: Path) ->
     lengths = dict(functions(text))
     assert len([name for name in lengths if name.startswith("MCC_PART")]) > 1
     assert max(lengths.values()) <= LONGEST
-    assert ("status = steps_" in text) is measured
+    assert ("status = run_part_" in text) is measured
     assert check(save(made, tmp_path), Options(), runs=1).ok
