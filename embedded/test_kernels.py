@@ -18,6 +18,7 @@ from tests.damaged import damaged
 from tests.kernels import harness
 from tests.kernels.test_matrix import IDS_OF_PORTABLE, KERNELS, warnings, wrong_results
 from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
+from tests.kernels.test_vector_kernels import COMPILERS, V4
 
 TARGETS = ("aarch64", "armv7a", "riscv64v", "riscv64v256", "wasm32", "wasm32-relaxed")
 HAS_VECTORS = "vec" in targets.load("native").isas
@@ -41,6 +42,16 @@ def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Pat
 @pytest.mark.parametrize("id", IDS_OF_PORTABLE)
 def test_portable_kernel_is_optimized_without_warnings(id: str, tmp_path: Path) -> None:
     assert not warnings(id, ["gcc", "-std=c99", "-O2", "-c", *harness.STRICT], tmp_path)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa == "vec"])
+def test_vector_kernel_is_compiled_without_warnings(id: str, compiler: str, tmp_path: Path) -> None:
+    harness.write_sources(harness.trials(KERNELS[id], V4), tmp_path)
+    flags = [*COMPILERS[compiler], *harness.STRICT, "-march=x86-64-v4", "-fsyntax-only"]
+    command = [compiler, *flags, *harness.include_flags(tmp_path), str(tmp_path / "kernels.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[:4000]) == (0, "")
 
 
 @pytest.mark.parametrize(
