@@ -1,5 +1,5 @@
-"""Vector kernels: headers that go together, and tiles that the measurements in their module ask for. Each kernel alone is
-compiled strictly by embedded/test_kernels.py."""
+"""Vector kernels: headers that go together, and tiles that the measurements in their module ask for. What compilers say
+of each kernel, embedded/test_kernels.py asks."""
 
 from __future__ import annotations
 
