@@ -78,6 +78,11 @@ def _in_one_type(expr: Expr, dtype: DType) -> Expr:
     return expr
 
 
+def half_c(value: float) -> str:
+    """A 16-bit float as the bits that it has in memory."""
+    return f"0x{int(np.float16(value).view(np.uint16)):04X}u /* {value:g} */"
+
+
 def uses_math(expr: Expr) -> bool:
     """Does it need mcc_vecmath.h?"""
     return any(isinstance(node, Apply) and node.function in _MATH for node in walk(expr))
@@ -143,7 +148,7 @@ class _Printer:
     def number(self, value: int | float) -> str:
         if self.dtype is f32:
             return literal_c(value, f32)
-        return f"0x{int(np.float16(value).view(np.uint16)):04X}u /* {value:g} */"
+        return half_c(value)
 
     def applied(self, node: Apply) -> Code:
         name = node.function

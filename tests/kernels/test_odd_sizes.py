@@ -204,7 +204,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 # Those whose kernels compute in 16 bits, or round to them.
 OF_COLUMNS = (turned, softmax_of_columns, totals, totals_of_columns)
 OF_ATTENTION = (attention, attention_in_blocks)
-OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, winograd, lstm, resize, resize_planar, *OF_COLUMNS)
+OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, lstm, resize, resize_planar, *OF_COLUMNS)
 HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in OF_FLOATS]
 
 

@@ -13,16 +13,22 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, best_tile
+from mccompile.base.constant import Constant
+from mccompile.base.dtypes import f16, f32
+from mccompile.base.tensor import TensorType
+from mccompile.codegen.vector.vector_tiles import HALF_RELU, Groups, TileSize, best_lanes, best_tile
 from mccompile.driver import Options
+from mccompile.kernels.api import Call, Case, Needs
 from mccompile.kernels.registry import Registry
+from mccompile.kinds.conv import Conv
 from mccompile.measure.correctness import check
 from mccompile.targets import api as targets
-from tests.kernels.harness import STRICT, include_flags, trials
+from tests.kernels.harness import STRICT, call_of, include_flags, trials
 from tests.small_models import floats, model, node, save
 
 KERNELS = Registry.load()
 V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
+HALVES = targets.load("aarch64-fp16")
 COMPILERS = {"gcc": ["-std=c99"], "clang": ["-std=c99"], "g++": ["-std=c++11", "-x", "c++"]}
 
 
@@ -75,6 +81,31 @@ def test_winograd_can_be_switched_off_and_is_off_where_speed_does_not_come_first
     assert not hasattr(kernel.match(call, V4), "reason")
     for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 0)))):
         assert "switched off" in str(kernel.match(call, other))
+
+
+def halves(channels: int) -> Call:
+    plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32, HALF_RELU)
+    types = [TensorType(f16, shape) for shape in ((1, channels, 16, 16), (channels, channels, 3, 3))]
+    last = (0, 2, 3, 1)
+    places = {"permute": {0: last, 2: last}, "permute_outs": {0: last}}
+    case = Case("", plain, (*types, types[0]), types[:1], constant=frozenset({1}), **places)
+    return call_of(KERNELS["conv/f32_nhwc_winograd__vec"], case)[0]
+
+
+@pytest.mark.parametrize(("channels", "is_cheaper"), [(8, False), (16, True), (64, True)])
+def test_winograd_serves_many_channels_of_sixteen_bit_floats(channels: int, is_cheaper: bool) -> None:
+    call, tiles, winograd = halves(channels), KERNELS["conv/f32_nhwc_tile__vec"], KERNELS["conv/f32_nhwc_winograd__vec"]
+    assert (winograd.cost(call, HALVES).time < tiles.cost(call, HALVES).time) == is_cheaper
+
+
+def test_winograd_in_sixteen_bits_has_small_patches_and_weights_of_the_same_type() -> None:
+    kernel, call = KERNELS["conv/f32_nhwc_winograd__vec"], halves(16)
+    found = kernel.match(call, HALVES)
+    assert isinstance(found, Needs) and found.blocks[0] == 2
+    weights = Constant.of(np.ones((16, 16, 3, 3), np.float16))
+    packed = kernel.pack(replace(call, blocks=found.blocks), {1: weights})[1]
+    assert (packed.dtype, packed.size) == (np.float16, 16 * 16 * 16)
+    assert "does not compute in 16 bits" in str(kernel.match(call, V4))
 
 
 @pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.marked import called
+from ...expr.vector_c import half_c
 
 _WEIGHTS = {
     2: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
@@ -25,11 +26,16 @@ _WEIGHTS = {
     ],
 }
 
+# In 16 bits. Transformed inputs of F(2x2) are at most 4 times as large as inputs: these are divided by 4, results
+# multiplied. Results are sums of 9 products, each of which has a third of their variance: runs a third as long leave
+# the same errors.
+HALF_SCALE, HALF_TERMS = 4, 3
+
 
 def transformed_weights(w: np.ndarray, m: int) -> np.ndarray:
-    """w[O, C, 3, 3] as [(m+2)^2, O, C]."""
+    """w[O, C, 3, 3] as [(m+2)^2, O, C], of the same type."""
     g = np.array(_WEIGHTS[m])
-    u: np.ndarray = np.einsum("ai,ocij,bj->aboc", g, w.astype(np.float64), g).astype(np.float32)
+    u: np.ndarray = np.einsum("ai,ocij,bj->aboc", g, w.astype(np.float64), g).astype(w.dtype)
     return u.reshape(-1, *w.shape[:2])
 
 
@@ -63,6 +69,11 @@ def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
         _plus(sums, 4, sums2, of),
         _call("add", _plus(rest, 8, rest2, of), d[5], of),
     ]
+
+
+def scaled(vector: str, factor: float, of: str) -> str:
+    """C of a vector of 16-bit floats times a power of two."""
+    return called(f"mcc_mul_{of}", (vector, f"mcc_set_{of}({half_c(factor)})"))
 
 
 def _call(name: str, a: str, b: str, of: str) -> str:

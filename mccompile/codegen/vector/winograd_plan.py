@@ -1,0 +1,167 @@
+"""How a convolution goes by Winograd's method: tiles, blocks of patches, the division of the work, and what it costs.
+
+Invariant: a plan is the `blocks` of its call, from which all its sizes follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...base.dims import static
+from ...base.dtypes import DType, f16
+from ...kernels.work import Units, slowest
+from ...program.ir import Call
+from ...targets.api import Prefer, Target
+from .vector_tiles import (
+    HALF_RUN,
+    SECOND_LEVEL,
+    Groups,
+    TileSize,
+    best_lanes,
+    best_tile,
+    computed_in,
+    in_runs,
+    row_cycles,
+)
+from .winograd import HALF_TERMS
+
+NOT_CUT, BY_BLOCKS, IN_PHASES = range(3)  # how the work is cut for several workers
+SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
+LINE = 64  # bytes of a line of a cache
+TRANSFORM = 5  # cycles per vector of an element of a patch
+TOTAL = 4  # instructions that add a vector of 16-bit sums to its total
+FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
+FROM_OTHERS = 10.0  # what that takes longer where another core reads the same at the same time
+JUST_WRITTEN = 2.0  # bytes per cycle that another core has written, which may be far away
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All sizes of one instance; `blocks` of its call."""
+
+    m: int
+    per_block: int  # patches
+    x_lanes: int
+    lanes: int
+    points: int
+    vectors: int
+    together: int = 1
+    cut: int = NOT_CUT
+
+    @property
+    def alpha(self) -> int:
+        return self.m + 2
+
+    @property
+    def size(self) -> TileSize:
+        return TileSize(self.lanes, self.points, self.vectors, self.together)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        size = (self.lanes, self.points, self.vectors, self.together)
+        return (self.m, self.per_block, self.x_lanes, *size, self.cut)
+
+
+def allowed_tiles(target: Target, dtype: DType) -> list[int]:
+    """In 16 bits, F(4x4,3x3) would be off by ten times as much as products without a transform."""
+    most = target.option("winograd", 4) if target.prefer == Prefer.TIME else 0
+    return [m for m in ((2,) if dtype is f16 else (2, 4)) if m <= most]
+
+
+def size_of(dtype: DType) -> int:
+    return dtype.bits // 8
+
+
+def best_plan(call: Call, target: Target) -> Plan:
+    return min(_plans(call, target), key=lambda plan: plan_cycles(call, plan, target))
+
+
+def _plans(call: Call, target: Target) -> list[Plan]:
+    x, w = call.ins[:2]
+    channels, inputs, dtype = static(w.shape[0]), static(w.shape[1]), computed_in(call)
+    bytes_each = size_of(dtype)
+    cuts = (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, IN_PHASES) if x.shape[0] == 1 else (BY_BLOCKS,)
+    found = []
+    for m in allowed_tiles(target, dtype):
+        tiles = count_patches(call, m)
+        weights = (m + 2) ** 2 * channels * inputs * bytes_each
+        each = (m + 2) ** 2 * (channels + inputs) * bytes_each
+        most = max(8, max(SMALL_BLOCK, weights // 2) // each)
+        x_lanes = best_lanes(static(x.shape[1]), target, dtype)
+        for cut in cuts:
+            workers = call.workers if cut == BY_BLOCKS else 1
+            passes = -(-tiles // (most * workers)) * workers
+            per_block = -(-tiles // passes)
+            draft = Plan(m, per_block, x_lanes, best_lanes(channels, target, dtype), 1, 1, cut=cut)
+            workers = call.workers if cut == IN_PHASES else 1
+            step = steps(call, draft)[0] * bytes_each
+            size = best_tile(per_block, channels, inputs, step, target, workers, inputs, dtype)
+            tile = {"points": size.points, "vectors": size.vectors, "together": size.together}
+            found.append(replace(draft, **tile))
+    return found
+
+
+def count_patches(call: Call, m: int) -> int:
+    """Patches of a picture."""
+    height, width = call.outs[0].shape[2:]
+    return -(-static(height) // m) * -(-static(width) // m)
+
+
+def in_workspace(call: Call, plan: Plan) -> int:
+    """Patches whose transforms lie in the workspace at the same time: those of a block, or all."""
+    blocks = -(-count_patches(call, plan.m) // plan.per_block) if plan.cut == IN_PHASES else 1
+    return blocks * plan.per_block
+
+
+def phase_barrier(call: Call, plan: Plan) -> int:
+    """All patches are transformed before they are multiplied."""
+    return count_patches(call, plan.m) if plan.cut == IN_PHASES else 0
+
+
+def work_units(call: Call, plan: Plan) -> tuple[int, ...]:
+    """What workers share: blocks of patches; or patches to be transformed, and then groups of channels."""
+    tiles = count_patches(call, plan.m)
+    if plan.cut != IN_PHASES:
+        return tuple(min(plan.per_block, tiles - first) for first in range(0, tiles, plan.per_block))
+    channels, inputs = static(call.ins[1].shape[0]), static(call.ins[1].shape[1])
+    groups = Units()
+    Groups(plan.size, channels).headers("o", groups)
+    vector = tiles * plan.alpha**2 * (inputs + TRANSFORM)  # cycles for all patches
+    patch = plan.alpha**2 * TRANSFORM * -(-inputs // plan.x_lanes)
+    return (patch,) * tiles + tuple(vectors * vector for vectors in groups.sizes)
+
+
+def steps(call: Call, plan: Plan) -> tuple[int, int]:
+    """Numbers from patch to patch in the workspace, of inputs and of products."""
+    wide = zip((call.ins[1].shape[1], call.ins[1].shape[0]), (plan.x_lanes, plan.lanes), strict=True)
+    inputs, products = (uneven(-(-static(n) // lanes) * lanes, computed_in(call)) for n, lanes in wide)
+    return inputs, products
+
+
+def uneven(numbers: int, dtype: DType) -> int:
+    """A distance at which neighbours do not fall on the same places of a cache."""
+    line = LINE // size_of(dtype)
+    lines = -(-numbers // line)
+    return (lines + 1 - lines % 2) * line
+
+
+def plan_cycles(call: Call, plan: Plan, target: Target) -> float:
+    """Of all workers together."""
+    channels, inputs, dtype = static(call.ins[1].shape[0]), static(call.ins[1].shape[1]), computed_in(call)
+    passes = -(-count_patches(call, plan.m) // plan.per_block) * static(call.outs[0].shape[0])
+    weights = plan.alpha**2 * channels * inputs * size_of(dtype)
+    row = row_cycles(plan.size, plan.per_block, channels, inputs, target)
+    if in_runs(inputs * HALF_TERMS, dtype):
+        sums = plan.per_block * -(-channels // plan.lanes) * -(-inputs * HALF_TERMS // HALF_RUN)
+        row += sums * TOTAL / target.machine.issue
+    product = plan.alpha**2 * row
+    one = plan.alpha**2 * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
+    into = plan.per_block * one * -(-inputs // plan.x_lanes)
+    back = plan.per_block * one * -(-channels // plan.lanes)
+    also = 0.0
+    if plan.cut == BY_BLOCKS:  # every worker reads all weights
+        also = max(weights - SECOND_LEVEL, 0) / FROM_OTHERS
+    elif plan.cut == IN_PHASES:
+        also = plan.per_block * plan.alpha**2 * inputs * size_of(dtype) / JUST_WRITTEN
+    unfair = slowest(work_units(call, plan), call.workers, phase_barrier(call, plan)) if plan.cut else 1.0
+    return passes * (max(product, weights / FROM_MEMORY) + into + back + also) * unfair
