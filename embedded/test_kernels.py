@@ -16,6 +16,7 @@ from mccompile.kernels.api import Call, Case, Kernel
 from mccompile.targets import api as targets
 from tests.damaged import damaged
 from tests.kernels import harness
+from tests.kernels.test_in_place import wrong_over_operands
 from tests.kernels.test_matrix import IDS_OF_PORTABLE, KERNELS, warnings, wrong_results
 from tests.kernels.test_odd_sizes import FAMILIES, HALF_FAMILIES, in_sixteen_bits, wrong_odd_sizes
 from tests.kernels.test_vector_kernels import COMPILERS, V4
@@ -37,6 +38,11 @@ OWN = [
 @pytest.mark.parametrize(("target", "id"), OWN)
 def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Path) -> None:
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
+
+
+@pytest.mark.parametrize("id", [id for target, id in OWN if target == "native"])
+def test_results_over_operands(id: str, tmp_path: Path) -> None:
+    assert not wrong_over_operands(KERNELS[id], targets.load("native"), tmp_path)
 
 
 @pytest.mark.parametrize("id", IDS_OF_PORTABLE)

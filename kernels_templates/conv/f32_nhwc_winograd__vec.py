@@ -102,14 +102,12 @@ class Winograd(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, w, dtype = call.of(Conv), call.ins[1], computed_in(call)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions(), dtype)
+        reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
+        reason = reason or refusals(kind.expressions(), dtype)
         if reason:
             return No(reason)
         if not allowed_tiles(target, dtype):
             return No("Winograd's method is switched off (option winograd), or speed does not come first")
-        reason = products_refusal(call, target)
-        if reason:
-            return No(reason)
         if w.buffer.dtype is not dtype:
             return No("not for weights in fewer bits than products")
         if w.shape[2:] != (3, 3) or kind.strides != (1, 1) or kind.dilations != (1, 1) or kind.group != 1:
