@@ -220,7 +220,10 @@ def _skip_rms_normalization(body: Body) -> None:
 
 def _layer_normalization(body: Body) -> None:
     attributes = {"axis": -1, **body.picked("axis", "epsilon")}
-    body.give(0, body.op("LayerNormalization", body.operand(0), body.operand(1), body.operand(2), **attributes))
+    parts = (body.operand(0), body.operand(1), body.operand(2))
+    made = body.op("LayerNormalization", *parts, outs=len(body.node.output), **attributes)
+    for number in range(len(body.node.output)):
+        body.give(number, f"{made}_{number}" if number else made)
 
 
 def _group_normalization(body: Body) -> None:
@@ -284,14 +287,14 @@ def _matmul_integer_to_float(body: Body) -> None:
 def _quantize(body: Body) -> None:
     """As ONNX has them, in a domain that had more types before."""
     body.only("axis")
-    axis = body.picked("axis") or {"axis": 0}
-    made = body.op("QuantizeLinear", body.operand(0), body.operand(1), body.operand(2), **axis)
+    axis = body.attribute("axis", 1)
+    made = body.op("QuantizeLinear", body.operand(0), body.operand(1), body.operand(2), axis=axis)
     body.give(0, made, False)
 
 
 def _dequantize(body: Body) -> None:
     body.only("axis")
-    body.give(0, body.dequantized(0, 1, 2, **(body.picked("axis") or {"axis": 0})))
+    body.give(0, body.dequantized(0, 1, 2, axis=body.attribute("axis", 1)))
 
 
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")

@@ -11,12 +11,13 @@ from onnx import TensorProto
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
 
+_OFF = ("do_rotary", "past_present_share_buffer", "rotary_embedding_dim")  # ask for what is not done here
 _LOWEST = float(np.finfo(np.float32).min)
 
 
 def attention(body: Body) -> None:
     """Self-attention with the three projections in one matrix."""
-    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes")
+    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes", off=_OFF)
     if body.has(6) or (body.has(4) and body.has(5)):
         raise Unsupported("a past in a buffer of fixed length, or with a bias of the scores")
     projected = body.op("MatMul", body.operand(0), body.operand(1))
@@ -27,7 +28,7 @@ def attention(body: Body) -> None:
 
 def quantized_attention(body: Body) -> None:
     """The same where operands and weights are integers."""
-    body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
+    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", off=_OFF)
     total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(6), body.operand(7))
     scales = body.op("Mul", body.operand(3), body.operand(4))
     _mix(body, body.op("Add", body.op("Mul", body.as_float(total), scales), body.operand(2)), 5, past=8)
@@ -198,11 +199,10 @@ def _bias(body: Body) -> str:
 
 
 def rotary_embedding(body: Body) -> None:
-    """Operands in another order than ONNX has them, and positions that may be given by the first one."""
+    """Operands in another order than ONNX has them, and positions that may be given by the first one. Neither a scale
+    nor packed batches change anything in onnxruntime."""
     body.only("num_heads", "rotary_embedding_dim", "interleaved", "is_packed_batching", "scale")
     x, positions, cosines = body.type(0), body.operand(1), body.type(2)
-    if body.attribute("is_packed_batching", 0) or body.attribute("scale", 1.0) != 1:
-        raise Unsupported("packed batches, or a scale")
     width = body.attribute("rotary_embedding_dim", 0)
     heads = body.attribute("num_heads", 0)
     if x.rank == 3 and not heads:

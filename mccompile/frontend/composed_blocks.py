@@ -28,6 +28,8 @@ def matmul_nbits(body: Body) -> None:
     bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
     if bits not in (2, 4, 8) or block < 1:
         raise Unsupported(f"{bits} bits in blocks of {block}")
+    if bits == 2:
+        body.opset = 25  # that has integers of 2 bits
     blocks = -(-depth // block)
     packed = _contents(body, 1, "the packed weights")
     if packed.size * 8 != columns * blocks * block * bits:
@@ -119,22 +121,59 @@ def gather_block_quantized(body: Body) -> None:
     table, scales, rank = body.type(0), body.type(2), body.type(0).rank
     bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 128))
     along, blocked = (int(body.attribute(n, d)) % rank for n, d in (("gather_axis", 0), ("quantize_axis", 1)))
-    if table.dtype is not u8 or bits not in (2, 4, 8) or block < 1 or along == rank - 1 or blocked != rank - 1:
+    in_bytes, size = table.dtype is u8, table.shape[blocked]
+    if not isinstance(size, int):
+        raise Unsupported(f"{table}, whose blocks are known only at run time", "fix sizes with --dim or --shape")
+    if along == blocked or block < 1 or not ((blocked == rank - 1 and bits in (2, 4, 8)) if in_bytes else bits == 4):
         raise Unsupported(f"{table} of {bits} bits in blocks of {block} along axis {blocked}, gathered along {along}")
-    size, blocks = int(str(table.shape[blocked])) * 8 // bits, scales.shape[blocked]
-    if scales.shape[:-1] != table.shape[:-1] or not isinstance(blocks, int) or blocks * block < size:
+    size, blocks = size * 8 // bits if in_bytes else size, scales.shape[blocked]
+    alike = all(scales.shape[axis] == table.shape[axis] for axis in range(rank) if axis != blocked)
+    if not alike or not isinstance(blocks, int) or blocks * block < size:
         raise Unsupported(f"scales {scales} that are not one for each {block} of {size} numbers of every row")
+    order = [*(axis for axis in range(rank) if axis != blocked), blocked]  # blocks last
     group = body.constant(np.arange(size) // block)  # which block each element belongs to
 
-    def rows(index: int) -> str:
-        return body.op("Gather", body.operand(index), body.operand(1), axis=along)
+    def rows(name: str) -> str:
+        return body.op("Gather", name, body.operand(1), axis=order.index(along))
 
-    numbers = body.as_float(_unpacked_rows(body, rows(0), bits))
-    zeros = body.number(1 << (bits - 1))
-    if body.has(3):
-        points = _unpacked_rows(body, rows(3), bits)
+    if in_bytes:
+        packed, points, unpacked, none = body.operand(0), body.operand(3), bits, 1 << (bits - 1)
+    else:
+        none = 0 if table.dtype is DTYPES["u4"] else 8  # signed numbers are stored with 8 more
+        packed = body.constant(_pairs(np.moveaxis(_numbers(body, 0, none), blocked, -1)))
+        points = body.constant(np.moveaxis(_numbers(body, 3, none), blocked, -1)) if body.has(3) else ""
+        unpacked = 8  # the zero points
+    numbers = _unpacked_rows(body, rows(packed), bits)
+    if not in_bytes and size % 2:
+        numbers = body.op("Slice", numbers, body.ints(0), body.ints(size), body.ints(-1))
+    zeros = body.number(none)
+    if points:
+        points = _unpacked_rows(body, rows(points), unpacked)
         zeros = body.op("Gather", body.as_float(points), group, axis=-1)
-    body.give(0, body.op("Mul", body.op("Sub", numbers, zeros), body.op("Gather", rows(2), group, axis=-1)))
+    factors = body.operand(2) if blocked == rank - 1 else body.op("Transpose", body.operand(2), perm=order)
+    factors = body.op("Gather", rows(factors), group, axis=-1)
+    made = body.op("Mul", body.op("Sub", body.as_float(numbers), zeros), factors)
+    if blocked != rank - 1:
+        last = rank - 2 + body.type(1).rank
+        back = list(range(last))
+        back.insert(blocked + body.type(1).rank - 1 if blocked > along else blocked, last)
+        made = body.op("Transpose", made, perm=back)
+    body.give(0, made)
+
+
+def _numbers(body: Body, index: int, more: int) -> np.ndarray:
+    """Numbers of 4 bits as bytes that are not negative."""
+    value = body.operands[index]
+    if value is None or value.constant is None:
+        raise Unsupported(f"{value and value.type} that is computed at run time", "make it a constant of the model")
+    return (value.constant.array.astype(np.int16) + more).astype(np.uint8)
+
+
+def _pairs(numbers: np.ndarray) -> np.ndarray:
+    """Two of 4 bits in each byte, the first in the lower half."""
+    if numbers.shape[-1] % 2:
+        numbers = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, 1)])
+    return np.asarray(numbers[..., ::2] | (numbers[..., 1::2] << 4))
 
 
 def _unpacked_rows(body: Body, rows: str, bits: int) -> str:

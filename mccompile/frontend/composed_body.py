@@ -10,12 +10,24 @@ import numpy as np
 import onnx
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, defs, helper, numpy_helper
 
-from ..base.dtypes import f32
+from ..base.dtypes import f32, f64
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 
 CONTRIB = "com.microsoft"
 OPSET = 21  # that the bodies are written in
+# Activations that fused operators end with: those without parameters, those that ONNX has with some, and those that
+# scale their operand by beta and their result by alpha.
+_PLAIN = ("HardSwish", "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")
+_SCALED = {"ParametricSoftplus": "Softplus", "ScaledTanh": "Tanh"}
+_PARAMETERS = {
+    "Elu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "Selu": ("alpha", "gamma"),
+    "ThresholdedRelu": ("alpha",),
+    **dict.fromkeys(_SCALED, ("alpha", "beta")),
+}
 Size = int | str  # of an axis: a number, or the name of a vector of one element that holds it in a run
 
 
@@ -34,6 +46,8 @@ class Body:
         self.opset = OPSET
         narrow = (v.type.dtype for v in operands if v is not None and v.type.dtype.is_narrow_float)
         self.narrow = next(narrow, None)
+        wide = any(v.type.dtype is f64 for v in operands if v is not None)
+        self._real = np.float64 if wide else np.float32  # of numbers that stand beside the operands
         self._wide: dict[int, str] = {}  # operands that were narrow
 
     @property
@@ -69,9 +83,9 @@ class Body:
     def attribute(self, name: str, default: Any) -> Any:
         return self.attributes.get(name, default)
 
-    def only(self, *names: str) -> None:
-        """Raises where the node has an attribute besides these."""
-        unknown = sorted(set(self.attributes) - set(names))
+    def only(self, *names: str, off: Sequence[str] = ()) -> None:
+        """Raises where the node has an attribute besides these; `off` are those that may be there as 0."""
+        unknown = sorted(n for n, v in self.attributes.items() if n not in names and (n not in off or v))
         if unknown:
             raise Unsupported(f"attribute {', '.join(unknown)} of {self.node.op_type} is not known")
 
@@ -91,7 +105,7 @@ class Body:
         return self.op("Constant", value=numpy_helper.from_array(array))
 
     def number(self, value: float) -> str:
-        return self.constant(np.array(value, np.float32))
+        return self.constant(np.array(value, self._real))
 
     def index(self, value: int) -> str:
         """A scalar that says a place."""
@@ -165,8 +179,12 @@ class Body:
         return all((value := self.operands[i]) is not None and value.constant is not None for i in indices)
 
     def quantize(self, x: str, scale: int, zero: int) -> None:
-        """Quantizes into result 0."""
-        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), self.operand(zero)), False)
+        """Quantizes into result 0, which is of the type of the operands where it has no zero point."""
+        point = self.operand(zero)
+        if not point:
+            dtype = next(v.type.dtype for v in self.operands if v is not None and v.type.dtype.is_integer)
+            point = self.constant(np.array(0, dtype.numpy))
+        self.give(0, self.op("QuantizeLinear", x, self.operand(scale), point), False)
 
     def rescaled(self, total: str, factor: str, zero: int) -> None:
         """A sum of integers times a factor, rounded to nearest, plus the zero point, into result 0."""
@@ -181,18 +199,21 @@ class Body:
         return self.op("Transpose", x, perm=order)
 
     def activated(self, x: str) -> str:
-        """What FusedConv and FusedGemm do at the end."""
-        name = self.attribute("activation", "")
-        params = self.attribute("activation_params", ())
-        match name:
-            case "":
-                return x
-            case "Relu" | "Tanh" | "Sigmoid" | "Softplus":
-                return self.op(name, x)
-            case "LeakyRelu":
-                return self.op(name, x, alpha=params[0] if params else self.attribute("activation_alpha", 0.01))
-            case "HardSigmoid" if len(params) == 2:
-                return self.op(name, x, alpha=params[0], beta=params[1])
-            case "Clip" if len(params) == 2:
-                return self.op(name, x, self.number(params[0]), self.number(params[1]))
+        """What FusedConv and FusedGemm do at the end: parameters are one list there, attributes here."""
+        name, params = self.attribute("activation", ""), self.attribute("activation_params", ())
+        if name in _PLAIN:
+            return self.op(name, x)
+        if name == "Clip" and len(params) == 2:
+            return self.op(name, x, self.number(params[0]), self.number(params[1]))
+        keys = _PARAMETERS.get(name, ())
+        given: dict[str, Any] = {key: self.attribute(f"activation_{key}", None) for key in keys}
+        given = {key: value for key, value in given.items() if value is not None}
+        given |= zip(keys, params, strict=False)
+        if name in _SCALED and len(given) == 2:
+            scaled = self.op("Mul", x, self.number(given["beta"]))
+            return self.op("Mul", self.op(_SCALED[name], scaled), self.number(given["alpha"]))
+        if name in _PARAMETERS and name not in _SCALED and (given or name == "LeakyRelu"):
+            return self.op(name, x, **given)
+        if not name:
+            return x
         raise Unsupported(f"activation {name!r} with parameters {params}")

@@ -45,8 +45,8 @@ def _buffered(body: Body) -> None:
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
     heads, width = int(body.attribute("num_heads", 0)), body.type(PAST_KEY).shape[3]
     ranks = [body.type(index).rank for index in (QUERY, KEY, VALUE) if body.has(index)]
-    if ranks != [3, 3, 3] or body.has(MASK) or body.has(SCORES) or body.wants(3):
-        raise Unsupported("packed queries, a mask or scores beside a past in a buffer of fixed length", _FIX)
+    if ranks != [3, 3, 3] or body.wants(3):
+        raise Unsupported("packed queries or scores as a result, with a past in a buffer of fixed length", _FIX)
     if heads < 1 or not isinstance(width, int) or body.type(LENGTH).dtype is not i32 or body.type(LENGTH).count != 1:
         raise Invalid(f"{heads} heads of {width} channels, with a length {body.type(LENGTH)}")
     body.opset = 24  # that has TensorScatter
@@ -65,6 +65,15 @@ def _buffered(body: Body) -> None:
         caches = [_picked(body, cache, places) for cache in caches]
     scores = body.op("MatMul", query, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
     scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
+    if body.has(SCORES):
+        scores = body.op("Add", scores, _as_long(body, SCORES, body.operand(SCORES), room))
+    if body.has(MASK):
+        if body.type(MASK).rank != 2:
+            raise Unsupported(f"a mask {body.type(MASK)} beside a past in a buffer of fixed length", _FIX)
+        taken = body.op("Greater", body.op("Cast", body.operand(MASK), to=TensorProto.FLOAT), body.number(0.0))
+        low = body.number(body.attribute("mask_filter_value", -10000.0))
+        less = _as_long(body, MASK, body.op("Where", taken, body.number(0.0), low), room)
+        scores = body.op("Add", scores, body.op("Unsqueeze", less, body.ints(1, 2)))
     own = body.op("Unsqueeze", body.places(length), body.ints(1))
     last = body.op("Add", own, before) if body.attribute("unidirectional", 0) else _last(body, before, length)
     seen = body.op("LessOrEqual", body.places(room), last)
@@ -72,6 +81,16 @@ def _buffered(body: Body) -> None:
     mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), caches[1])
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
     body.give(0, body.op("Reshape", back, body.ints(0, 0, -1)))
+
+
+def _as_long(body: Body, index: int, name: str, room: Size) -> str:
+    """What is given for each token up to now, with 0 for the rest of the buffer."""
+    wide, rank = body.type(index).shape[-1], body.type(index).rank
+    if wide == room:
+        return name
+    if not isinstance(wide, int) or not isinstance(room, int) or wide > room:
+        raise Unsupported(f"operand {index}, {body.type(index)}, beside a buffer of {room} tokens", _FIX)
+    return body.op("Pad", name, body.ints(*[0] * (2 * rank - 1), room - wide))
 
 
 def _last(body: Body, before: str, length: Size) -> str:

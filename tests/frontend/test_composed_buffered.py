@@ -75,7 +75,15 @@ def test_keys_of_an_encoder_and_their_scores() -> None:
     agrees("DecoderMaskedMultiHeadAttention", {n: own[n] for n in order}, "y,,,scores_", output_qk=1)
 
 
-def test_a_mask_beside_a_buffer_is_refused() -> None:
-    own = {**run(2, 1, 3), "mask": np.ones((2, 4), np.int32)}
+def test_a_mask_and_scores_beside_a_buffer() -> None:
+    order = ("q", "k", "v", "mask", "scores", "pk", "pv", "length")
+    for more in ({"mask": np.array([[1, 0, 1, 1], [0, 1, 1, 1]], np.int32)}, {"scores": f(1, HEADS, 1, 4)}):
+        own = {**run(2, 1, 3), **more}
+        agrees("MultiHeadAttention", own, "y,k_,v_")
+        agrees("DecoderMaskedMultiHeadAttention", {n: own[n] for n in order}, "y,k_,v_", past_present_share_buffer=1)
+
+
+def test_a_mask_of_another_form_beside_a_buffer_is_refused() -> None:
+    own = {**run(2, 1, 3), "mask": np.ones((2, 1, 4), np.int32)}
     with pytest.raises(MccError, match="buffer of fixed length"):
         agrees("MultiHeadAttention", own, "y,k_,v_")

@@ -47,7 +47,9 @@ def fused_matmul(g: Builder, op: str) -> Value | None:
 def fused_gemm(g: Builder, op: str) -> Value | None:
     a, b, c = g.integer(1, 6), g.integer(1, 6), g.integer(1, 6)
     ins = [g.leaf("float32", shape, "exact") for shape in ((a, b), (b, c), (c,))]
-    return g.node(op, ins, domain=MS, activation=g.pick(["Relu", "Tanh"]))
+    name = g.pick(["Relu", "Tanh", "Softsign", "Elu", "ScaledTanh"])
+    parameters = {"activation_alpha": 0.5, "activation_beta": 1.5} if name in ("Elu", "ScaledTanh") else {}
+    return g.node(op, ins, domain=MS, activation=name, **parameters)
 
 
 @makes("com.microsoft::FusedConv")
@@ -68,7 +70,8 @@ def skip(g: Builder, op: str) -> Value | None:
 def dq(g: Builder, op: str) -> Value | None:
     dtype = g.pick(["uint8", "int8"])
     x = table(g) if op.endswith("::QuantizeLinear") or op == "QuantizeLinear" else g.leaf(dtype, g.dims(2, 30))
-    return g.node(op, [x, *scheme(g, dtype)], domain=MS, exact=True)
+    count = x.shape[1] if x.rank > 1 and x.is_fixed(1) and g.maybe(0.3) else 0  # along the axis that is the default
+    return g.node(op, [x, *scheme(g, dtype, count)], domain=MS, exact=True)
 
 
 @makes("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul")
@@ -194,7 +197,8 @@ def grouped(g: Builder, op: str) -> Value | None:
 
 @makes("com.microsoft::MatMulNBits")
 def narrow(g: Builder, op: str) -> Value | None:
-    rows, inner, columns, bits = g.pick([1, 2, 4, 9]), g.pick([16, 32, 40]), g.pick([1, 3, 6, 17, 40]), g.pick([4, 8])
+    rows, inner, columns = g.pick([1, 2, 4, 9]), g.pick([16, 32, 40]), g.pick([1, 3, 6, 17, 40])
+    bits = g.pick([2, 4, 8])
     blocks = (inner + 15) // 16
     w = g.drawn("uint8", (columns, blocks, 16 * bits // 8), "integer", 0, 255)
     more: list[Value | None] = [g.drawn("float32", (columns, blocks), "exact")]
