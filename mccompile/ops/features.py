@@ -83,7 +83,7 @@ class Normalizer(Prepared):
         axes = (len(x.shape) - 1,)
         match self.norm:
             case "MAX":
-                size = reduce_call(to, axes, "max", apply("abs", element), [x], total)
+                size = reduce_call(to, axes, "max", element, [x], total)
             case "L1":
                 size = reduce_call(to, axes, "add", apply("abs", element), [x], total)
             case _:

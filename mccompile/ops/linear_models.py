@@ -24,12 +24,16 @@ from .reduce import reduce_call
 from .rules.scores import (
     LOGISTIC,
     NONE,
+    PROBIT,
+    SOFTMAX,
+    SOFTMAX_ZERO,
     Labels,
     best_label,
     binary_label,
     check_transform,
     class_labels,
     classified,
+    complement_and,
     labels_of,
     logistic,
     transformed,
@@ -131,7 +135,7 @@ class LinearClassifier(Linear):
         check_transform(transform)
         node.attributes.pop("multi_class", 0)
         binary = len(labels) == 2 and len(node.attributes.get("coefficients", ())) == features_of(node)
-        if binary and transform not in (NONE, LOGISTIC):
+        if binary and transform == PROBIT:
             why = f"post_transform {transform} of one score for two classes: implementations differ in what that is"
             raise Unsupported(why, "export it with a row of coefficients for each class")
         _read_linear(node, 1 if binary else len(labels))
@@ -154,7 +158,7 @@ class LinearClassifier(Linear):
         x = operand(0, f32)
         if self.transform == LOGISTIC:
             return two_columns(to, logistic(apply("neg", x)), logistic(x), sums)
-        return two_columns(to, add(number(1, x), apply("neg", x)), x, sums)
+        return complement_and(to, sums)  # onnxruntime applies no softmax to one score
 
 
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
@@ -347,9 +351,11 @@ class SVMClassifier(Machine):
         if classes > 2:
             return best_label(to, votes, self.labels), transformed(to, sums, self.transform)
         x = operand(0, f32)
+        softmax = self.transform in (SOFTMAX, SOFTMAX_ZERO)  # which onnxruntime does not apply to one score
+        shown = complement_and(to, sums) if softmax else two_columns(to, apply("neg", x), x, sums)
         second_wins = cast(apply("less_equal", x, literal(0, f32)), i64)
         label = labels_of(to, to.reshape(to.map(second_wins, [sums]), (sums.shape[0],)), self.labels)
-        return label, transformed(to, two_columns(to, apply("neg", x), x, sums), self.transform)
+        return label, shown if softmax else transformed(to, shown, self.transform)
 
 
 def _columns(coefficients: np.ndarray, counts: Sequence[int], pairs: Sequence[tuple[int, int]]) -> np.ndarray:

@@ -19,7 +19,6 @@ from ..expr.ir import apply, operand
 from ..kinds.tree_ensemble import MODES
 from ..kinds.tree_ensemble import TreeEnsemble as TreeKind
 from ..program.ir import View
-from .activation import add, number
 from .api import Constant, Fact, Invalid, Lowering, OnnxNode, Operator, Site
 from .rules.elementwise import wide
 from .rules.scores import (
@@ -32,6 +31,7 @@ from .rules.scores import (
     check_transform,
     class_labels,
     classified,
+    complement_and,
     logistic,
     probit,
     transformed,
@@ -310,10 +310,10 @@ def binary_scores(to: Lowering, score: View, transform: str, positive: bool) -> 
     x = operand(0, score.buffer.dtype)
     if transform == PROBIT:
         return two_columns(to, probit(x), probit(x), score)
-    if positive:
-        return two_columns(to, add(number(1, x), apply("neg", x)), x, score)
     if transform == LOGISTIC:
         return two_columns(to, logistic(apply("neg", x)), logistic(x), score)
+    if positive:
+        return complement_and(to, score)
     return two_columns(to, apply("neg", x), x, score)
 
 

@@ -107,6 +107,12 @@ def two_columns(to: Lowering, first: Expr, second: Expr, score: View) -> View:
     return to.call(Concat(1), [to.map(first, [score]), to.map(second, [score])], type)[0]
 
 
+def complement_and(to: Lowering, score: View) -> View:
+    """Scores of both classes, where that of the second is how likely it is."""
+    x = operand(0, score.buffer.dtype)
+    return two_columns(to, add(number(1, x), apply("neg", x)), x, score)
+
+
 def binary_label(to: Lowering, score: View, threshold: float, labels: Labels) -> View:
     """The second of two labels where the score [rows, 1] is above a threshold."""
     above = apply("greater", operand(0, score.buffer.dtype), literal(threshold, score.buffer.dtype))

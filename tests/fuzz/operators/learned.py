@@ -85,6 +85,7 @@ def svm(g: Builder, op: str) -> Value | None:
     x = table(g)
     form = {"kernel_type": g.pick(["LINEAR", "RBF"]), "kernel_params": [0.25, 0.5, 2.0], "classlabels_ints": [0, 1]}
     form |= {"support_vectors": floats(g, 2 * x.shape[1]), "coefficients": floats(g, 2), "rho": floats(g, 1)}
+    form["post_transform"] = g.pick(["NONE", "LOGISTIC", "SOFTMAX"])
     found = g.nodes_(op, [x], 2, domain=ML, vectors_per_class=[1, 1], **form)
     return found[1] if found else None
 

@@ -202,7 +202,7 @@ def narrow(g: Builder, op: str) -> Value | None:
     blocks = (inner + 15) // 16
     w = g.drawn("uint8", (columns, blocks, 16 * bits // 8), "integer", 0, 255)
     more: list[Value | None] = [g.drawn("float32", (columns, blocks), "exact")]
-    if g.maybe(0.2):  # with an order of blocks, onnxruntime takes no notice of zero points
+    if bits > 2 and g.maybe(0.2):  # with an order of blocks, onnxruntime takes no notice of zero points
         more += [None, g.drawn("int32", (inner,), "integer", 0, blocks - 1)]
     elif g.maybe(0.5):
         more.append(g.drawn("uint8", (columns, (blocks * bits + 7) // 8), "integer", 0, 255))
