@@ -77,9 +77,9 @@ def _give(graph: Graph, node: Node, arrays: dict[int, np.ndarray]) -> None:
 
 
 def _fitted(rows: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Integers of each row, and the factor with which they are closest to it."""
-    top = np.abs(rows).max(1)
-    top = np.where(top > 0, top, 1)
+    """Integers of each row, and the factor with which they are closest to it: 1 for rows of zeros, so biases stay."""
+    largest = np.abs(rows).max(1)
+    top = np.where(largest > 0, largest, 1)
     best, chosen = np.full(len(rows), np.inf), np.ones(len(rows))
     integers = np.zeros(rows.shape, np.int64)
     for share in _SHARES:
@@ -92,4 +92,4 @@ def _fitted(rows: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
         better = error < best
         best, chosen = np.where(better, error, best), np.where(better, factors, chosen)
         integers[better] = found[better].astype(np.int64)
-    return integers, chosen
+    return integers, np.where(largest > 0, chosen, 1)

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+from embedded.quantized_models import separable_int8
 from mccompile.base.errors import MccError, WrongUse
 from mccompile.driver import Options, compile
 from mccompile.frontend.load import load
@@ -18,6 +19,7 @@ from mccompile.measure import correctness
 from mccompile.measure.quantization import quantize
 from mccompile.quantize import through_onnxruntime
 from mccompile.quantize.equalise import equalise, largest, pairs
+from mccompile.quantize.narrow_layers import narrow_layers
 from mccompile.quantize.quantize import Recipe, outputs, quantized
 from mccompile.quantize.samples import decibels, read_samples
 from tests import small_models
@@ -236,3 +238,20 @@ def test_each_method_finds_other_ranges(tmp_path: Path) -> None:
 def test_weights_behind_batch_normalizations_stay_bytes(tmp_path: Path) -> None:
     made = quantized(load(DIGITS / "digits.onnx"), None, Recipe(weights_only=8), tmp_path, {})
     assert compile(made.file).plan.data_bytes < compile(DIGITS / "digits.onnx").plan.data_bytes / 3
+
+
+def test_a_dead_channel_keeps_its_scale_and_bias(tmp_path: Path) -> None:
+    """A smaller scale would need a bias of more than 32 bits."""
+    made = separable_int8()
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in made.graph.initializer}
+    name = next(name for name, array in stored.items() if name.endswith("_w") and array.ndim == 4)
+    weights, bias = stored[name].copy(), f"{name[:-2]}_b"
+    weights[0] = 0
+    for tensor in made.graph.initializer:
+        if tensor.name == name:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(weights, name))
+    graph = load(save(made, tmp_path))
+    assert narrow_layers(graph, 7)
+    found = [node.inputs[0] for node in graph.nodes if node.op.name == "DequantizeLinear"]
+    (now,) = [value.constant.array for value in found if value and value.constant and value.name == f"{bias}/narrow"]
+    assert now[0] == stored[bias][0] and now[1] != stored[bias][1]
