@@ -29,7 +29,7 @@ VERSION = 1
 def identity(plan: Plan, code: str) -> bytes:
     """16 bytes; `code` is the generated C without the identity itself."""
     sha = hashlib.sha256(code.encode())
-    sha.update(_table(plan))
+    sha.update(_table(plan.entries))
     for entry in plan.entries:
         sha.update(f"{entry.name}:{entry.packing}\n".encode())
     for fact in plan.facts_used:
@@ -50,11 +50,12 @@ def data_bytes(plan: Plan) -> int:
 def blob(plan: Plan, identity: bytes, alignment: int) -> Rendered:
     """The whole file, one constant after the other, as weights may be most of the memory there is."""
     begin, size = _data_offset(plan), blob_bytes(plan)
-    table = _table(plan).ljust(begin - HEADER_BYTES, b"\0")
+    listed = plan.entries if plan.lists_constants else ()
+    table = _table(listed).ljust(begin - HEADER_BYTES, b"\0")
     checksum = 0
     for piece in _data(plan):
         checksum = zlib.crc32(piece, checksum)
-    numbers = VERSION, HEADER_BYTES, size, identity, begin, size - begin, alignment, len(plan.entries), checksum
+    numbers = VERSION, HEADER_BYTES, size, identity, begin, size - begin, alignment, len(listed), checksum
     head = struct.pack("<4sHHQ16sQQIII", b"MCCB", *numbers)
     head += struct.pack("<I", zlib.crc32(table, zlib.crc32(head)))
     return lambda: itertools.chain((head + table,), _data(plan))
@@ -72,15 +73,15 @@ def _data(plan: Plan) -> Iterator[bytes]:
 
 
 def _data_offset(plan: Plan) -> int:
-    return _padded(HEADER_BYTES + ENTRY_BYTES * len(plan.entries))
+    return _padded(HEADER_BYTES + ENTRY_BYTES * len(plan.entries) * plan.lists_constants)
 
 
 def _padded(bytes: int) -> int:
     return -(-bytes // SECTION) * SECTION
 
 
-def _table(plan: Plan) -> bytes:
-    return b"".join(_entry(entry) for entry in plan.entries)
+def _table(entries: Iterable[Entry]) -> bytes:
+    return b"".join(_entry(entry) for entry in entries)
 
 
 def _entry(entry: Entry) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.planning.moves_left import Move
-from ..plan.ir import Arena, Plan, Step, Tensor, max_bytes
+from ..plan.ir import Arena, Entry, Plan, Step, Tensor, max_bytes
 from .building import in_report as of_build
 from .inside import in_report
 from .row_costs import costs_of_rows
@@ -77,6 +77,7 @@ def report(
             | ({"at_peak": True} if life.at_peak else {})
             for life in plan.lives
         ],
+        **({} if plan.lists_constants else {"constants": [_constant(entry) for entry in plan.entries]}),
         "facts_used": list(plan.facts_used),
         "float_in_quantized": [{"node": node, "why": why} for node, why in left_in_float.items()],
     }
@@ -94,6 +95,11 @@ def _ranges(plan: Plan, step: Step) -> dict[str, Any]:
     if not plan.has_pools:
         return {"arena_range": next(iter(ranges.values()), None)}
     return {"arena_ranges": {arena.pool: ranges[arena.base] for arena in plan.arenas if arena.base in ranges}}
+
+
+def _constant(entry: Entry) -> dict[str, Any]:
+    type = entry.contents.type
+    return {"name": entry.name, "type": str(type), "offset": entry.offset, "bytes": type.max_bytes}
 
 
 def _pass(record: Record) -> dict[str, Any]:

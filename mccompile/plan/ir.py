@@ -338,6 +338,7 @@ class Plan:
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
+    lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has
     crc_table: bool = False  # init may take 1 KB more of flash to be quicker
     profiled: bool = False  # a run counts how long each step takes
     dumped: bool = False  # a run hands out what each step makes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from mccompile.base.constant import Constant
+from mccompile.driver import Options
 from mccompile.emit.blob import WORDS_AT_ONCE, element_bytes, identity, weights_source
 from tests import small_models
 from tests.small_models import compiled
@@ -33,6 +35,20 @@ def test_header_table_and_data(name: str) -> None:
         offset, nbytes, dtype, crc = struct.unpack_from("<QQII", contents, 64 + 24 * number)
         assert (offset, dtype, crc) == (entry.offset, 1, zlib.crc32(entry.name.encode()))
         assert contents[data_at + offset : data_at + offset + nbytes] == element_bytes(entry.contents)
+
+
+def test_where_flash_comes_first_constants_lie_close_and_the_report_lists_them() -> None:
+    package = compiled(small_models.conv(), Options(target="cortex-m4", prefer="flash"))
+    contents, plan = package.files["conv.mcb"], package.plan
+    assert struct.unpack_from("<Q", contents, 32) == (64,) and struct.unpack_from("<I", contents, 52) == (0,)
+    assert zlib.crc32(b"", zlib.crc32(contents[:60])) == int.from_bytes(contents[60:64], "little")
+    listed = json.loads(package.files["report.json"])["constants"]
+    assert [(each["name"], each["offset"]) for each in listed] == [(e.name, e.offset) for e in plan.entries]
+    ends = [entry.offset + entry.contents.type.max_bytes for entry in plan.entries]
+    for entry, end in zip(plan.entries[1:], ends, strict=False):
+        assert 0 <= entry.offset - end < 16 and entry.offset % 4 == 0
+        data = contents[64 + entry.offset :]
+        assert data.startswith(element_bytes(entry.contents))
 
 
 def test_narrow_elements_are_packed_lowest_bits_first() -> None:

@@ -16,7 +16,7 @@ from ...base.errors import InternalError
 from ...base.names import Names, c_identifier
 from ...kernels.registry import Registry
 from ...kernels.work import phases
-from ...memory.interval import Block, Placement, lower_bound, naive_size, peak
+from ...memory.interval import Block, Placement, align_up, lower_bound, naive_size, peak
 from ...memory.verify import verify as verify_placement
 from ...plan.ir import (
     BLOB,
@@ -77,7 +77,7 @@ from .inside import Shown, shown
 
 LARGE = 1 << 16  # bytes of weights, beside which 1 KB more is little
 LARGEST_ENUM = 1 << 31  # offsets from here on have no names: C's enumerators are ints
-BLOB_ALIGN = 64  # of every constant, as runtime_c/SPEC.md says
+BLOB_ALIGN = 64  # of every constant, but where flash comes first (`_constant_align`)
 Planner = Callable[[Sequence[Block]], Placement]
 
 
@@ -113,7 +113,7 @@ def plan_memory(
     broken = sharing_problems(program, offsets, registry, target, keep_inputs)
     if broken:
         raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
-    blob = _Blob()
+    blob = _Blob(target)
     planner_ = _Planner(registry, prefix, offsets, blob)
     planner_.read |= {view.buffer for item in walk(program.body) for view in reads(item)}
     planner_.read |= {view.buffer for _, view in program.outputs}
@@ -158,6 +158,7 @@ def plan_memory(
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
+        lists_constants=target.prefer != Prefer.FLASH,
         crc_table=target.prefer == Prefer.TIME and blob.size >= LARGE,
     )
     verify_plan(plan)
@@ -172,7 +173,8 @@ def _life(buffer: Buffer, span: Span, base: str, offset: int, full: Mapping[str,
 class _Blob:
     """Constants in order of first use, each aligned; the same buffer is laid down once."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.entries: list[Entry] = []
         self.offsets: dict[Buffer, int] = {}
         self.size = 0
@@ -181,11 +183,20 @@ class _Blob:
     def place(self, buffer: Buffer) -> int:
         if buffer not in self.offsets:
             assert buffer.constant is not None
-            offset = -(-self.size // BLOB_ALIGN) * BLOB_ALIGN
+            offset = align_up(self.size, _constant_align(buffer, self.target))
             self.offsets[buffer] = offset
             self.size = offset + buffer.max_bytes
             self.entries.append(Entry(self.names.take(buffer.name), offset, buffer.constant, buffer.packing))
         return self.offsets[buffer]
+
+
+def _constant_align(buffer: Buffer, target: Target) -> int:
+    """Of a constant in the blob: that of a line of a cache; where flash comes first what elements, kernels, words and
+    vectors need."""
+    if target.prefer != Prefer.FLASH:
+        return BLOB_ALIGN
+    needed = max(buffer.storage.align, buffer.dtype.bits // 8, target.pointer_bytes, target.vector_bytes)
+    return min(BLOB_ALIGN, needed)
 
 
 class _Planner:

@@ -26,11 +26,17 @@ def pack_constants(program: Program, context: Context) -> None:
     names = Names()
     for buffer in program.buffers():
         names.take(buffer.name)
-    kept: dict[tuple[str, str], list[tuple[Buffer, Sources]]] = {}  # by packing and digest of the contents
+    alike_by: dict[tuple[str, str], list[tuple[Buffer, Sources]]] = {}  # by packing and digest of the contents
 
     def keep(buffer: Buffer, sources: Sources, is_apart: bool) -> Buffer:
+        found, other = equal(buffer, sources, is_apart), buffer.storage
+        kept = found.storage
+        found.storage = replace(kept, align=max(kept.align, other.align), slack=max(kept.slack, other.slack))
+        return found
+
+    def equal(buffer: Buffer, sources: Sources, is_apart: bool) -> Buffer:
         assert buffer.constant is not None
-        alike = kept.setdefault((buffer.packing, buffer.constant.digest), [])
+        alike = alike_by.setdefault((buffer.packing, buffer.constant.digest), [])
         for other, others in alike:
             fact = f"{buffer.name} equals {other.name}"
             if sources == others or other is buffer:

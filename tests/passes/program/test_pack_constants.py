@@ -29,6 +29,12 @@ def test_equal_constants_are_kept_once() -> None:
     assert found != expected  # weights trained anew may differ
 
 
+def test_what_is_kept_lies_as_all_its_readers_need_it() -> None:
+    text = equal_constants("f32").replace("= #w\n  buffer %y", "= #w align 16 slack 8\n  buffer %y")
+    found = after("pack_constants", text)
+    assert "const %first: f32[4] = #w align 16 slack 8\n" in found and "%second" not in found
+
+
 def test_constants_that_only_look_alike_are_kept_apart() -> None:
     text = f"""program "p" {{
   input "x" %x: f32[4]
