@@ -21,18 +21,22 @@ from embedded.models import NAMES, TOP, path_of
 from mccompile.base.errors import MccError
 from mccompile.driver import Options
 from mccompile.emit.summary import table
+from mccompile.frontend.load import load
+from mccompile.frontend.save import write
 from mccompile.measure.cost import cost
+from mccompile.quantize.narrow_layers import MOST, narrow_layers
 
 FIGURES, PAGE = TOP / "embedded" / "costs.json", TOP / "docs" / "embedded.md"
 BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-- end of tables -->"
 GROWTH = 1.02
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
+NARROW = ("kws_dscnn_int8", "vww96_int8")  # with weights of 4 bits too
 INTEGERS = ("autoencoder_int8", "residual_int8", "separable_int8")
 COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
 BALANCED = ("cortex-m4", "cortex-m55")
 SMALLEST = (("cortex-m0", "ram"), ("cortex-m0", "flash"), ("rv32imc", "ram"))  # for networks of integers
-WATCHED = ("run_instructions", "code_bytes", "arena_bytes", "run_stack_bytes")
+WATCHED = ("run_instructions", "code_bytes", "weights_bytes", "arena_bytes", "run_stack_bytes")
 HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
 
 
@@ -61,6 +65,9 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
             yield Row(name, path, target, prefer)
     for name, path in large:
         yield Row(name, path, "cortex-m4", "ram")
+        if name in NARROW:
+            narrow = f"{name}_4bit"
+            yield Row(narrow, in_four_bits(path, Path(folder, f"{narrow}.onnx")), "cortex-m4", "flash")
     for name, path in (*small, *large):
         for target in BALANCED:
             yield Row(name, path, target, "balanced")
@@ -69,9 +76,17 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
             yield Row(name, path, target, prefer)
 
 
+def in_four_bits(path: Path, to: Path) -> Path:
+    """The model with weights of 4 bits, as `mccompile quantize --weights int4` makes them."""
+    graph = load(path, {})
+    narrow_layers(graph, MOST["int4"])
+    write(graph, to)
+    return to
+
+
 def measured(row: Row) -> dict[str, Any]:
     figures = cost(row.path, Options(target=row.target, prefer=row.prefer, name=row.model)).as_dict()
-    return {key: figures[key] for key in ("macs", "init_instructions", "own_code_bytes", "weights_bytes", *WATCHED)}
+    return {key: figures[key] for key in ("macs", "init_instructions", "own_code_bytes", *WATCHED)}
 
 
 def main() -> int:

@@ -44,6 +44,13 @@ def test_weights_of_4_bits_agree_exactly(model: ModelProto) -> None:
     agree("cortex-m4", model, Prefer.FLASH)
 
 
+@settings(FEW, max_examples=4)
+@given(model=networks(widest=40, fewest=3, most=6))
+def test_channels_with_two_numbers_agree_exactly(model: ModelProto) -> None:
+    """As sums are rescaled where flash comes first."""
+    agree("cortex-m4", model, Prefer.FLASH)
+
+
 def agree(target: str, model: ModelProto, prefer: Prefer | None = None) -> None:
     inputs, options = some_integers(model), Options(name="qdq", target=target, prefer=prefer)
     found = build(compile_graph(load_proto(model), options, "qdq"), options.resolved_target()).run(inputs)

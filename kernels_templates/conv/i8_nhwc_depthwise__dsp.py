@@ -17,7 +17,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
 from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
-from mccompile.codegen.int8.dot import DSP_SHIFTS, moved_by_eight, numbers, rescaling_of
+from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, moved_by_eight, numbers, rescaling_of
 from mccompile.codegen.int8.patch_conv import conv_of, in_nibbles
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, viewed
 
@@ -29,6 +29,7 @@ class Depthwise(Depthwise3x3):
     stored = (i8, i4)
     shifts = DSP_SHIFTS
     raises = True
+    packs = True
 
     def cases(self) -> Sequence[Case]:
         found = [
@@ -38,8 +39,10 @@ class Depthwise(Depthwise3x3):
             depthwise_case("raised", (1, 8, 7, 5), shift=12),
             depthwise_case("raised_even", (1, 4, 4, 4), shift=16),
             depthwise_case("strided_raised", (1, 8, 9, 7), shift=14, strides=(2, 2)),
+            depthwise_case("short", (1, 8, 7, 5), shift=2, short=True),
+            depthwise_case("short_raised", (1, 8, 7, 5), shift=12, short=True),
         ]
-        names = ("odd", "u8", "bands", "strided_odd", "not_shifted", "raised", "strided_raised")
+        names = ("odd", "u8", "bands", "strided_odd", "not_shifted", "raised", "strided_raised", "short_raised")
         return [*found, *in_nibbles([case for case in found if case.name in names])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -72,23 +75,25 @@ class Depthwise(Depthwise3x3):
         words = np.ascontiguousarray(w[:, [0, 1, 1, 2]].transpose(0, 2, 1))
         if call.ins[1].buffer.dtype is i4:
             words = moved_by_eight(words.astype(np.int8)).astype(i4.numpy)
-        table = np.ascontiguousarray(numbers(call, constants, found, channels).T)
+        table = dsp_table(found, numbers(call, constants, found, channels), 1)
         return {1: words, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        bits = "_nibbles" if call.ins[1].buffer.dtype is i4 else ""
-        return {1: f"dsp_columns_0112{bits}", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
+        bits, found = "_nibbles" if call.ins[1].buffer.dtype is i4 else "", rescaling_of(call)
+        return {1: f"dsp_columns_0112{bits}", **dict.fromkeys(found.tables, found.named("table_channels"))}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_dsp_depthwise.h", "string.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        by_rows, stride = call.rows is not None, conv_of(call).strides[0]
+        by_rows, stride, found = call.rows is not None, conv_of(call).strides[0], rescaling_of(call)
         row = "2 * i" if stride == 1 else "i"
         x_ring, y_ring = call.ins[0].lines > 0, call.outs[0].lines > 0
         return {
             **super().context(call),
-            "form": rescaling_of(call).dsp_form,
+            "form": found.depthwise_form,
+            "short": found.is_short,
+            "packed": found.packed,
             "wise": "nibblewise" if call.ins[1].buffer.dtype is i4 else "depthwise",
             "bytes": 6 if call.ins[1].buffer.dtype is i4 else 12,  # of the weights of a channel
             "stride": stride,

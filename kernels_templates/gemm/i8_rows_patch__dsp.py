@@ -11,7 +11,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
-from mccompile.codegen.int8.dot import DSP_SHIFTS, numbers, rescaling_of, table_of_fours, table_of_pairs
+from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, numbers, rescaling_of
 from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
 from mccompile.codegen.int8.patch_conv import in_nibbles
 from mccompile.codegen.int8.patch_gemm import PatchGemm, product_case
@@ -20,13 +20,18 @@ from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 class Rows(PatchGemm):
     raises = True
+    packs = True
     stored = (i8, i4)
 
     def cases(self) -> Sequence[Case]:
         sizes = {"row_not_shifted": (1, 37, 12), "rows_not_shifted": (6, 9, 4)}
         not_shifted = [product_case(name, *each, shift=0) for name, each in sizes.items()]
-        found = [*super().cases(), *not_shifted]
+        short = {"short_row": (1, 37, 10), "short_rows": (5, 33, 6)}
+        of_two = [product_case(name, *each, shift=2, short=True) for name, each in short.items()]
+        of_two += [product_case(f"{name}_raised", *each, shift=12, short=True) for name, each in short.items()]
+        found = [*super().cases(), *not_shifted, *of_two]
         names = {"one_row", "few_outputs", "rows", "rows_u8", "rows_one_more", "raised_row", "raised_rows", *sizes}
+        names |= {case.name for case in of_two}
         return [*found, *in_nibbles([case for case in found if case.name in names])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -51,13 +56,12 @@ class Rows(PatchGemm):
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
         rows = self.columns(call, constants)
         values = numbers(call, constants, found, columns)
-        four = call.blocks[0] == 4
-        table = table_of_pairs(values) if four else table_of_fours(values)
+        table = dsp_table(found, values, 2 if call.blocks[0] == 4 else 4)
         return {1: packed_weights(call, rows), **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        form = form_of(call)
-        return {1: f"dsp_{form}", **dict.fromkeys(rescaling_of(call).tables, f"table_{form}")}
+        form, found = form_of(call), rescaling_of(call)
+        return {1: f"dsp_{form}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({header_of(call)})
@@ -70,8 +74,7 @@ class Rows(PatchGemm):
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
-            **found.told,
-            "form": found.dsp_form,
+            **found.dsp_told,
             "lanes": lanes,
             "nibbles": nibbles,
             "several": rows > 1,

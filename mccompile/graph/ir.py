@@ -297,6 +297,7 @@ class Graph:
         self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
         self.facts_known: frozenset[str] | None = None  # those that code made before relies on: no others are used
         self.updatable = False  # little is concluded from values, so that other ones suit the same code
+        self.few_numbers = False  # sums are rescaled by two numbers of each channel where that can be
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
         self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option

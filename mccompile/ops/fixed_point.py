@@ -16,6 +16,7 @@ from ..base.dtypes import SHORT, DType, i8, i32, i64, of_array, of_onnx, u8
 from ..base.tensor import Shape, TensorType
 from ..expr.evaluate import evaluate
 from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.raised import raised_by
 from ..kinds.lookup import Lookup as LookupKind
 from ..kinds.pool import Pool as PoolKind
 from ..program.ir import View
@@ -143,10 +144,11 @@ class ByteRescale(_ToBytes):
 class ShortRescale(_ToBytes):
     """Rescale of one i32 with 32-bit numbers (see mcc_quant.h), at least `low` and at most `high` where these
     are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
-    type of the result."""
+    type of the result. `packed`: the total is raised by two to the power that the multiplier ends with."""
 
     shift: int = 0
     to: int = 0
+    packed: int = 0
 
     def check(self, types: Sequence[TensorType]) -> None:
         found = [type.dtype for type in types]
@@ -161,6 +163,7 @@ class ShortRescale(_ToBytes):
         total, bias, multiplier, addend = (arg for arg in args[:4] if arg is not None)
         begun = apply("add", total, bias)
         raised = begun if args[6] is None else apply("mul", begun, args[6])
+        raised = raised_by(raised, multiplier) if self.packed else raised
         scaled = apply("high_sum", addend, raised, multiplier)
         rounded = apply("shift_right", scaled, literal(self.shift, i32))
         return saturated(rounded, args[4], args[5], self.target)

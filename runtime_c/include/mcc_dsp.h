@@ -178,16 +178,20 @@ MCC_DSP_CALLED uint32_t *mcc_dsp_blank(uint32_t *d, mcc_index lanes, mcc_index n
 /* The upper half of a product, and what is added to it, rounded; a result of 8 bits. */
 #define MCC_DSP_SCALE(R, FACTOR, ADDEND) "smmla " #R ", " #R ", " #FACTOR ", " #ADDEND "\n"
 #define MCC_DSP_STORE(R, S, SATURATE, AT) SATURATE(R, S) "strb " #R ", " AT "\n"
-/* Whether sums are raised says which text there is; in C, how many numbers a channel has in the table. */
+#else
+MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
+{
+    return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
+}
+#endif
+
+/* Whether sums are raised says which text there is in assembly; in C, how many numbers a channel has in the table. */
+#if MCC_DSP_ASM
 #define MCC_DSP_RAISED(TEXT) TEXT
 #define MCC_DSP_PLAIN(TEXT)
 #else
 #define MCC_DSP_RAISED 4
 #define MCC_DSP_PLAIN 3
-MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shift)
-{
-    return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
-}
 #endif
 
 /* Factors of a half and more, as weights of 4 bits have them, leave nothing to be shifted. */

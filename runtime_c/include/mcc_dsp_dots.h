@@ -4,10 +4,10 @@
  *     mcc_dsp_dot1x2_i8_S(w, patch, y, t)    the first of 4 positions x all channels, likewise
  *     mcc_dsp_dot1x4_i8_S(w, patch, y, t)    1 position x all channels, four at a time, from a patch with 1 lane
  *
- * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. Weights stay 8
- * bits wide and are packed to fit: see codegen/int8/dot.py. Every activation is widened once and then multiplied with
- * all channels, so nothing but two widenings of four weights (one in dot1x4) and multiplications are left in the inner
- * loop.
+ * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first; behind `shared`
+ * and `packed` it is that of channels with two numbers of their own. Weights stay 8 bits wide and are packed to
+ * fit: see codegen/int8/dot.py. Every activation is widened once and then multiplied with all channels, so nothing but
+ * two widenings of four weights (one in dot1x4) and multiplications are left in the inner loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,13 +18,23 @@
 
 /* What is made of the sums. The table holds numbers for ShortRescale, channel by channel: for dot4x2 of two channels at
  * a time (bias, bias, multiplier, addend, multiplier, addend), for dot1x4 of four (four biases, then multiplier and
- * addend of each). Where sums are raised, as many factors follow the biases. */
+ * addend of each). Where sums are raised, as many factors follow the biases. Where channels have two numbers of their
+ * own, biases are followed by multipliers, and all have one addend; in the forms `packed`, sums are raised by two to the
+ * power that the multiplier ends with. */
 typedef struct mcc_dsp_result {
     const int32_t *table;
     int32_t channels; /* a multiple of 2 or 4 */
     int32_t steps;    /* pairs of elements in a lane: an even number */
     int32_t stride;   /* from the results of one position to those of the next */
+    int32_t addend;   /* of all channels */
 } mcc_dsp_result;
+
+/* Functions for every short rounding, as MCC_SHORT_ROUNDINGS, and for those of channels with two numbers. */
+#define MCC_DSP_ALL_ROUNDINGS(OF)                                                                                      \
+    OF(0, 0, plain) MCC_SHORT_ROUNDINGS(OF, plain, raised)                                                             \
+    OF(shared0, 0, shared) OF(shared1, 1, shared) OF(shared2, 2, shared) OF(shared3, 3, shared)                        \
+    OF(shared4, 4, shared) OF(shared5, 5, shared) OF(shared6, 6, shared) OF(shared7, 7, shared)                        \
+    OF(shared8, 8, shared) OF(packed12, 12, packed)
 
 #if MCC_DSP_ASM
 /* Steps are unrolled; the first round enters in the middle, so that any number of steps will do. */
@@ -68,11 +78,51 @@ typedef struct mcc_dsp_result {
     "smlad r10, r2, lr, r10\n"                                                                                         \
     "smlad r7, r3, r12, r7\n"                                                                                          \
     "smlad r11, r3, lr, r11\n"
-#define MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                                        \
-    RAISE(MCC_DSP_RAISE_4X2) "ldrd r3, lr, [r12, #8]\n"                                                                \
-    MCC_DSP_SCALE(r4, r3, lr) MCC_DSP_SCALE(r5, r3, lr) MCC_DSP_SCALE(r6, r3, lr) MCC_DSP_SCALE(r7, r3, lr)            \
+/* How sums are rescaled: `MODE` is plain, raised, shared or packed. HOLD puts the addend of all channels on the stack,
+ * DROP takes it away; BYTES is what the table has for two channels. */
+#define MCC_DSP_HOLD_plain
+#define MCC_DSP_HOLD_raised
+#define MCC_DSP_HOLD_shared "ldr r4, [r3, #16]\npush {r4}\n"
+#define MCC_DSP_HOLD_packed MCC_DSP_HOLD_shared
+#define MCC_DSP_DROP_plain
+#define MCC_DSP_DROP_raised
+#define MCC_DSP_DROP_shared "add sp, #4\n"
+#define MCC_DSP_DROP_packed MCC_DSP_DROP_shared
+#define MCC_DSP_BYTES_plain "24"
+#define MCC_DSP_BYTES_raised "24"
+#define MCC_DSP_BYTES_shared "16"
+#define MCC_DSP_BYTES_packed "16"
+#define MCC_DSP_LIFT(R, FACTOR, POWER)                                                                                 \
+    "and " #POWER ", " #FACTOR ", #31\nlsl " #R ", " #R ", " #POWER "\n"
+#define MCC_DSP_SCALE_FOUR(A, B, C, D, FACTOR, ADDEND)                                                                 \
+    MCC_DSP_SCALE(A, FACTOR, ADDEND) MCC_DSP_SCALE(B, FACTOR, ADDEND) MCC_DSP_SCALE(C, FACTOR, ADDEND)                 \
+    MCC_DSP_SCALE(D, FACTOR, ADDEND)
+#define MCC_DSP_LIFT_FOUR(A, B, C, D, FACTOR, POWER)                                                                   \
+    "and " #POWER ", " #FACTOR ", #31\nlsl " #A ", " #A ", " #POWER "\nlsl " #B ", " #B ", " #POWER "\n"               \
+    "lsl " #C ", " #C ", " #POWER "\nlsl " #D ", " #D ", " #POWER "\n"
+#define MCC_DSP_SCALED_4X2_plain(AT)                                                                                   \
+    "ldrd r3, lr, [r12, #8]\n"                                                                                         \
+    MCC_DSP_SCALE_FOUR(r4, r5, r6, r7, r3, lr)                                                                         \
     "ldrd r3, lr, [r12, #16]\n"                                                                                        \
-    MCC_DSP_SCALE(r8, r3, lr) MCC_DSP_SCALE(r9, r3, lr) MCC_DSP_SCALE(r10, r3, lr) MCC_DSP_SCALE(r11, r3, lr)          \
+    MCC_DSP_SCALE_FOUR(r8, r9, r10, r11, r3, lr)
+#define MCC_DSP_SCALED_4X2_raised(AT) MCC_DSP_RAISE_4X2 MCC_DSP_SCALED_4X2_plain(AT)
+#define MCC_DSP_SCALED_4X2_shared(AT)                                                                                  \
+    "ldr r3, [r12, #8]\n"                                                                                              \
+    "ldr lr, [sp, #" AT "]\n"                                                                                          \
+    MCC_DSP_SCALE_FOUR(r4, r5, r6, r7, r3, lr)                                                                         \
+    "ldr r3, [r12, #12]\n"                                                                                             \
+    MCC_DSP_SCALE_FOUR(r8, r9, r10, r11, r3, lr)
+#define MCC_DSP_SCALED_4X2_packed(AT)                                                                                  \
+    "ldr r3, [r12, #8]\n"                                                                                              \
+    MCC_DSP_LIFT_FOUR(r4, r5, r6, r7, r3, lr)                                                                          \
+    "ldr lr, [sp, #" AT "]\n"                                                                                          \
+    MCC_DSP_SCALE_FOUR(r4, r5, r6, r7, r3, lr)                                                                         \
+    "ldr r3, [r12, #12]\n"                                                                                             \
+    MCC_DSP_LIFT_FOUR(r8, r9, r10, r11, r3, lr)                                                                        \
+    "ldr lr, [sp, #" AT "]\n"                                                                                          \
+    MCC_DSP_SCALE_FOUR(r8, r9, r10, r11, r3, lr)
+#define MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, AT)                                                                     \
+    MCC_DSP_SCALED_4X2_##MODE(AT)                                                                                      \
     "add r3, r2, r1\n"                                                                                                 \
     MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r6, S, SATURATE, "[r2, r1, lsl #1]")                          \
     MCC_DSP_STORE(r5, S, SATURATE, "[r3]") MCC_DSP_STORE(r7, S, SATURATE, "[r3, r1, lsl #1]")                          \
@@ -81,7 +131,7 @@ typedef struct mcc_dsp_result {
     MCC_DSP_STORE(r8, S, SATURATE, "[r2]") MCC_DSP_STORE(r10, S, SATURATE, "[r2, r1, lsl #1]")                         \
     MCC_DSP_STORE(r9, S, SATURATE, "[r3]") MCC_DSP_STORE(r11, S, SATURATE, "[r3, r1, lsl #1]")                         \
     "add r2, r2, #1\n"                                                                                                 \
-    "add r12, r12, #24\n"                                                                                              \
+    "add r12, r12, #" MCC_DSP_BYTES_##MODE "\n"                                                                        \
     "strd r12, r2, [sp]\n"                                                                                             \
     "ldr r3, [sp, #8]\n"                                                                                               \
     "cmp r2, r3\n"                                                                                                     \
@@ -92,23 +142,38 @@ typedef struct mcc_dsp_result {
     "add r9, r9, r2\n"                                                                                                 \
     "add r8, r1, r8, lsl #4\n"                                                                                         \
     "mov lr, r1\n"
-#define MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                                        \
-    RAISE(MCC_DSP_RAISE_1X2) "ldrd r3, r6, [r12, #8]\n"                                                                \
+#define MCC_DSP_SCALED_1X2_plain                                                                                       \
+    "ldrd r3, r6, [r12, #8]\n"                                                                                         \
     MCC_DSP_SCALE(r4, r3, r6)                                                                                          \
     "ldrd r3, r6, [r12, #16]\n"                                                                                        \
-    MCC_DSP_SCALE(r5, r3, r6) MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r5, S, SATURATE, "[r2, #1]")        \
+    MCC_DSP_SCALE(r5, r3, r6)
+#define MCC_DSP_SCALED_1X2_raised MCC_DSP_RAISE_1X2 MCC_DSP_SCALED_1X2_plain
+#define MCC_DSP_SCALED_1X2_shared                                                                                      \
+    "ldrd r3, r6, [r12, #8]\n"                                                                                         \
+    "ldr r7, [sp]\n"                                                                                                   \
+    MCC_DSP_SCALE(r4, r3, r7) MCC_DSP_SCALE(r5, r6, r7)
+#define MCC_DSP_SCALED_1X2_packed                                                                                      \
+    "ldrd r3, r6, [r12, #8]\n"                                                                                         \
+    MCC_DSP_LIFT(r4, r3, r7) MCC_DSP_LIFT(r5, r6, r7)                                                                  \
+    "ldr r7, [sp]\n"                                                                                                   \
+    MCC_DSP_SCALE(r4, r3, r7) MCC_DSP_SCALE(r5, r6, r7)
+#define MCC_DSP_RESULTS_1X2(S, MODE, SATURATE)                                                                         \
+    MCC_DSP_SCALED_1X2_##MODE                                                                                          \
+    MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r5, S, SATURATE, "[r2, #1]")                                  \
     "add r2, r2, #2\n"                                                                                                 \
-    "add r12, r12, #24\n"                                                                                              \
+    "add r12, r12, #" MCC_DSP_BYTES_##MODE "\n"                                                                        \
     "cmp r2, r9\n"                                                                                                     \
-    "bne 2b\n"
+    "bne 2b\n"                                                                                                         \
+    MCC_DSP_DROP_##MODE
 
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
  * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
- * enter, stride. */
-#define MCC_DSP_DOT4X2(T, C, N, S, RAISE, SATURATE)                                                                    \
+ * enter, stride, the addend of all channels. */
+#define MCC_DSP_DOT4X2(T, C, N, S, MODE, SATURATE)                                                                     \
     MCC_DSP_NAKED(mcc_dsp_dot4x2_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         MCC_DSP_HOLD_##MODE                                                                           \
                          "sub sp, #28\n"                                                                               \
                          MCC_DSP_BEGIN_4X2                                                                             \
                          "rsb r6, r6, #1\n"                                                                            \
@@ -144,17 +209,18 @@ typedef struct mcc_dsp_result {
                          "bne.w 1b\n"                                                                                  \
                          "ldrd r12, r2, [sp]\n"                                                                        \
                          "ldr r1, [sp, #24]\n"                                                                         \
-                         MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                       \
-                         "add sp, #28\n"                                                                               \
+                         MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, "28")                                                  \
+                         "add sp, #28\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 
 /* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
  * r9 end of y, r12 table, lr patch. */
-#define MCC_DSP_DOT1X2(T, C, N, S, RAISE, SATURATE)                                                                    \
+#define MCC_DSP_DOT1X2(T, C, N, S, MODE, SATURATE)                                                                     \
     MCC_DSP_NAKED(mcc_dsp_dot1x2_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r9, lr}\n"                                                                          \
+                         MCC_DSP_HOLD_##MODE                                                                           \
                          MCC_DSP_BEGIN_1X2                                                                             \
                          "2: ldrd r4, r5, [r12]\n"                                                                     \
                          "mov r1, lr\n"                                                                                \
@@ -168,7 +234,7 @@ typedef struct mcc_dsp_result {
                          ".endr\n"                                                                                     \
                          "cmp r1, r8\n"                                                                                \
                          "bne 1b\n"                                                                                    \
-                         MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                       \
+                         MCC_DSP_RESULTS_1X2(S, MODE, SATURATE)                                                        \
                          "pop {r4-r9, pc}\n");                                                                         \
     }
 
@@ -178,15 +244,41 @@ typedef struct mcc_dsp_result {
  *
  * r4 and r5, r6 and r7 such sums of two channels each; r0 weights, r1 patch, r2 r3 pairs of elements, r8-r10 and r12
  * words of weights, lr end of these elements. On the stack: y, end of y, patch, where to enter, table, where the first
- * elements end, end of the patch, 128 times its sum, sums of the second and of the fourth channel. */
+ * elements end, end of the patch, 128 times its sum, sums of the second and of the fourth channel, the
+ * addend of all channels. */
 #define MCC_DSP_TWO(X, W, A, B)                                                                                        \
     "uxtb16 r11, " #W "\n"                                                                                             \
     "smlad " #A ", " #X ", " #W ", " #A "\n"                                                                           \
     "smlad " #B ", " #X ", r11, " #B "\n"
-#define MCC_DSP_DOT1X4(T, C, N, S, RAISE, SATURATE)                                                                    \
+#define MCC_DSP_SCALED_1X4_plain                                                                                       \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r4, r2, r3)                                                                                          \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r5, r2, r3)                                                                                          \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r6, r2, r3)                                                                                          \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r7, r2, r3)
+#define MCC_DSP_SCALED_1X4_raised MCC_DSP_RAISE_1X4 MCC_DSP_SCALED_1X4_plain
+#define MCC_DSP_SCALED_1X4_shared                                                                                      \
+    "ldr r10, [sp, #40]\n"                                                                                             \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r4, r2, r10) MCC_DSP_SCALE(r5, r3, r10)                                                              \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_SCALE(r6, r2, r10) MCC_DSP_SCALE(r7, r3, r10)
+#define MCC_DSP_SCALED_1X4_packed                                                                                      \
+    "ldr r10, [sp, #40]\n"                                                                                             \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_LIFT(r4, r2, r11) MCC_DSP_LIFT(r5, r3, r11)                                                                \
+    MCC_DSP_SCALE(r4, r2, r10) MCC_DSP_SCALE(r5, r3, r10)                                                              \
+    "ldrd r2, r3, [r12], #8\n"                                                                                         \
+    MCC_DSP_LIFT(r6, r2, r11) MCC_DSP_LIFT(r7, r3, r11)                                                                \
+    MCC_DSP_SCALE(r6, r2, r10) MCC_DSP_SCALE(r7, r3, r10)
+#define MCC_DSP_DOT1X4(T, C, N, S, MODE, SATURATE)                                                                     \
     MCC_DSP_NAKED(mcc_dsp_dot1x4_##T##_##N, int8_t, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         MCC_DSP_HOLD_##MODE                                                                           \
                          "sub sp, #40\n"                                                                               \
                          "ldrd r4, r5, [r3]\n"                                                                         \
                          "ldr r6, [r3, #8]\n"                                                                          \
@@ -255,14 +347,7 @@ typedef struct mcc_dsp_result {
                          "mov r7, r3\n"                                                                                \
                          "ldrd r8, r9, [sp]\n"                                                                         \
                          "ldr r12, [sp, #16]\n"                                                                        \
-                         RAISE(MCC_DSP_RAISE_1X4) "ldrd r2, r3, [r12], #8\n"                                           \
-                         MCC_DSP_SCALE(r4, r2, r3)                                                                     \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         MCC_DSP_SCALE(r5, r2, r3)                                                                     \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         MCC_DSP_SCALE(r6, r2, r3)                                                                     \
-                         "ldrd r2, r3, [r12], #8\n"                                                                    \
-                         MCC_DSP_SCALE(r7, r2, r3)                                                                     \
+                         MCC_DSP_SCALED_1X4_##MODE                                                                     \
                          "str r12, [sp, #16]\n"                                                                        \
                          MCC_DSP_STORE(r4, S, SATURATE, "[r8]") MCC_DSP_STORE(r5, S, SATURATE, "[r8, #1]")             \
                          MCC_DSP_STORE(r6, S, SATURATE, "[r8, #2]") MCC_DSP_STORE(r7, S, SATURATE, "[r8, #3]")         \
@@ -270,7 +355,7 @@ typedef struct mcc_dsp_result {
                          "str r8, [sp]\n"                                                                              \
                          "cmp r8, r9\n"                                                                                \
                          "bne.w 2b\n"                                                                                  \
-                         "add sp, #40\n"                                                                               \
+                         "add sp, #40\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 /* Factors between biases and multipliers, where these are not enough. */
@@ -281,12 +366,12 @@ typedef struct mcc_dsp_result {
 #define MCC_DSP_RAISE_1X4                                                                                              \
     "ldrd r2, r3, [r12], #8\nmul r4, r4, r2\nmul r5, r5, r3\n"                                                         \
     "ldrd r2, r3, [r12], #8\nmul r6, r6, r2\nmul r7, r7, r3\n"
-#define MCC_DSP_BOTH(FORM, N, S, RAISE)                                                                                \
-    FORM(i8, int8_t, N, S, RAISE, MCC_DSP_SATURATE_I8) FORM(u8, uint8_t, N, S, RAISE, MCC_DSP_SATURATE_U8)
-#define MCC_DSP_DOTS_OF(N, S, RAISE)                                                                                   \
-    MCC_DSP_BOTH(MCC_DSP_DOT4X2, N, S, RAISE)                                                                          \
-    MCC_DSP_BOTH(MCC_DSP_DOT1X2, N, S, RAISE)                                                                          \
-    MCC_DSP_BOTH(MCC_DSP_DOT1X4, N, S, RAISE)
+#define MCC_DSP_BOTH(FORM, N, S, MODE)                                                                                 \
+    FORM(i8, int8_t, N, S, MODE, MCC_DSP_SATURATE_I8) FORM(u8, uint8_t, N, S, MODE, MCC_DSP_SATURATE_U8)
+#define MCC_DSP_DOTS_OF(N, S, MODE)                                                                                    \
+    MCC_DSP_BOTH(MCC_DSP_DOT4X2, N, S, MODE)                                                                           \
+    MCC_DSP_BOTH(MCC_DSP_DOT1X2, N, S, MODE)                                                                           \
+    MCC_DSP_BOTH(MCC_DSP_DOT1X4, N, S, MODE)
 
 #else
 /* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */
@@ -299,29 +384,36 @@ MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, con
     return sum;
 }
 
-/* One of `lanes` channels that share a part of a table with `rows` numbers for each. */
-MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index lane, mcc_index lanes, mcc_index rows,
-                                  int shift)
-{
-    const int32_t raised = rows > 3 ? mcc_mul_i32(sum, table[lanes + lane]) : sum;
-    return mcc_dsp_rounded(raised, table + (rows - 2) * lanes + 2 * lane, shift);
-}
+/* Numbers that a channel has of its own. */
+#define MCC_DSP_ROWS_plain 3
+#define MCC_DSP_ROWS_raised 4
+#define MCC_DSP_ROWS_shared 2
+#define MCC_DSP_ROWS_packed 2
+/* One of `lanes` channels that share a part of a table. */
+#define MCC_DSP_SCALED_plain(SUM, LANE, LANES, S)                                                                      \
+    mcc_dsp_rounded(SUM, table + (LANES) + 2 * (LANE), S)
+#define MCC_DSP_SCALED_raised(SUM, LANE, LANES, S)                                                                     \
+    mcc_dsp_rounded(mcc_mul_i32(SUM, table[(LANES) + (LANE)]), table + 2 * (LANES) + 2 * (LANE), S)
+#define MCC_DSP_SCALED_shared(SUM, LANE, LANES, S)                                                                     \
+    mcc_shr_i32(mcc_high_sum(t->addend, SUM, table[(LANES) + (LANE)]), S)
+#define MCC_DSP_SCALED_packed(SUM, LANE, LANES, S)                                                                     \
+    MCC_DSP_SCALED_shared(mcc_shl_i32(SUM, table[(LANES) + (LANE)] & 31), LANE, LANES, S)
 
 #define MCC_DSP_LANES(NAME, LANES, W, C, ALL)                                                                          \
     MCC_INLINE void NAME(const W *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)                             \
     {                                                                                                                  \
         ALL(w, patch, y, t, LANES);                                                                                    \
     }
-#define MCC_DSP_DOT(T, C, N, S, ROWS)                                                                                  \
+#define MCC_DSP_DOT(T, C, N, S, MODE)                                                                                  \
     MCC_INLINE void mcc_dsp_dots2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
                                             mcc_index positions)                                                       \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 2 * 2 * ROWS;                                                  \
+            const int32_t *const table = t->table + o / 2 * 2 * MCC_DSP_ROWS_##MODE;                                   \
             for (mcc_index p = 0; p < positions; ++p) {                                                                \
                 const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
                 const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
-                y[p * t->stride + o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 2, 2, ROWS, S));             \
+                y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
@@ -330,7 +422,7 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
     MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 4 * 4 * ROWS;                                                  \
+            const int32_t *const table = t->table + o / 4 * 4 * MCC_DSP_ROWS_##MODE;                                   \
             const int8_t *two = w + o / 4 * 8 * t->steps + o % 4 / 2 * 8 + o % 2;                                      \
             int32_t sum = table[o % 4];                                                                                \
             for (mcc_index i = 0; i < t->steps; ++i, two += i % 2 ? 4 : 12) {                                          \
@@ -338,15 +430,15 @@ MCC_INLINE int32_t mcc_dsp_scaled(int32_t sum, const int32_t *table, mcc_index l
                 const int32_t second = o % 2 ? two[2] : (uint8_t)two[2] - 128;                                         \
                 sum += mcc_dsp_low(patch[i]) * first + mcc_dsp_high(patch[i]) * second;                                \
             }                                                                                                          \
-            y[o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 4, 4, ROWS, S));                                 \
+            y[o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 4, 4, S));                                       \
         }                                                                                                              \
     }
-#define MCC_DSP_DOTS_OF(N, S, ROWS)                                                                                    \
-    MCC_DSP_DOT(i8, int8_t, N, S, ROWS)                                                                                \
-    MCC_DSP_DOT(u8, uint8_t, N, S, ROWS)
+#define MCC_DSP_DOTS_OF(N, S, MODE)                                                                                    \
+    MCC_DSP_DOT(i8, int8_t, N, S, MODE)                                                                                \
+    MCC_DSP_DOT(u8, uint8_t, N, S, MODE)
 #endif
 
 /* Only those that are called end up in a program. */
-MCC_DSP_ROUNDINGS(MCC_DSP_DOTS_OF)
+MCC_DSP_ALL_ROUNDINGS(MCC_DSP_DOTS_OF)
 
 #endif /* MCC_DSP_DOTS_H */

@@ -23,10 +23,11 @@
 #endif
 
 /* Registers as in MCC_DSP_DOT4X2; behind what is on the stack there, 8 times the sum of each lane of the patch. */
-#define MCC_DSP_NIBBLES4X2(T, C, N, S, RAISE, SATURATE)                                                                \
+#define MCC_DSP_NIBBLES4X2(T, C, N, S, MODE, SATURATE)                                                                 \
     MCC_DSP_NAKED(mcc_dsp_nibbles4x2_##T##_##N, uint8_t, C)                                                            \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         MCC_DSP_HOLD_##MODE                                                                           \
                          "sub sp, #44\n"                                                                               \
                          MCC_DSP_BEGIN_4X2                                                                             \
                          "lsr r6, r6, #1\n"                                                                            \
@@ -96,15 +97,16 @@
                          "add r10, lr, r10, asr #4\n"                                                                  \
                          "add r11, lr, r11, asr #4\n"                                                                  \
                          "ldr r1, [sp, #24]\n"                                                                         \
-                         MCC_DSP_RESULTS_4X2(S, RAISE, SATURATE)                                                       \
-                         "add sp, #44\n"                                                                               \
+                         MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, "44")                                                  \
+                         "add sp, #44\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
 /* Registers as in MCC_DSP_DOT1X2; r10 8 times the sum of the patch, r11 a pair of weights. */
-#define MCC_DSP_NIBBLES1X2(T, C, N, S, RAISE, SATURATE)                                                                \
+#define MCC_DSP_NIBBLES1X2(T, C, N, S, MODE, SATURATE)                                                                 \
     MCC_DSP_NAKED(mcc_dsp_nibbles1x2_##T##_##N, uint8_t, C)                                                            \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
+                         MCC_DSP_HOLD_##MODE                                                                           \
                          MCC_DSP_BEGIN_1X2                                                                             \
                          "mov r10, #0\n"                                                                               \
                          "mov r11, #0x00080008\n"                                                                      \
@@ -134,12 +136,12 @@
                          "ldrd r6, r7, [r12]\n"                                                                        \
                          "add r4, r4, r6\n"                                                                            \
                          "add r5, r7, r5, asr #4\n"                                                                    \
-                         MCC_DSP_RESULTS_1X2(S, RAISE, SATURATE)                                                       \
+                         MCC_DSP_RESULTS_1X2(S, MODE, SATURATE)                                                        \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
-#define MCC_DSP_NIBBLES_OF(N, S, RAISE)                                                                                \
-    MCC_DSP_BOTH(MCC_DSP_NIBBLES4X2, N, S, RAISE)                                                                      \
-    MCC_DSP_BOTH(MCC_DSP_NIBBLES1X2, N, S, RAISE)
+#define MCC_DSP_NIBBLES_OF(N, S, MODE)                                                                                 \
+    MCC_DSP_BOTH(MCC_DSP_NIBBLES4X2, N, S, MODE)                                                                       \
+    MCC_DSP_BOTH(MCC_DSP_NIBBLES1X2, N, S, MODE)
 
 #else
 /* The weight of a channel, the first or the second of two. */
@@ -148,12 +150,12 @@ MCC_INLINE int32_t mcc_dsp_nibble(uint8_t byte, mcc_index channel)
     return channel ? ((byte >> 4) ^ 8) - 8 : (byte & 15) - 8;
 }
 
-#define MCC_DSP_NIBBLES_FORM(T, C, N, S, ROWS)                                                                         \
+#define MCC_DSP_NIBBLES_FORM(T, C, N, S, MODE)                                                                         \
     MCC_INLINE void mcc_dsp_nibbles_##T##_##N(const uint8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,  \
                                               mcc_index positions)                                                     \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 2 * 2 * ROWS;                                                  \
+            const int32_t *const table = t->table + o / 2 * 2 * MCC_DSP_ROWS_##MODE;                                   \
             for (mcc_index p = 0; p < positions; ++p) {                                                                \
                 int32_t sum = table[o % 2];                                                                            \
                 for (mcc_index i = 0; i < t->steps; ++i) {                                                             \
@@ -161,17 +163,17 @@ MCC_INLINE int32_t mcc_dsp_nibble(uint8_t byte, mcc_index channel)
                     sum += mcc_dsp_low(patch[i * 4 + p]) * mcc_dsp_nibble(two[0], o % 2);                              \
                     sum += mcc_dsp_high(patch[i * 4 + p]) * mcc_dsp_nibble(two[2], o % 2);                             \
                 }                                                                                                      \
-                y[p * t->stride + o] = (C)mcc_saturate_##T(mcc_dsp_scaled(sum, table, o % 2, 2, ROWS, S));             \
+                y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     MCC_DSP_LANES(mcc_dsp_nibbles4x2_##T##_##N, 4, uint8_t, C, mcc_dsp_nibbles_##T##_##N)                              \
     MCC_DSP_LANES(mcc_dsp_nibbles1x2_##T##_##N, 1, uint8_t, C, mcc_dsp_nibbles_##T##_##N)
-#define MCC_DSP_NIBBLES_OF(N, S, ROWS)                                                                                 \
-    MCC_DSP_NIBBLES_FORM(i8, int8_t, N, S, ROWS)                                                                       \
-    MCC_DSP_NIBBLES_FORM(u8, uint8_t, N, S, ROWS)
+#define MCC_DSP_NIBBLES_OF(N, S, MODE)                                                                                 \
+    MCC_DSP_NIBBLES_FORM(i8, int8_t, N, S, MODE)                                                                       \
+    MCC_DSP_NIBBLES_FORM(u8, uint8_t, N, S, MODE)
 #endif
 
-MCC_DSP_ROUNDINGS(MCC_DSP_NIBBLES_OF)
+MCC_DSP_ALL_ROUNDINGS(MCC_DSP_NIBBLES_OF)
 
 #endif /* MCC_DSP_NIBBLES_H */

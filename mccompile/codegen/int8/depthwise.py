@@ -26,6 +26,7 @@ class Depthwise3x3(Kernel):
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     shifts: ClassVar[range] = SHORT_SHIFTS
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    packs: ClassVar[bool] = False  # also by what their multipliers say?
     strides: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1), (2, 2))  # none listed: any
     most_pad: ClassVar[int] = 2
 
@@ -51,7 +52,7 @@ class Depthwise3x3(Kernel):
         if reason:
             return reason
         found = rescaling_in(call, self.raises)
-        if found is None or found.rest is not None or not found.fits(self.shifts):
+        if found is None or found.rest is not None or not found.fits(self.shifts, self.packs):
             return "sums are not just rescaled to 8 bits with short numbers"
         if x.buffer.dtype not in self.types or found.dtype not in self.types:
             return f"x or the result is not {' or '.join(dtype.name for dtype in self.types)}"
@@ -106,6 +107,8 @@ class Depthwise3x3(Kernel):
         return {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
 
 
-def depthwise_case(name: str, x: tuple[int, ...], dtype: DType = i8, shift: int = 4, **parameters: Any) -> Case:
+def depthwise_case(
+    name: str, x: tuple[int, ...], dtype: DType = i8, shift: int = 4, short: bool = False, **parameters: Any
+) -> Case:
     plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), x[1], i32, x_zero=True)
-    return rescaled_case(name, replace(plain, **parameters), x, (x[1], 1, 3, 3), dtype, shift)
+    return rescaled_case(name, replace(plain, **parameters), x, (x[1], 1, 3, 3), dtype, shift, short)

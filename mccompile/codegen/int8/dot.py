@@ -20,6 +20,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dtypes import DType, i4, i8, i32, u8
 from ...expr.ir import Apply, Cast, Expr, Literal, Operand, apply, cast, literal, operand, operands_used, rebuild, walk
+from ...expr.raised import POWER_BITS, raised_by
 from ...kernels.api import Call, View, viewed
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
@@ -43,6 +44,8 @@ class Rescaling:
     shift: int
     dtype: DType
     rest: Expr | None
+    packed: bool  # `raise` is two to the power that the multiplier ends with
+    shared: bool  # all channels have one addend
 
     @property
     def bias(self) -> int:
@@ -52,25 +55,54 @@ class Rescaling:
     def is_raised(self) -> bool:
         return len(self.tables) > 3
 
-    def fits(self, shifts: range) -> bool:
-        """Is the shift one of these, or of those of sums that are raised?"""
+    @property
+    def is_short(self) -> bool:
+        """Has a channel two numbers of its own?"""
+        return self.shared and not self.is_raised
+
+    def fits(self, shifts: range, packed: bool = False) -> bool:
+        """Is the shift one of these, or of those of sums that are raised? `packed`: also by what multipliers say."""
+        if self.packed:
+            return packed and self.is_short and self.shift == RAISED_SHIFTS[0]
         return self.shift in (RAISED_SHIFTS if self.is_raised else shifts)
 
     @property
     def form(self) -> str:
         """Which of the functions of mcc_helium.h does it; none if this is empty."""
-        return self.dsp_form if self.fits(SHORT_SHIFTS) else ""
+        return self._wide_form if self.fits(SHORT_SHIFTS) else ""
 
     @property
     def dsp_form(self) -> str:
-        """Which of the functions of mcc_dsp_dots.h and mcc_dsp_depthwise.h does it."""
+        """Which of the functions of mcc_dsp_dots.h does it."""
+        if not self.is_short:
+            return self._wide_form
+        return f"packed{self.shift}" if self.packed else f"shared{self.shift}"
+
+    @property
+    def depthwise_form(self) -> str:
+        """Which of the functions of mcc_dsp_depthwise.h does it."""
+        return f"raised{self.shift}" if self.packed else self._wide_form
+
+    @property
+    def _wide_form(self) -> str:
         return f"raised{self.shift}" if self.is_raised else str(self.shift)
+
+    def named(self, packing: str) -> str:
+        """What the packing of a table is called."""
+        return f"{packing}_short" if self.is_short else packing
 
     @property
     def told(self) -> dict[str, Any]:
         """What templates see of it."""
         dtype, rows = self.dtype, len(self.tables)
         return {"y_type": dtype.name, "y_c_type": dtype.storage_c, "form": self.form, "table_rows": rows}
+
+    @property
+    def dsp_told(self) -> dict[str, Any]:
+        """What templates see of it where kernels know channels with two numbers."""
+        rows, at, addend = (2, "table + 1", "table[0]") if self.is_short else (len(self.tables), "table", "0")
+        found = {"form": self.dsp_form, "table_rows": rows, "table_at": at, "addend": addend}
+        return {**self.told, **found}
 
 
 def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = False) -> Rescaling | None:
@@ -79,14 +111,17 @@ def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = Fals
     starts = {node: found for node in walk(epilogue) if (found := _start(node)) is not None} if epilogue else {}
     if epilogue is None or len({(found[0], found[1]) for found in starts.values()}) != 1:
         return None
-    leaves, shift, dtype = next(iter(starts.values()))
+    leaves, shift, dtype, packed = next(iter(starts.values()))
     rest = rebuild(epilogue, lambda node: _bounded(node, dtype) if node in starts else None)
     if operands_used(rest) & set(leaves[1:]) or any(node == operand(0, i32) for node in walk(rest)):
         return None
     tables = [fixed + leaf - 1 for leaf in leaves[1:]]
     if not all(_per_channel(call, call.ins[index]) for index in tables) or (len(tables) > 3 and not raised):
         return None
-    return Rescaling(tuple(tables), shift, dtype, None if rest == operand(0, dtype) else rest)
+    rest_or_none = None if rest == operand(0, dtype) else rest
+    addend = call.ins[tables[-1]]
+    shared = _is_shared(call, addend) or (packed and addend.shape[_channels(call, addend)] == 1)
+    return Rescaling(tuple(tables), shift, dtype, rest_or_none, packed, shared)
 
 
 def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:
@@ -108,14 +143,26 @@ def left_over(call: Call, raised: bool = False) -> Expr | None:
     return found.rest if found is not None else call.kind.epilogue or operand(0, i32)
 
 
+def _channels(call: Call, view: View) -> int:
+    """The axis along which channels lie."""
+    return len(view.shape) - 1 if call.kind.name == "gemm" else 1
+
+
+def _is_shared(call: Call, view: View) -> bool:
+    """Is it one number for several channels?"""
+    axis = _channels(call, view)
+    return view.strides[axis] == 0 and view.shape[axis] != 1
+
+
 def _per_channel(call: Call, view: View) -> bool:
-    channels = len(view.shape) - 1 if call.kind.name == "gemm" else 1
+    channels = _channels(call, view)
     strides = enumerate(zip(view.shape, view.strides, strict=True))
     return is_constant(view) and all(axis == channels or stride == 0 or size == 1 for axis, (size, stride) in strides)
 
 
-def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
-    """Operands, shift and type of a node that saturates what a rescaling gives, perhaps to tighter bounds."""
+def _start(node: Expr) -> tuple[tuple[int, ...], int, DType, bool] | None:
+    """Operands, shift and type of a node that saturates what a rescaling gives, perhaps to tighter bounds; and whether
+    the multiplier says how far sums are raised."""
     if not isinstance(node, Cast) or node.dtype not in (i8, u8):
         return None
     bounded, _ = _arguments("min", node.argument)
@@ -127,12 +174,14 @@ def _start(node: Expr) -> tuple[tuple[int, ...], int, DType] | None:
         return None
     addend, total, multiplier = scaled.arguments
     begun, raised = _arguments("mul", total)
-    found, bias = _arguments("add", total if raised is None else begun)
+    lifted, _ = _arguments("shift_left", total)
+    packed = lifted is not None and total == raised_by(lifted, multiplier)
+    found, bias = _arguments("add", lifted if packed else total if raised is None else begun)
     wanted = [found, bias, *([] if raised is None else [raised]), multiplier, addend]
     leaves = [leaf.index for leaf in wanted if isinstance(leaf, Operand)]
     if len(leaves) != len(wanted) or leaves[0] != 0 or not isinstance(shift, Literal):
         return None
-    return tuple(leaves), int(shift.value), node.dtype
+    return tuple(leaves), int(shift.value), node.dtype, packed
 
 
 def _arguments(function: str, node: Expr | None) -> tuple[Expr | None, Expr | None]:
@@ -152,25 +201,30 @@ def _bounded(node: Expr, dtype: DType) -> Expr:
     return cast(apply("min", apply("max", cast(number, i32), low), high), dtype)
 
 
-def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, ...]) -> Expr:
+def epilogue_of(dtype: DType, shift: int, numbers: tuple[int, ...], packed: bool = False) -> Expr:
     """The expression of ShortRescale over the sum and operands of these numbers, without bounds of its own."""
     bias, *raised, multiplier, addend = (operand(number, i32) for number in numbers)
     total = apply("add", operand(0, i32), bias)
-    scaled = apply("high_sum", addend, apply("mul", total, raised[0]) if raised else total, multiplier)
+    total = raised_by(total, multiplier) if packed else apply("mul", total, raised[0]) if raised else total
+    scaled = apply("high_sum", addend, total, multiplier)
     rounded = apply("shift_right", scaled, literal(shift, i32))
     return cast(apply(f"saturate_{dtype}", rounded), dtype)
 
 
-def channel_numbers(channels: int, shift: int) -> list[np.ndarray]:
-    """Random numbers of channels for test cases with such a shift, which says whether sums are raised."""
+def channel_numbers(channels: int, shift: int, short: bool = False) -> list[np.ndarray]:
+    """Random numbers of channels for test cases with such a shift, which says whether sums are raised. `short`: each
+    has two of its own."""
     chance = np.random.default_rng(channels)
     raised = shift in RAISED_SHIFTS
     bits = 14 + shift if raised else 23 + shift  # of the smallest multiplier
-    multipliers = (1 << min(bits, 30), 1 << min(bits + 2, 31))
-    ranges = [(-3000, 3000), multipliers, (-25 << shift, 25 << shift)]
+    span = (1 << min(bits, 30), 1 << min(bits + 2, 31))
+    ranges = [(-3000, 3000), span, (-25 << shift, 25 << shift)]
     if raised:
-        ranges = [(-3000, 3000), (0, 7), multipliers, (-100 << shift, 100 << shift)]
+        ranges = [(-3000, 3000), (0, 7), span, (-100 << shift, 100 << shift)]
     found = [chance.integers(low, high, channels).astype(np.int32) for low, high in ranges]
+    if short:
+        multipliers = found[2] >> POWER_BITS << POWER_BITS | found[1] if raised else found[1]
+        return [found[0], multipliers, np.full(channels, found[-1][0], np.int32)]
     return [found[0], np.int32(1) << found[1], *found[2:]] if raised else found
 
 
@@ -179,7 +233,7 @@ def numbers(call: Call, constants: Mapping[int, Constant], found: Rescaling, cha
     rows = []
     for index in found.tables:
         view = viewed(call.ins[index], constants[index])
-        axis = view.ndim - 1 if call.kind.name == "gemm" else 1
+        axis = _channels(call, call.ins[index])
         rows.append(np.moveaxis(view, axis, -1).reshape(-1, channels)[0])
     return np.stack(rows).astype(np.int32)
 
@@ -240,6 +294,15 @@ def without_zero(found: np.ndarray, rows: np.ndarray, zero: int, dtype: DType) -
 def with_biases(packed: np.ndarray, biases: np.ndarray) -> np.ndarray:
     """Packed weights, and behind them a number for each channel, which is added to its totals."""
     return np.concatenate([packed.reshape(-1), padded(biases.astype("<i4"), 1, 4).reshape(-1).view(np.int8)])
+
+
+def dsp_table(found: Rescaling, values: np.ndarray, lanes: int) -> np.ndarray:
+    """Numbers of channels [3 or 4, channels] as mcc_dsp_dots.h reads those of so many at once. Where a channel has two
+    of its own, the addend comes first, then biases and multipliers."""
+    if not found.is_short:
+        return {1: np.ascontiguousarray(values.T), 2: table_of_pairs(values), 4: table_of_fours(values)}[lanes]
+    blocks = padded(values[:2], 1, lanes).reshape(2, -1, lanes).transpose(1, 0, 2)
+    return np.concatenate([values[2, :1], blocks.reshape(-1)])
 
 
 def table_of_pairs(found: np.ndarray) -> np.ndarray:

@@ -22,13 +22,12 @@ from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import (
     DSP_SHIFTS,
+    dsp_table,
     numbers,
     pack_nibbles,
     pack_pairs,
     pack_two_pairs,
     rescaling_of,
-    table_of_fours,
-    table_of_pairs,
 )
 from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points, rescaled_case
 
@@ -37,14 +36,23 @@ MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 time
 
 class DspPatch(PatchConv):
     raises = True
+    packs = True
     stored = (i8, i4)
     at_once: ClassVar[int]  # positions
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
-        found = [*super().cases(), rescaled_case("not_shifted", plain, (1, 8, 5, 7), (6, 8, 3, 3), shift=0)]
+        short = {"short": (6, 3), "short_raised": (6, 12), "short_odd": (5, 2), "short_raised_one": (1, 12)}
+        found = [
+            *super().cases(),
+            rescaled_case("not_shifted", plain, (1, 8, 5, 7), (6, 8, 3, 3), shift=0),
+            *[
+                rescaled_case(name, plain, (1, 8, 5, 5), (channels, 8, 3, 3), shift=shift, short=True)
+                for name, (channels, shift) in short.items()
+            ],
+        ]
         names = {"3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual"}
-        names |= {"raised", "not_shifted"}
+        names |= {"raised", "not_shifted", "short", "short_raised"}
         return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -81,15 +89,14 @@ class DspPatch(PatchConv):
         runs = w.transpose(0, 2, 3, 1).reshape(channels, -1, self.run(call))
         rows = np.pad(runs, [(0, 0), (0, 0), (0, -self.run(call) % 4)]).reshape(channels, -1)
         values = numbers(call, constants, found, channels)
-        four = call.blocks[0] == 4
-        table = table_of_pairs(values) if four else table_of_fours(values)
+        table = dsp_table(found, values, 2 if call.blocks[0] == 4 else 4)
         weights = packed_weights(call, rows)
         return {1: weights, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_of(call)
         form = form_of(call)
-        return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, f"table_{form}")}
+        return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({header_of(call)})
@@ -103,8 +110,7 @@ class DspPatch(PatchConv):
             **self.rest(call),
             "type": x.buffer.dtype.name,
             "c_type": x.buffer.dtype.storage_c,
-            **found.told,
-            "form": found.dsp_form,
+            **found.dsp_told,
             "lanes": lanes,
             "nibbles": nibbles,
             "zero": kind.x_zero,

@@ -13,6 +13,7 @@ from .dot import IN_TABLE, TABLE, rescaling_in
 
 class Patch(Kernel):
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
+    packs: ClassVar[bool] = False  # also by what their multipliers say?
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     slower: ClassVar[float] = 1.0  # what a product takes, over what it takes where an instruction makes two
     code: ClassVar[int]
@@ -27,7 +28,7 @@ class Patch(Kernel):
         if reason:
             return reason
         found = rescaling_in(call, self.raises)
-        if (found is None and not totals) or (found is not None and not found.fits(shifts)):
+        if (found is None and not totals) or (found is not None and not found.fits(shifts, self.packs)):
             return "sums are not rescaled to 8 bits with short numbers"
         if found is None and (accumulator is not i32 or supports_types(call)):
             return "sums are not made of 8-bit integers, or become what scalar C does not know"

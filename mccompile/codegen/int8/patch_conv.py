@@ -22,7 +22,7 @@ from ...kinds.conv import Conv
 from ..loops import index_c
 from ..tiles import is_constant
 from ..windows import windows_name
-from .dot import channel_numbers, epilogue_of, left_over
+from .dot import RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
 from .patch import Patch
 
@@ -197,13 +197,19 @@ def conv_of(call: Call) -> Conv:
 
 
 def rescaled_case(
-    name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = i8, shift: int = 4
+    name: str,
+    kind: Conv,
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    dtype: DType = i8,
+    shift: int = 4,
+    short: bool = False,
 ) -> Case:
-    """One whose epilogue is what ShortRescale writes, with random numbers for each channel."""
+    """One whose epilogue is what ShortRescale writes, with random numbers for each channel. `short`: with two."""
     out = kind.out_shape(x, w)
-    numbers = channel_numbers(w[0], shift)
-    count = len(numbers)
-    kind = replace(kind, epilogue=epilogue_of(dtype, shift, tuple(range(1, count + 1))))
+    numbers = channel_numbers(w[0], shift, short)
+    count, packed = len(numbers), short and shift in RAISED_SHIFTS
+    kind = replace(kind, epilogue=epilogue_of(dtype, shift, tuple(range(1, count + 1)), packed))
     full = [static(size) for size in out]
     zeros = (TensorType(dtype, ()),) * kind.x_zero
     fixed = kind.fixed
@@ -217,7 +223,8 @@ def rescaled_case(
         constant=frozenset(range(1, fixed + count)),
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127), 2: (dtype.low, dtype.high)},
         values={fixed + i: np.broadcast_to(array.reshape(1, -1, 1, 1), full) for i, array in enumerate(numbers)},
-        repeated=dict.fromkeys(range(fixed, fixed + count), (0, 2, 3)),
+        repeated=dict.fromkeys(range(fixed, fixed + count), (0, 2, 3))
+        | ({fixed + count - 1: (0, 1, 2, 3)} if short else {}),
     )
 
 

@@ -20,7 +20,7 @@ from ...kernels.api import Call, Case, View, viewed
 from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
-from .dot import channel_numbers, epilogue_of, left_over
+from .dot import RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
 from .patch import Patch
 
 
@@ -108,18 +108,20 @@ def gemm_of(call: Call) -> Gemm:
     return call.of(Gemm)
 
 
-def product_case(name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4) -> Case:
-    out, numbers = (rows, columns), channel_numbers(columns, shift)
-    count = len(numbers)
+def product_case(
+    name: str, rows: int, depth: int, columns: int, dtype: DType = i8, shift: int = 4, short: bool = False
+) -> Case:
+    out, numbers = (rows, columns), channel_numbers(columns, shift, short)
+    count, packed = len(numbers), short and shift in RAISED_SHIFTS
     return Case(
         name,
-        Gemm(i32, epilogue_of(dtype, shift, tuple(range(1, count + 1)))),
+        Gemm(i32, epilogue_of(dtype, shift, tuple(range(1, count + 1)), packed)),
         (TensorType(dtype, (rows, depth)), TensorType(i8, (depth, columns)), *[TensorType(i32, out)] * count),
         (TensorType(dtype, out),),
         constant=frozenset(range(1, count + 2)),
         ranges={0: (dtype.low, dtype.high), 1: (-128, 127)},
         values={2 + i: np.broadcast_to(array, out) for i, array in enumerate(numbers)},
-        repeated=dict.fromkeys(range(2, count + 2), (0,)),
+        repeated=dict.fromkeys(range(2, count + 2), (0,)) | ({count + 1: (0, 1)} if short else {}),
     )
 
 

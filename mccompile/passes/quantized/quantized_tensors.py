@@ -16,7 +16,7 @@ from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
-from .short_rounding import ShortRounding, short_rounding
+from .short_rounding import ShortRounding, short_number, short_rounding
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,24 @@ def rescaled(
     multiples of `unit`. `shifts`: of 32-bit numbers, which are tried first. That they
     are exact with a certain shift, which the code contains, is a fact about values."""
     name, last = make.match.root.output.name, bounds.operands(make, target)
+    few = [bits for bits in shifts if make.whole.may_use(_in_two_numbers(name, bits))] if make.whole.few_numbers else []
     shifts = [bits for bits in shifts if make.whole.may_use(_in_32_bits(name, bits))]
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
     low, high = target.low - target.zero, target.high - target.zero
+    plain, reaches = [f for f, *_ in factors], [reach for reach, *_ in ranges]
+    if few and target.is_bytes:
+        bits, short = _of_two_numbers(plain, constants, reaches, low, high, few)
+        if short:
+            make.used(_in_two_numbers(name, bits))
+            bias = constant([number.bias for number in short], np.int32, "bias")
+            multiplier = constant([number.multiplier for number in short], np.int32, "multiplier")
+            addend = make.constant(np.array(short[0].addend + (target.zero << bits), np.int32), f"{name}/addend")
+            rescale = ShortRescale(bits, target.dtype.onnx, int(bits in RAISED_SHIFTS))
+            return make.node(rescale, *terms, bias, multiplier, addend, *last)
     if shifts and target.is_bytes:
-        plain, reaches = [f for (f,) in factors], [reach for (reach,) in ranges]
         spare = 1 if make.whole.updatable and make.whole.facts_known is None else 0
         bits, short = _short(plain, constants, reaches, low, high, shifts, spare)
         if short:
@@ -214,6 +224,34 @@ def bytes_rescaled(
 
 def _in_32_bits(name: str, shift: int) -> str:
     return f"{name} is rescaled in 32 bits with a shift of {shift}"
+
+
+def _in_two_numbers(name: str, shift: int) -> str:
+    return f"{name} is rescaled by two numbers of each channel with a shift of {shift}"
+
+
+def _of_two_numbers(
+    factors: Sequence[Fraction],
+    constants: Sequence[Fraction],
+    reaches: Sequence[tuple[int, int]],
+    low: int,
+    high: int,
+    shifts: Sequence[int],
+) -> tuple[int, list[ShortRounding]]:
+    """The first shift with which all channels have one addend, and their numbers, or none. Each shift has functions of
+    its own, so the one behind the usual one is that of sums that are raised, which suits most."""
+    raised = [bits for bits in shifts if bits in RAISED_SHIFTS[:1]]
+    plain = [bits for bits in shifts if bits not in RAISED_SHIFTS]
+    for bits in (*plain[:1], *raised, *plain[1:]):
+        found: list[ShortRounding] = []
+        for factor, constant, reach in zip(factors, constants, reaches, strict=True):
+            number = short_number(factor, constant, reach, low, high, bits, bits in RAISED_SHIFTS)
+            if number is None:
+                break
+            found.append(number)
+        if len(found) == len(factors):
+            return bits, found
+    return 0, []
 
 
 def _short(

@@ -3,7 +3,9 @@
     ((t + bias) * raise * multiplier / 2^32 + addend) / 2^shift        (both quotients rounded down)
 
 equal to `t * factor + constant` rounded to the nearest integer, halves to even. `raise` is a power of two, which lets
-channels whose factors span widely share a shift; where none is asked for, it is 1.
+channels whose factors span widely share a shift; where none is asked for, it is 1. Biases of quantized networks are
+multiples of the factor, so all channels can have one addend, the half; and of the multipliers that will do one has the
+power of `raise` as its lowest bits (`short_number`): then two numbers are all that a channel has of its own.
 
 Invariant: what is found gives the same integer as the exact formula for every t in its range, as far as results between
 `low` and `high` are concerned. Both sides grow with t, so it is enough that they take each step at the same t: for a
@@ -14,13 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
+from ...expr.raised import POWER_BITS
+
 FAR = 1 << 16  # how far from the nearest integer a bias is looked for
 TRIES = 8
+USUAL = 1 << 24  # a multiplier that leaves biases room
 
 
 class ShortRounding(NamedTuple):
@@ -40,34 +46,95 @@ def short_rounding(
     may_raise: bool = False,
 ) -> ShortRounding | None:
     """`reach`: the lowest and the highest t. Results below `low` and above `high` need only stay there."""
+    task = _task(factor, constant, reach, low, high, shift, may_raise)
+    if task is None:
+        return None
+    for bias, addend in _offsets(factor, constant, shift):
+        multiplier = task.multiplier(bias, addend)
+        if multiplier is not None:
+            return ShortRounding(bias, multiplier, addend, task.raised)
+    # A tiny factor has a coarse multiplier but few steps: the bias alone can meet them.
+    addend = round((constant + Fraction(1, 2)) * (1 << shift))
+    if task.fits(0, addend):
+        multiplier = max(1, task.wanted)
+        found = _bias(multiplier, task.needed(addend), task.places, task.first, task.last)
+        if found is not None and task.fits(found, addend):
+            return ShortRounding(found, multiplier, addend, task.raised)
+    return None
+
+
+def short_number(
+    factor: Fraction, constant: Fraction, reach: tuple[int, int], low: int, high: int, shift: int, may_raise: bool
+) -> ShortRounding | None:
+    """The same with the addend that all channels have: half of a result. Where sums may be raised, the power of `raise`
+    stands in the multiplier."""
+    task = _task(factor, constant, reach, low, high, shift, may_raise)
+    if task is None:
+        return None
+    addend, bias = 1 << shift >> 1, round(constant / factor)
+    power = task.raised.bit_length() - 1 if may_raise else None
+    multiplier = task.multiplier(bias, addend, power)
+    if multiplier is None and task.is_constant:  # as that of a channel that is dead: any factor will do
+        bias = round(constant * (1 << (32 + shift)) / (task.raised * USUAL))
+        multiplier = replace(task, wanted=USUAL).multiplier(bias, addend, power)
+    return None if multiplier is None else ShortRounding(bias, multiplier, addend, task.raised)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What multiplier and bias have to do: take each step of the result at its place."""
+
+    shift: int
+    first: int  # t
+    last: int
+    raised: int
+    wanted: int  # the multiplier that is the factor
+    steps: np.ndarray
+    places: np.ndarray
+
+    @property
+    def is_constant(self) -> bool:
+        """Is the result one number for all t?"""
+        return bool(np.all((self.places == self.first) | (self.places == self.last + 1)))
+
+    def fits(self, bias: int, addend: int) -> bool:
+        most = max(abs(self.first + bias), abs(self.last + bias))
+        return most * self.raised < 1 << 30 and abs(addend) < 1 << 28
+
+    def needed(self, addend: int) -> np.ndarray:
+        """What (t + bias) * multiplier must be for each step."""
+        return -(((addend << 32) - (self.steps << (32 + self.shift))) // self.raised)
+
+    def multiplier(self, bias: int, addend: int, power: int | None = None) -> int | None:
+        """The one nearest to the factor that does it with this bias, and ends with this power if one is given."""
+        if not self.fits(bias, addend):
+            return None
+        lowest, highest = _multipliers(self.needed(addend), self.places, bias, self.first, self.last)
+        if lowest > highest:
+            return None
+        nearest = min(max(self.wanted, lowest), highest)
+        if power is None:
+            return nearest
+        below = nearest - (nearest - power) % (1 << POWER_BITS)
+        return next((m for m in (below, below + (1 << POWER_BITS)) if lowest <= m <= highest), None)
+
+
+def _task(
+    factor: Fraction,
+    constant: Fraction,
+    reach: tuple[int, int],
+    low: int,
+    high: int,
+    shift: int,
+    may_raise: bool,
+) -> _Task | None:
     first, last = reach
     raised = 1 << math.floor(factor * (2 << shift)).bit_length()
     if factor <= 0 or first > last or (raised > 1 and not may_raise):
         return None
     steps = np.arange(low + 1, high + 1, dtype=np.int64)
     places = np.array(_places(factor, constant, first, last, low, high), np.int64)
-
-    def fits(bias: int, addend: int) -> bool:
-        return max(abs(first + bias), abs(last + bias)) * raised < 1 << 30 and abs(addend) < 1 << 28
-
-    def needed(addend: int) -> np.ndarray:
-        """What (t + bias) * multiplier must be for each step."""
-        return -(((addend << 32) - (steps << (32 + shift))) // raised)
-
-    for bias, addend in _offsets(factor, constant, shift):
-        if not fits(bias, addend):
-            continue
-        multiplier = _multiplier(factor / raised, shift, needed(addend), places, bias, first, last)
-        if multiplier is not None:
-            return ShortRounding(bias, multiplier, addend, raised)
-    # A tiny factor has a coarse multiplier but few steps: the bias alone can meet them.
-    addend = round((constant + Fraction(1, 2)) * (1 << shift))
-    if fits(0, addend):
-        multiplier = max(1, round(factor / raised * (1 << (32 + shift))))
-        found = _bias(multiplier, needed(addend), places, first, last)
-        if found is not None and fits(found, addend):
-            return ShortRounding(found, multiplier, addend, raised)
-    return None
+    return _Task(shift, first, last, raised, round(factor / raised * (1 << (32 + shift))), steps, places)
 
 
 def _places(factor: Fraction, constant: Fraction, first: int, last: int, low: int, high: int) -> list[int]:
@@ -96,18 +163,13 @@ def _offsets(factor: Fraction, constant: Fraction, shift: int) -> Iterator[tuple
         yield bias, round(whole - bias * unit)
 
 
-def _multiplier(
-    factor: Fraction, shift: int, needed: np.ndarray, places: np.ndarray, bias: int, first: int, last: int
-) -> int | None:
-    """The one nearest to the factor with (t + bias) * multiplier >= needed at t = place, but not before."""
+def _multipliers(needed: np.ndarray, places: np.ndarray, bias: int, first: int, last: int) -> tuple[int, int]:
+    """The lowest and highest with (t + bias) * multiplier >= needed at t = place, but not before."""
     reached, before = places <= last, places > first
     lowest, highest = _bounds(places[reached] + bias, needed[reached])
     # v * m <= needed - 1 where it is not reached yet: the same with other signs.
     below = _bounds(-(places[before] - 1 + bias), 1 - needed[before])
-    lowest, highest = max(lowest, below[0], 0), min(highest, below[1], (1 << 31) - 1)
-    if lowest > highest:
-        return None
-    return min(max(round(factor * (1 << (32 + shift))), lowest), highest)
+    return max(lowest, below[0], 0), min(highest, below[1], (1 << 31) - 1)
 
 
 def _bias(multiplier: int, needed: np.ndarray, places: np.ndarray, first: int, last: int) -> int | None:

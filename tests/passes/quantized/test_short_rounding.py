@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccompile.passes.quantized.short_rounding import ShortRounding, short_rounding
+from mccompile.passes.quantized.short_rounding import ShortRounding, short_number, short_rounding
 
 LOW, HIGH = -128, 127
 
@@ -62,6 +62,32 @@ def test_factors_that_span_widely_share_a_shift_where_sums_are_raised() -> None:
         for t in range(*reach):
             assert abs((t + found.bias) * found.raised) < 1 << 31
             assert inside(rounded(found, t, 12)) == inside(round((t + 77) * factor))
+
+
+@pytest.mark.parametrize(("shift", "may_raise"), [(3, False), (12, True)])
+def test_channels_whose_biases_are_whole_have_one_addend(shift: int, may_raise: bool) -> None:
+    """And where sums are raised, the multiplier says how far."""
+    chance = np.random.default_rng(2)
+    found = 0
+    for _ in range(40):
+        factor = Fraction(float(np.float32(2.0 ** chance.uniform(-11, -4 if not may_raise else -1))))
+        bias, reach = int(chance.integers(-20000, 20000)), (-(1 << 14), 1 << 14)
+        number = short_number(factor, factor * bias, reach, LOW, HIGH, shift, may_raise)
+        if number is None:
+            continue
+        found += 1
+        assert number.addend == 1 << (shift - 1)
+        assert not may_raise or number.raised == 1 << (number.multiplier & 31)
+        for t in range(*reach):
+            assert inside(rounded(number, t, shift)) == inside(round((t + bias) * factor))
+    assert found > 30
+
+
+def test_a_dead_channel_has_the_addend_of_all() -> None:
+    for may_raise, shift in ((False, 3), (True, 12)):
+        found = short_number(Fraction(1, 10**11), Fraction(-7, 3), (-90, 90), LOW, HIGH, shift, may_raise)
+        assert found is not None and found.addend == 1 << (shift - 1)
+        assert {rounded(found, t, shift) for t in (-90, 0, 90)} == {-2}
 
 
 def test_channels_that_are_dead_are_found() -> None:

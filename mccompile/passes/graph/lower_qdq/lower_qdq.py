@@ -29,6 +29,7 @@ from ....ops.binary import Mul
 from ....ops.cast import Cast
 from ....ops.fixed_point import Lookup, ProductInteger, times_taken
 from ....ops.quantize import DequantizeLinear, QuantizeLinear
+from ....targets.api import Prefer
 from ...api import Context
 from ...pattern import Anything, Made, Maker, Match, Rule, rewrite
 from ...quantized.quantized_tensors import Bounds, Scheme, bytes_rescaled, dequantized, rescaled
@@ -47,6 +48,10 @@ from .quantized_sums import SUMS
 def lower_qdq(graph: Graph, context: Context) -> None:
     if not any(isinstance(node.op, DequantizeLinear) for node in all_nodes(graph)):
         return
+    target = context.target
+    graph.few_numbers = (
+        target.prefer == Prefer.FLASH and bool(target.option("few_numbers", 0)) and not context.training.updatable
+    )
     move_integers(graph)
     fold_constants(graph, context)
     rewrite(graph, (*QUANTIZED_RULES, *RULES))
