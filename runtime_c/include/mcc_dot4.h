@@ -17,10 +17,11 @@ MCC_VEC_INLINE mcc_i32x4 mcc_dot_i32x4(mcc_i32x4 sum, mcc_i32x4 x, mcc_i32x4 w)
     return (mcc_i32x4)vdotq_s32((int32x4_t)sum, a, b);
 #else
     const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)));
-    const int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(a), vget_high_s8(b)));
 #if defined(__aarch64__)
+    const int32x4_t high = vpaddlq_s16(vmull_high_s8(a, b));
     return mcc_add_i32x4(sum, (mcc_i32x4)vpaddq_s32(low, high));
 #else
+    const int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(a), vget_high_s8(b)));
     const int32x2_t two = vpadd_s32(vget_low_s32(low), vget_high_s32(low));
     const int32x2_t more = vpadd_s32(vget_low_s32(high), vget_high_s32(high));
     return mcc_add_i32x4(sum, (mcc_i32x4)vcombine_s32(two, more));
