@@ -68,6 +68,16 @@
 #define MCC_DOT_KEEP(v) ((void)0)
 #endif
 
+/* p, so that what lies there is read where it is used: compilers would rather read the weights of a loop in front of
+ * it, and keep them on the stack, which pays only where they are widened first. */
+MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
+{
+#if defined(__aarch64__) || defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__riscv_vector)
+    __asm__ volatile("" : "+r"(p));
+#endif
+    return p;
+}
+
 /* In terms of C operators: loads, 32-bit arithmetic that wraps, and 64-bit numbers in two halves. */
 #define MCC_DOT_TYPES(N)                                                                                               \
     typedef uint32_t mcc_u32x##N __attribute__((vector_size(N * 4)));                                                  \
