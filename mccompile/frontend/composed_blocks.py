@@ -31,10 +31,10 @@ def matmul_nbits(body: Body) -> None:
     if bits == 2:
         body.opset = 25  # that has integers of 2 bits
     blocks = -(-depth // block)
-    packed = _contents(body, 1, "the packed weights")
+    packed = contents(body, 1, "the packed weights")
     if packed.size * 8 != columns * blocks * block * bits:
         raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
-    weights = _unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
+    weights = unpacked(packed.reshape(columns, -1), bits).reshape(columns, blocks * block)[:, :depth]
     scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks))
     x, half, zeros = body.operand(0), 1 << (bits - 1), ""
     which = np.arange(blocks)
@@ -44,7 +44,7 @@ def matmul_nbits(body: Body) -> None:
             x, weights = body.op("Gather", x, body.ints(*order), axis=-1), weights[:, order]
         scales = body.op("Gather", scales, body.ints(*which), axis=1)
     if body.has(3) and not body.type(3).dtype.is_float:
-        points = _unpacked(_contents(body, 3, "the zero points").reshape(columns, -1), bits)[:, which]
+        points = unpacked(contents(body, 3, "the zero points").reshape(columns, -1), bits)[:, which]
         dtype = DTYPES[f"u{bits}"]
         zeros = body.constant(points.astype(dtype.numpy))
     else:
@@ -84,17 +84,17 @@ def _block_sums(body: Body, x: str, blocks: int, block: int, depth: int) -> str:
     return body.op("ReduceSum", cut, body.ints(-1), keepdims=0)
 
 
-def _contents(body: Body, index: int, what: str) -> np.ndarray:
+def contents(body: Body, index: int, what: str) -> np.ndarray:
     value = body.operands[index]
     if value is None or value.constant is None:
         raise Unsupported(f"{what} are computed at run time", "make them a constant of the model")
     return value.constant.array.astype(np.uint8)
 
 
-def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
+def unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
     """Numbers from bytes, the lowest bits first."""
     parts = [(rows >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    return np.stack(parts, axis=-1).reshape(len(rows), -1)
+    return np.stack(parts, axis=-1).reshape(*rows.shape[:-1], -1)
 
 
 def matmul_bnb4(body: Body) -> None:
@@ -105,7 +105,7 @@ def matmul_bnb4(body: Body) -> None:
     if not body.attribute("transB", 1) or kind not in (0, 1) or block < 1:
         raise Unsupported("weights that are not transposed, or of another type than 4-bit floats")
     count = depth * columns
-    packed = _contents(body, 1, "the packed weights").reshape(-1)
+    packed = contents(body, 1, "the packed weights").reshape(-1)
     numbers = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]
     if numbers.size != count:
         raise Invalid(f"{packed.size} bytes are not {columns} x {depth} numbers of 4 bits")

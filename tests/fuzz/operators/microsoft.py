@@ -237,3 +237,24 @@ def lstm(g: Builder, op: str) -> Value | None:
     ins = [x, w, r, None, None, None, None, None, *scales, *scales]
     found = g.nodes_(op, ins, 3, domain=MS, hidden_size=hidden)
     return g.pick(found) if found else None
+
+
+@makes("com.microsoft::CausalConvWithState")
+def causal(g: Builder, op: str) -> Value | None:
+    channels, taps, dilation = g.integer(1, 5), g.integer(1, 4), g.integer(1, 2)
+    x, w = g.leaf("float32", (1, channels, g.integer(1, 5)), "exact"), g.drawn("float32", (channels, 1, taps), "exact")
+    more = [g.drawn("float32", (channels,), "exact") if g.maybe(0.5) else None]
+    more.append(g.leaf("float32", (1, channels, (taps - 1) * dilation), "exact") if g.maybe(0.5) else None)
+    form = {"dilation": dilation, "activation": g.pick(["none", "silu"])}
+    found = g.nodes_(op, [x, w, *more], 2, domain=MS, **form)
+    return found[0] if found else None
+
+
+@makes("com.microsoft::MoE")
+def experts(g: Builder, op: str) -> Value | None:
+    tokens, width, inner, many = g.integer(1, 3), g.pick([1, 4, 5]), g.pick([1, 4, 6]), g.integer(1, 4)
+    x, scores = g.leaf("float32", (tokens, width), "exact"), g.leaf("float32", (tokens, many), "normal")
+    layers = [g.drawn("float32", (many, *shape), "exact") for shape in ((inner, width), (width, inner))]
+    form = {"k": g.integer(1, many), "normalize_routing_weights": g.integer(0, 1)}
+    form |= {"activation_type": g.pick(["relu", "silu", "identity"])}
+    return g.node(op, [x, scores, layers[0], None, layers[1]], domain=MS, **form)
