@@ -1,8 +1,8 @@
 """Weights of quantized layers in fewer bits: integers between -7 and 7, or -1, 0 and 1, with a scale per channel.
 
 What the layer's operator reads stays behind DequantizeLinear; the bias keeps its value, in units of the new scales.
-Scales are those with the least square error among a few that cut off the largest weights. Layers whose weights others
-read too, or whose bias is not quantized, stay as they are.
+Scales are those with the least square error among a few that cut off the largest weights. Layers whose weights or
+biases others read too, or whose bias is not quantized, stay as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dtypes import i4, i8
+from ..base.names import new_name
 from ..graph.ir import Graph, Node, Value
 from ..ops.quantize import DequantizeLinear
 
@@ -22,13 +23,16 @@ _ROUNDS = 4  # of finding the best scale for integers, and integers for the scal
 
 def narrow_layers(graph: Graph, most: int) -> int:
     """How many layers there are whose weights lie between -most and most now."""
-    return sum(_narrow(graph, node, most) for node in list(graph.nodes) if node.op.name in LAYERS)
+    names = {value.name for value in graph.values()}
+    return sum(_narrow(graph, node, most, names) for node in list(graph.nodes) if node.op.name in LAYERS)
 
 
-def _narrow(graph: Graph, layer: Node, most: int) -> bool:
+def _narrow(graph: Graph, layer: Node, most: int, names: set[str]) -> bool:
     x, weights, *more = (_dequantized(value) for value in layer.inputs)
     bias = more[0] if more else None
     if x is None or weights is None or (more and bias is None) or len(weights.output.uses) != 1:
+        return False
+    if bias is not None and len(bias.output.uses) != 1:
         return False
     (stored, scale), op = _constants(weights), weights.op
     step = x.inputs[1].constant if x.inputs[1] is not None else None
@@ -49,8 +53,8 @@ def _narrow(graph: Graph, layer: Node, most: int) -> bool:
             return False
         own = (scales * np.float32(step.array.reshape(()))).reshape(unit.array.shape if unit.array.size > 1 else -1)
         real = amounts.array * unit.array.astype(np.float64)
-        _give(graph, bias, {0: np.rint(real / own).astype(np.int32), 1: own})
-    _give(graph, weights, numbers)
+        _give(graph, bias, {0: np.rint(real / own).astype(np.int32), 1: own}, names)
+    _give(graph, weights, numbers, names)
     if len(weights.inputs) > 2 and weights.inputs[2] is not None:
         graph.set_input(weights, 2, None)  # the zero point, which is 0
     return True
@@ -69,11 +73,12 @@ def _constants(node: Node) -> tuple[Constant | None, Constant | None]:
     return stored.constant, scale.constant
 
 
-def _give(graph: Graph, node: Node, arrays: dict[int, np.ndarray]) -> None:
+def _give(graph: Graph, node: Node, arrays: dict[int, np.ndarray], names: set[str]) -> None:
     for position, array in arrays.items():
         old = node.inputs[position]
         assert old is not None
-        graph.set_input(node, position, Value.of_constant(f"{old.name}/narrow", Constant.of(array)))
+        name = new_name(f"{old.name}/narrow", names)  # layers may share a scale, and have their own now
+        graph.set_input(node, position, Value.of_constant(name, Constant.of(array)))
 
 
 def _fitted(rows: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

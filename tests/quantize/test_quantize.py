@@ -15,11 +15,12 @@ from mccompile.base.errors import MccError, WrongUse
 from mccompile.driver import Options, compile
 from mccompile.frontend.load import load
 from mccompile.frontend.reference import run_graph
+from mccompile.frontend.save import write
 from mccompile.measure import correctness
 from mccompile.measure.quantization import quantize
 from mccompile.quantize import through_onnxruntime
 from mccompile.quantize.equalise import equalise, largest, pairs
-from mccompile.quantize.narrow_layers import narrow_layers
+from mccompile.quantize.narrow_layers import LAYERS, narrow_layers
 from mccompile.quantize.quantize import Recipe, outputs, quantized
 from mccompile.quantize.samples import decibels, read_samples
 from tests import small_models
@@ -255,3 +256,25 @@ def test_a_dead_channel_keeps_its_scale_and_bias(tmp_path: Path) -> None:
     found = [node.inputs[0] for node in graph.nodes if node.op.name == "DequantizeLinear"]
     (now,) = [value.constant.array for value in found if value and value.constant and value.name == f"{bias}/narrow"]
     assert now[0] == stored[bias][0] and now[1] != stored[bias][1]
+
+
+@pytest.mark.parametrize("shared", ["s", "b"])
+def test_layers_that_share_a_constant(shared: str, tmp_path: Path) -> None:
+    """Each has a scale of its own afterwards, and both are as wide as before where they share a bias."""
+    made = separable_int8()
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in made.graph.initializer}
+    alike = [name[:-2] for name, array in stored.items() if name.endswith("_s") and array.size == 32]
+    first, second, *_ = (name for name in alike if stored[f"{name}_w"].ndim == 4)
+    (two,) = (made_by for made_by in made.graph.node if f"{second}_{'w' if shared == 's' else 'b'}" in made_by.input)
+    if shared == "s":
+        two.input[1] = f"{first}_s"
+    else:
+        (one,) = (made_by for made_by in made.graph.node if f"{first}_b" in made_by.input)
+        for reader in made.graph.node:
+            reader.input[:] = [one.output[0] if name == two.output[0] else name for name in reader.input]
+        made.graph.node.remove(two)
+    graph = load(save(made, tmp_path))
+    layers = sum(node.op.name in LAYERS for node in graph.nodes)
+    assert narrow_layers(graph, 7) == (layers if shared == "s" else layers - 2)
+    write(graph, tmp_path / "narrow.onnx")
+    assert correctness.check(tmp_path / "narrow.onnx", Options(), runs=1).ok
