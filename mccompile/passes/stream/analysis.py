@@ -155,8 +155,9 @@ class Analysis:
             return
         for value, (low, high) in [*self.ends, *self._given()]:
             motion = self.motions[value]
-            node, side = (motion.start, "start") if low < motion.low else (motion.end, "end")
-            if node is not None and (low < motion.low or high > motion.high):
+            node, side = (motion.start, "start") if 0 <= low < motion.low else (motion.end, "end")
+            # elements before the window are results of no window: all that it has depend on its end
+            if node is not None and (low < max(motion.low, 0) or high > motion.high):
                 what = "results depend on where the window lies"
                 why = f"it pads the {side} of the window, and {value.name!r} depends on that"
                 fix = f"as if the window went on there: {replace(self.asked, edge=WARM)}; or pad less"

@@ -17,6 +17,7 @@ AFTER = model(  # only its last element is padded
     "(float[1,4,20] x) => (float[1,4] y) { padded = Conv<pads=[0, 2]>(x, w) y = Gather<axis=2>(padded, last) }",
     w=floats(4, 4, 3), last=np.array(-1),
 )  # fmt: skip
+ALL_AFTER = model("(float[1,4,3] x) => (float[1,4,5] y) { y = Conv<pads=[0, 5]>(x, w) }", w=floats(4, 4, 4))
 DENSE = model("(float[1,20] x) => (float[1,3] y) { y = MatMul(x, w) }", w=floats(20, 3))
 POSITIONS = model(
     "(float[1,20,4] x) => (float[1,20,3] y) { a = Add(x, p) y = MatMul(a, w) }", p=floats(1, 20, 4), w=floats(4, 3)
@@ -38,6 +39,7 @@ UNREAD = model("(float[1,4,20] x, float[3] z) => (float[3] y) { y = Relu(z) }")
     [
         (SAME, "x=2", '"padded" (Conv)', "pads the start of the window", "--stream x=2,edge=warm"),
         (AFTER, "x=2", '"padded" (Conv)', "pads the end of the window", "--stream x=2,edge=warm"),
+        (ALL_AFTER, "x=2", '"y" (Conv)', "pads the end of the window", "--stream x=2,edge=warm"),
         (DENSE, "x=1", '"y" (MatMul)', "MatMul needs all of the window", "name the axis of time"),
         (POSITIONS, "x=1", '"a" (Add)', "Add needs all of the window", "name the axis of time"),
         (BOTH_WAYS, "x=0", '"y" (LSTM)', "LSTM needs all of the window", "name the axis of time"),
@@ -45,7 +47,7 @@ UNREAD = model("(float[1,4,20] x, float[3] z) => (float[3] y) { y = Relu(z) }")
         (BRANCH, "x=2", '"y" (If)', "the body of If reads it", "move it out of the body"),
         (UNREAD, "x=2", "input x", "nothing depends on it", "name the axis of time"),
     ],
-    ids=["start", "end", "dense", "positions", "both ways", "stride", "branch", "nothing"],
+    ids=["start", "end", "all of the end", "dense", "positions", "both ways", "stride", "branch", "nothing"],
 )
 def test_refused(network: object, asked: str, where: str, why: str, fix: str) -> None:
     with pytest.raises(UnsupportedModel) as refused:
