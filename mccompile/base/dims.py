@@ -111,12 +111,16 @@ class Symbolic:
 
     def __floordiv__(self, other: int | Symbolic) -> int | Symbolic:
         if isinstance(other, int) and other > 0:
-            # Whole multiples of the divisor leave the division; the rest stays inside.
-            inside = [(atoms, c) for atoms, c in _items(self) if c % other]
-            outside = _collect((atoms, c // other) for atoms, c in _items(self) if c % other == 0)
+            # Whole multiples of the divisor leave the division, of the constant too; the rest stays inside.
+            inside = [(atoms, c) for atoms, c in self.terms if c % other]
+            outside = _collect((atoms, c // other) for atoms, c in self.terms if c % other == 0)
+            outside, rest = outside + self.constant // other, self.constant % other
             if not inside:
                 return outside
-            return outside + _atom(Function("floordiv", (_collect(inside), other)))
+            match inside:
+                case [((Function(name="floordiv", args=(within, int(divisor))),), 1)] if divisor > 0:
+                    return outside + (within + rest * divisor) // (divisor * other)
+            return outside + _atom(Function("floordiv", (_collect([*inside, ((), rest)]), other)))
         return 1 if self == other else _atom(Function("floordiv", (self, other)))
 
     def __rfloordiv__(self, other: int) -> int | Symbolic:
@@ -211,6 +215,51 @@ def bounds(dim: int | Symbolic) -> tuple[int, int]:
     """Lowest and highest value (inclusive; may be wider than what can be reached)."""
     if isinstance(dim, int):
         return dim, dim
+    low, high = _bounds_of_terms(dim)
+    if len(dim.terms) == 1:
+        return low, high
+    without = _without_divisions(dim)
+    if without is None:
+        return low, high
+    scaled, slack_low, slack_high, factor = without
+    least, most = bounds(scaled)
+    return max(low, -(-(least + slack_low) // factor)), min(high, (most + slack_high) // factor)
+
+
+def _without_divisions(dim: Symbolic) -> tuple[int | Symbolic, int, int, int] | None:
+    """A dimension, a lowest and a highest rest, and a factor: the dimension plus the rest is `dim` times the factor.
+
+    A division is what is divided minus the remainder, which lies below the divisor. So `(n + 3) // 4 - n // 4` is seen
+    to be 0 or 1, although both terms vary with n.
+    """
+    divided = {atoms: found for atoms, _ in dim.terms if (found := _division(atoms)) is not None}
+    if not divided:
+        return None
+    factor = math.lcm(*(divisor for _, divisor in divided.values()))
+    parts: list[tuple[int | Symbolic, int]] = [(dim.constant, factor)]
+    low = high = 0
+    for atoms, coefficient in dim.terms:
+        if atoms not in divided:
+            parts.append((Symbolic(((atoms, 1),)), coefficient * factor))
+            continue
+        inside, divisor = divided[atoms]
+        each = coefficient * (factor // divisor)
+        parts.append((inside, each))
+        low += min(0, -each * (divisor - 1))
+        high += max(0, -each * (divisor - 1))
+    return _sum(parts), low, high, factor
+
+
+def _division(atoms: tuple[Atom, ...]) -> tuple[int | Symbolic, int] | None:
+    """What is divided and by which number, where a term is that and nothing else."""
+    match atoms:
+        case (Function(name="floordiv", args=(inside, int(divisor))),) if divisor > 0:
+            return inside, divisor
+    return None
+
+
+def _bounds_of_terms(dim: Symbolic) -> tuple[int, int]:
+    """What follows from the bounds of each term by itself."""
     low = high = dim.constant
     for atoms, coefficient in dim.terms:
         ends = [coefficient, coefficient]

@@ -28,6 +28,7 @@ from .composed_lstm import dynamic_quantize_lstm
 from .composed_qonnx import WRITERS as QONNX
 from .composed_quantizers import WRITERS as QUANTIZERS
 from .contributed import contributed
+from .same_padding import WRITERS as SAME_PADDING
 
 
 def _qlinear_conv(body: Body) -> None:
@@ -390,5 +391,6 @@ def composed(
 ) -> FunctionProto:
     """The function that is one of these operators, for these operands; raises Refused."""
     body = Body(node, attributes, operands)
-    _WRITERS[domain, node.op_type](body)
+    writers = _WRITERS if (domain, node.op_type) in _WRITERS else SAME_PADDING
+    writers[domain, node.op_type](body)
     return body.function()

@@ -136,7 +136,8 @@ class Inputs:
     def _check_use(self, names: list[str]) -> None:
         problems = []
         for dim, (low, high) in self.ranges.items():
-            named_in_shape = any(dim in shape for shape in self.shapes.values())
+            in_shapes = {size for shape in self.shapes.values() for size in shape if isinstance(size, str)}
+            named_in_shape = any(dim in self._names_in(size) for size in in_shapes)
             size = f"{low}" if low == high else f"{low}..{high}"
             named_in_shape |= any(dim in self._names_in(other) for other in self.free)
             if dim not in self.free and not named_in_shape:
@@ -204,6 +205,12 @@ class Inputs:
 
     def _check_shape(self, name: str, shape: tuple[int | str | None, ...] | None, wanted: Sequence[int | str]) -> None:
         where = f"--shape {name}={','.join(map(str, wanted))}"
+        if any(isinstance(size, str) and ".." in size for size in wanted):
+            named = {f"size{axis}": str(size) for axis, size in enumerate(wanted) if ".." in str(size)}
+            sizes = (f"size{axis}" if f"size{axis}" in named else str(size) for axis, size in enumerate(wanted))
+            ranges = ",".join(f"{dim}={size}" for dim, size in named.items())
+            fix = f"write --shape {name}={','.join(sizes)} --dim {ranges}"
+            raise WrongUse(Problem("a shape has a range without a name", where, "the C interface needs the name", fix))
         if shape is None:
             return
         text = ",".join("?" if dim is None else str(dim) for dim in shape)

@@ -19,6 +19,7 @@ from ..ops.api import OnnxNode, Operator, find, resolve
 from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
 from ..ops.rules.trips import Changes, Grows
+from ..ops.rules.window import PadsFollow
 from . import composed, growing_loops, peeled_loops, sequences
 from .bounds import Limits
 from .contradictions import Results, said_types
@@ -168,6 +169,8 @@ class NodeReader(GraphReader):
         onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, name)[0]
         try:
             return self.append(cls, onnx_node, node.output, results, scope)
+        except PadsFollow:
+            return self._composed(domain, node, sig, inputs, scope)
         except Changes as changes:
             if cls is not resolve("", "Loop"):
                 raise

@@ -160,5 +160,3 @@ def _operator(node: Node) -> Operator:
 def _info(name: str, value: Value) -> ValueInfoProto:
     dims = [dim if isinstance(dim, int) else _SYMBOL.sub(r"\1", str(dim)) for dim in value.type.shape]
     return helper.make_tensor_value_info(name, value.type.dtype.onnx, dims)
-
-

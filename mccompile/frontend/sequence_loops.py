@@ -172,9 +172,7 @@ class _Loop:
 
     def call(self, states: Sequence[Value]) -> OnnxNode:
         operands = [self.trips, self.condition, *states]
-        return OnnxNode(
-            self.origin, 0, {}, operands, 0, self.writer.constant, ranks=[self.ranks], most=self.most_trips
-        )
+        return OnnxNode(self.origin, 0, {}, operands, 0, self.writer.constant, ranks=[self.ranks], most=self.most_trips)
 
     def body(self, call: OnnxNode, states: Sequence[Fact | Structure[Fact]]) -> Scope:
         facts = resolve("", "Loop").region_inputs(call, 0)

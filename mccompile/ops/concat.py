@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, ceil_div, static
-from ..base.tensor import Shape, TensorType
+from ..base.dims import Dim, bounds, ceil_div, static, upper
+from ..base.tensor import Shape, TensorType, agree, may_be_equal
 from ..kinds.concat import Concat as ConcatKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
@@ -36,17 +38,10 @@ class Concat(Operator):
         if not first.rank:
             raise Invalid("scalars cannot be joined")
         axis = normal_axis(self.axis, first.rank)
-        total: Dim = 0
         for part in parts:
             if part.dtype is not first.dtype or part.rank != first.rank:
                 raise Invalid(f"{part} cannot be joined to {first}")
-            for other, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)):
-                if other != axis and a != b:
-                    if isinstance(a, int) and isinstance(b, int):
-                        raise Invalid(f"{part} cannot be joined to {first} along axis {axis}")
-                    raise Unsupported(f"{a} and {b} are equal only for some sizes", FIX_DIMENSIONS)
-            total = total + part.shape[axis]
-        type = TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
+        type = TensorType(first.dtype, _joined(parts, axis))
         values = [site.value(i) for i in range(len(parts))]
         present = [value for value in values if value is not None]
         return [fact(type, np.concatenate(present, axis) if len(present) == len(values) else None)]
@@ -56,12 +51,31 @@ class Concat(Operator):
 
     def lower(self, to: Lowering) -> None:
         axis = normal_axis(self.axis, to.type().rank)
-        parts = [view for view in to.inputs() if view.shape[axis] != 0]
+        parts = [to.seen_as(view, _with_size(to.type().shape, axis, view.shape[axis])) for view in to.inputs()]
+        parts = [view for view in parts if view.shape[axis] != 0] or parts[:1]
         if len(parts) < 2:
-            to.set(0, parts[0] if parts else to.input(0))
+            to.set(0, parts[0])
         else:
             view = side_by_side(parts, axis, to.type().shape)
             to.set(0, view or to.call(ConcatKind(axis), parts, to.type())[0])
+
+
+def _joined(types: Sequence[TensorType], axis: int) -> Shape:
+    """Sizes that are known only at run time count as equal where they may be: lowering checks it."""
+    first = types[0]
+    for type in types:
+        for place, (a, b) in enumerate(zip(first.shape, type.shape, strict=True)):
+            if place == axis or agree((a,), (b,)):
+                continue
+            if not may_be_equal(a, b):
+                raise Invalid(f"{type} cannot be joined to {first} along axis {axis}")
+            raise Unsupported(f"{a} and {b} are equal only for some sizes", FIX_DIMENSIONS)
+    along = zip(*(type.shape for type in types), strict=True)
+    return tuple(reduce(add, dims) if place == axis else min(dims, key=upper) for place, dims in enumerate(along))
+
+
+def _with_size(shape: Shape, axis: int, size: Dim) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def side_by_side(parts: Sequence[View], axis: int, shape: Shape) -> View | None:

@@ -46,7 +46,6 @@ CONTENTS = {
     "pickled PyTorch module": (zipped("n/data.pkl", data=pickled("torch._utils", "nets.mine")), "weights_only=False"),
     "Ultralytics": (zipped("n/data.pkl", data=pickled("ultralytics.nn.tasks", "torch")), "yolo export model="),
     "pickled Python object": (pickle.dumps(Net(), 4), "test_foreign.Net"),
-
     "LightGBM dumped": (b'{"name": "tree", "version": "v4"}', "save it with Booster.save_model, as .txt"),
     "XGBoost dumped": (b'[\n  { "nodeid": 0, "depth": 0}]', "save it with Booster.save_model, as .ubj"),
     "old binary format": (b"binf\0\0\0\0", "save it as .ubj"),

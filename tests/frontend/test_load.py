@@ -129,9 +129,7 @@ def test_a_function_that_gives_back_its_operand() -> None:
 
 
 def test_an_operator_without_a_class_is_written_out_as_onnx_defines_it() -> None:
-    graph = graph_of(
-        "g (float[4,3] x, int64[4] t) => (float y) { [loss] y = NegativeLogLikelihoodLoss(x, t) }"
-    )
+    graph = graph_of("g (float[4,3] x, int64[4] t) => (float y) { [loss] y = NegativeLogLikelihoodLoss(x, t) }")
     assert names(graph) and "NegativeLogLikelihoodLoss" not in names(graph)
     assert {node.provenance for node in graph.nodes} == {("loss",)}
     assert [value.name for value in graph.outputs] == ["y"]

@@ -82,3 +82,12 @@ def test_many_inputs_of_one_dimension_are_not_listed_all() -> None:
         "'batch' of input 'x0' and 'batch' of input 'x1' and 'batch' of input 'x2' and 27 more inputs in the model"
     )
     assert problem.fix == "add --dim batch=1 (with sizes of your own)"
+
+
+def test_a_range_in_a_shape_gets_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model("g (float[n,3,h] x) => (float[n,3,h] y) { y = Relu(x) }").SerializeToString())
+    assert cli.run([str(path), "-o", str(tmp_path / "out"), "--shape", "x=1..2,3,4..8"]) == 2
+    fix = re.search(r"fix    write (.*)", capsys.readouterr().err)
+    assert fix is not None and fix[1] == "--shape x=size0,3,size2 --dim size0=1..2,size2=4..8"
+    assert cli.run([str(path), "-o", str(tmp_path / "out"), *shlex.split(fix[1])]) == 0

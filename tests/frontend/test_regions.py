@@ -75,7 +75,9 @@ def graph_of(text: str) -> Graph:
 
 def test_branches_read_what_is_around_them() -> None:
     text = show(graph_of(CHOICE))
-    assert text == """graph "g" {
+    assert (
+        text
+        == """graph "g" {
   input %x: f32[2]
   input %c: bool[]
   const %w: f32[2] = #6e22d7c1a3f4c3b1
@@ -95,6 +97,7 @@ def test_branches_read_what_is_around_them() -> None:
   output %y
 }
 """.replace("6e22d7c1a3f4c3b1", next(iter(constants_of(graph_of(CHOICE)))))
+    )
 
 
 @pytest.mark.parametrize("text", [CHOICE, COUNT])

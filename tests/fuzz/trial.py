@@ -130,10 +130,12 @@ class Trial:
 
     def _given(self, name: str, result: np.ndarray) -> np.ndarray:
         """What the program gives of an output of the model."""
+        streamed = self.package.plan.streamed if self.package else None
+        if streamed is not None:
+            result = windows.given_by_push(streamed, {name: result})[name]
         if self.fed is not None and name in self.fed.handover.outputs:
             result = self.fed.handover.handed(name, result)
-        streamed = self.package.plan.streamed if self.package else None
-        return result if streamed is None else windows.given_by_push(streamed, {name: result})[name]
+        return result
 
     def hand_over(self, runs: Sequence[Arrays]) -> bool:
         """Takes what the model is given; whether it sees something else, in the forms of the options."""

@@ -92,6 +92,26 @@ OPERATORS = {
         w=floats(4, 3, 3, 3), s=floats(4), b=floats(4), m=floats(4), v=np.ones(4, np.float32),
     ),
     "conv_same": graph(f'{OF_PLANES} {{ y = Conv<auto_pad="SAME_UPPER">(x, w) }}', w=floats(6, 8, 3)),
+    "conv_same_strided": graph(
+        f"{PLANES} => (float[batch,6,o] y, float[batch,6,p] z)"
+        '{ y = Conv<auto_pad="SAME_UPPER",strides=[2]>(x, w)'
+        '  z = Conv<auto_pad="SAME_LOWER",strides=[3]>(x, w) }', w=floats(6, 8, 3),
+    ),
+    "conv_same_pictures": graph(
+        "(float[batch,3,time,10] x) => (float[batch,4,o,4] y)"
+        '{ y = Conv<auto_pad="SAME_UPPER",strides=[2,3]>(x, w, b) }', w=floats(4, 3, 3, 4), b=floats(4),
+    ),
+    "pool_same_strided": graph(
+        f"{PLANES} => (float[batch,8,o] y, float[batch,8,o] z, float[batch,8,o] a, float[batch,8,p] l)"
+        '{ y = MaxPool<auto_pad="SAME_LOWER",kernel_shape=[3],strides=[2]>(x)'
+        '  z = AveragePool<auto_pad="SAME_UPPER",kernel_shape=[4],strides=[2]>(x)'
+        '  a = AveragePool<auto_pad="SAME_UPPER",kernel_shape=[4],strides=[2],count_include_pad=1>(x)'
+        '  l = LpPool<auto_pad="SAME_UPPER",kernel_shape=[3],strides=[3]>(x) }',
+    ),
+    "halves_of_one_size": graph(  # ceil(time / 2), counted in two ways
+        f"{PLANES} => (float[batch,16,o] y) {{ a = MaxPool<kernel_shape=[1],strides=[2]>(x)"
+        "  b = MaxPool<kernel_shape=[3],strides=[2],pads=[1,1]>(x) y = Concat<axis=1>(a, b) }",
+    ),
     "conv_transposed": graph(f"{OF_PLANES} {{ y = ConvTranspose<strides=[2],pads=[1,1]>(x, w) }}", w=floats(8, 4, 4)),
     "pool": graph(
         f"{PLANES} => (float[batch,8,o] y, float[batch,8,p] z)"
@@ -308,6 +328,29 @@ def test_sizes_for_which_a_tensor_would_be_negative_are_refused(tmp_path: Path) 
     for time in (1, 2, 3):
         with pytest.raises(CheckFailed, match="outside the bounds"):
             model.run(feed(made, 2, time))
+
+
+def test_joined_sizes_that_are_equal_at_times_are_checked(tmp_path: Path) -> None:
+    """A network that halves and doubles takes even sizes; an odd one is refused before anything is written."""
+    made = graph(
+        "(float[batch,3,time] x) => (float[batch,6,o] y)"
+        "{ a = MaxPool<kernel_shape=[2],strides=[2]>(x) b = Resize<mode=\"nearest\">(a, , s) c = Concat<axis=1>(x, b)"
+        "  y = Relu(c) }", s=np.array([1, 1, 2], np.float32),
+    )  # fmt: skip
+    model = build(made, tmp_path, {"batch": (1, 2), "time": (2, 9)})
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    for time in (8, 2, 6):
+        inputs = feed(made, 2, time)
+        compare(["y"], [model.run(inputs)["y"]], session.run(None, inputs), 1e-6)
+    for time in (9, 3):
+        with pytest.raises(CheckFailed, match="outside the bounds"):
+            model.run(feed(made, 2, time))
+
+
+def test_a_size_may_be_given_as_a_multiple(tmp_path: Path) -> None:
+    made = graph("(float[?,?] x) => (float[?,?] y) { y = Relu(x) }")
+    loaded = load_proto(made, shapes={"x": ("batch", "32*n")}, dims={"batch": (1, 1), "n": (1, 3)})
+    assert [str(dim) for dim in loaded.inputs[0].type.shape] == ["1", "32*n_n"]
 
 
 def test_exporters_write_arithmetic_over_names(tmp_path: Path) -> None:

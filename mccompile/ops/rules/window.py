@@ -11,6 +11,13 @@ from ...base.tensor import Shape, show_shape
 from ..api import Invalid, Unsupported
 
 
+class PadsFollow(Unsupported):
+    """How much `auto_pad` adds follows from a size that is known only at run time."""
+
+    def __init__(self) -> None:
+        super().__init__("auto_pad with a stride over a free dimension", "fix the dimension with --dim or --shape")
+
+
 @dataclass(frozen=True)
 class Window:
     kernel: tuple[int, ...]
@@ -101,7 +108,7 @@ def _same(
     before, after = [], []
     for size, k, step, gap in zip(space, kernel, strides, dilations, strict=True):
         if step != 1 and not isinstance(size, int):
-            raise Unsupported("auto_pad with a stride over a free dimension", "fix the dimension with --dim or --shape")
+            raise PadsFollow()
         extent = (k - 1) * gap + 1
         total = extent - 1 if step == 1 else max(0, (-(-static(size) // step) - 1) * step + extent - static(size))
         small, large = total // 2, total - total // 2

@@ -40,12 +40,11 @@ def window(g: Builder, x: Value, pooled: bool = False) -> dict[str, object]:
     dilations = [2 if n >= 2 * k and g.maybe(0.15) else 1 for n, k in zip(least, kernel, strict=True)]
     strides = [g.pick([1, 1, 2, 3]) for _ in range(space)]
     found: dict[str, object] = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
-    fixed = all(x.is_fixed(axis) for axis in range(2, x.rank))
     choice = g.integer(0, 5)
     if choice < 3 or (pooled and choice == 5 and any(d > 1 for d in dilations)):
         most = [(k - 1) * d if not pooled else k - 1 for k, d in zip(kernel, dilations, strict=True)]
         found["pads"] = [g.integer(0, n) for n in most * 2]
-    elif choice == 3 and fixed and all(d == 1 for d in dilations):
+    elif choice == 3 and all(d == 1 for d in dilations):
         # SAME with a stride over the kernel is left to judgement: docs/fuzzing.md
         same = all(s <= k for s, k in zip(strides, kernel, strict=True))
         found["auto_pad"] = g.pick(["SAME_UPPER", "SAME_LOWER", "VALID"] if same else ["VALID"])
