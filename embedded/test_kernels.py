@@ -12,6 +12,7 @@ import pytest
 
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f16
+from mccompile.emit import parts
 from mccompile.kernels.api import Call, Case, Kernel
 from mccompile.targets import api as targets
 from tests.damaged import damaged
@@ -33,10 +34,25 @@ OWN = [
         if kernel.isa != "c" and kernel.isa in targets.load(target).isas
     ),
 ]
+IN_PARTS = [
+    (target, id)
+    for target, id in OWN
+    if target in ("native", "riscv64v256") and id.endswith("__dot") and not id.startswith("map")
+]
 
 
 @pytest.mark.parametrize(("target", "id"), OWN)
 def test_kernel_computes_what_its_kind_means(target: str, id: str, tmp_path: Path) -> None:
+    assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
+
+
+@pytest.mark.parametrize(("target", "id"), [("aarch64", "conv/i8_nhwc_winograd__neon"), *IN_PARTS])
+def test_parts_are_handed_all_that_they_name(
+    target: str, id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that may stand alone does."""
+    monkeypatch.setattr(parts, "LONGEST", 10)
+    monkeypatch.setattr(parts, "SHORTEST", 1)
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path)
 
 

@@ -8,7 +8,8 @@ their rows among the same four.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,8 +82,10 @@ class Part:
 
     header: str
     sums: tuple[str, ...]
-    products: tuple[Product, ...]
-    stores: tuple[str, ...]
+    products: tuple[tuple[Product, ...], ...]  # of each quad
+    results: tuple[list[str], ...]  # statements that store them, in pieces that may stand alone
+    added: list[str]  # declarations of what a tile hands to those that add products up
+    kept: list[str]  # the same of those that store results
 
 
 class DepthwiseDots(Kernel):
@@ -267,17 +270,18 @@ class _Layout:
             units.append(
                 {"unit": unit, "hoisted": hoisted, "parts": parts, "of": f"i32x{unit.lanes}", "inside": inside}
             )
-            lines += " ".join((*hoisted, *(line for part in parts for line in part.stores)))
+            lines += " ".join((*hoisted, *(line for part in parts for line in itertools.chain(*part.results))))
         used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
         return {
             "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
-            "scope": ["n", "p0", f"const {self.rows.x.buffer.dtype.storage_c} **lines"],
+            "scope": ["n", "p0", self.rows.declared],
             "rows": self.rows.context(),
             "units": units,
             "bytes": self.bytes,
             "type": self.rows.x.buffer.dtype,
             "depth": self.depth,
             "zips": self.zips,
+            "taps": "taps" if self.quads > 1 else "",
             "unread": [name for name in names if name not in used and name not in read(lines).names],
         }
 
@@ -288,40 +292,56 @@ class _Layout:
         if end - first > points:
             header = Range("p1", end, str(first), step=points).header
         stride, dilation = rows.strides[1], rows.dilations[1]
-        products, met = [], set()
+        quads: list[tuple[Product, ...]] = []
         for quad in range(self.quads):
+            products, met = [], set()
             for tap in range(rows.kernel[1]):
                 loads = []
                 for column in (point * stride + tap * dilation for point in range(points)):
                     at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
                     numbers = [min(quad * self.depth + i, rows.rows - 1) for i in range(self.depth)]
-                    if (column, quad) not in met:
+                    if column not in met:
                         pointers = ", ".join(f"{named('lines')}[{number}] + {at}" for number in numbers)
                         loads.append((f"q{column}_{quad}", pointers))
-                    met.add((column, quad))
+                    met.add(column)
                 for late in range(self.at_once):
                     block = (tap * self.quads + quad) * self.at_once + late
-                    added = [(f"a{late}_{p}", f"q{p * stride + tap * dilation}_{quad}") for p in range(points)]
-                    products.append(Product(() if late else tuple(loads), block, tuple(added)))
+                    both = [(f"a{late}_{p}", f"q{p * stride + tap * dilation}_{quad}") for p in range(points)]
+                    products.append(Product(() if late else tuple(loads), block, tuple(both)))
+            quads.append(tuple(products))
         sums = tuple(f"a{late}_{point}" for late in range(self.at_once) for point in range(points))
+        of = f"i32x{unit.lanes}"
+        if self.zips:
+            names = [f"{each}_{vector}" for each in sums for vector in range(self.vectors)]
+            added = [f"mcc_{of} &{name}" for name in names]
+        else:
+            names = [f"a{point}_0" for point in range(points)]
+            added = [f"mcc_dot_terms_{of} &s{point}" for point in range(points)]
+        kept = [f"mcc_{of} {name}" for name in names]
+        inside = ["p1", "const int8_t *wq"]
+        results = tuple(self.results(points, unit, extras))
+        return Part(header, sums, tuple(quads), results, [*inside, *added], [*inside, *kept])
+
+    def results(self, points: int, unit: Unit, extras: list[Place]) -> Iterator[list[str]]:
+        """Statements that store what a tile has made."""
         if not self.zips:
-            place = self.result(0, 0)
             size = TileSize(unit.lanes, points, 1)
-            _, stored = self.epilogue.statements(size, points, 1, unit.count, place, extras)
-            return Part(header, sums, tuple(products), stored)
-        stores: list[str] = []
+            yield from self.epilogue.statements(size, points, 1, unit.count, self.result(0, 0), extras)[1]
+            return
         for late in range(self.at_once):
-            stores += [f"if ({named('p0')} + {late} < {rows.end}) {{"] * bool(late)
-            for point in range(points):
-                y = self.result(late, point)
-                stores += self.epilogue.four(f"a{late}_{point}", unit.lanes, y, unit.count, extras)
-            stores += ["}"] * bool(late)
-        return Part(header, sums, tuple(products), tuple(stores))
+            stored = (
+                self.epilogue.four(f"a{late}_{point}", unit.lanes, self.result(late, point), unit.count, extras)
+                for point in range(points)
+            )
+            if late:  # there may be no such row
+                yield [f"if ({named('p0')} + {late} < {self.rows.end}) {{", *itertools.chain(*stored), "}"]
+            else:
+                yield from stored
 
     def result(self, late: int, point: int) -> Place:
         view: View = self.rows.y
         row, column = steps(view)
-        at = f"{named('p0')} + {late}" if late else "p0"
+        at = f"{named('p0')} + {late}" if late else named("p0")
         line = f"(({at}) % {view.lines})" if view.lines else f"({at})" if late else at
         batch = "n" if self.rows.batch != 1 else "0"
         index = index_c([static(view.strides[0]), row, column, 1], [batch, line, "p1", "o"], point * column)

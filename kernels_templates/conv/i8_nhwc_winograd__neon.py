@@ -138,7 +138,7 @@ class Winograd(Kernel):
                     place(view, name, (down, across))
                     for view, name in zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)
                 ]
-                hoisted, lines = epilogue.statements(ONE, 1, 1, LANES, place(y, "y", (down, across)), places)
+                hoisted, (lines,) = epilogue.statements(ONE, 1, 1, LANES, place(y, "y", (down, across)), places)
                 there = [f"p0 + 1 < {height}"] * (down and height % 2) + [f"p1 + 1 < {width}"] * (across and width % 2)
                 results.append({"header": f"if ({' && '.join(there)}) {{" if there else "{", "lines": lines})
         text = " ".join((*hoisted, *(line for result in results for line in result["lines"])))
@@ -162,7 +162,10 @@ class Winograd(Kernel):
             "points": points,
             "inputs": static(w.shape[1]),
             "outs": static(w.shape[0]),
-            "groups": list(zip(groups.headers("o"), [part[2] for part in groups.parts()], strict=True)),
+            "groups": [
+                (header, vectors, _of_steps(points, vectors))
+                for header, (_, _, vectors, _) in zip(groups.headers("o"), groups.parts(), strict=True)
+            ],
             "hoisted": hoisted,
             "results": results,
             "unread": [n for n in names if n not in {"x", "w", "x_zero"} and n not in read(text).names],
@@ -170,6 +173,12 @@ class Winograd(Kernel):
 
 
 ONE = TileSize(LANES, 1, 1)
+
+
+def _of_steps(points: int, vectors: int) -> list[str]:
+    """Declarations of what four steps of a sum read and write."""
+    numbers = [f"int16x8_t x{point}" for point in range(points)]
+    return ["const int16_t *wp", *numbers, *(f"int32x4_t &s{p}_{v}" for p in range(points) for v in range(vectors))]
 
 
 def _epilogue(call: Call) -> DotEpilogue:

@@ -110,9 +110,9 @@ class BatchDots(Kernel):
         groups = product_groups(call, names, named("packed"), base=batches.index)
         packs = _packs(call, size, batches, names)
         tiles = [tile for _, inner in groups for _, tile in inner]
-        lines = " ".join(line for tile in tiles for line in (*tile.zeros, *tile.hoisted, *tile.stores))
-        lines += "".join(arguments for _, arguments in packs) + (late_zero(call, "i") if sums else "")
-        units = Units()
+        lines = " ".join(tile.lines for tile in tiles)
+        lines += "".join(arguments for _, arguments in packs) + (late_zero(call) if sums else "")
+        units, counters = Units(), [loop.counter for loop in batches.loops]
         return {
             "batches": [
                 units.loop(loop.counter, 0, 1, static(loop.count), 1)
@@ -122,13 +122,14 @@ class BatchDots(Kernel):
             ],
             "packs": packs,
             "groups": groups,
+            "scope": [*counters, "i", "j", "const int8_t *packed", "const int32_t *rest"],
             "sums": sums,
             "rest_at": _packed_bytes(call, size, form_in(call).depth),
             "rows": static(call.outs[0].shape[-2]),
             "sum": f"mcc_sum_{a.buffer.dtype}_i32x{size.lanes}",
             "row": index_c([1, 1, static(a.strides[-2])], ["a", batches.index(1), "i"]),
             "depth": static(a.shape[-1]),
-            "a_zero": late_zero(call, "i"),
+            "a_zero": late_zero(call),
             "unread": [name for name in names[2:] if name not in read(lines).names],
         }
 
@@ -154,7 +155,7 @@ def _packs(call: Call, size: TileSize, batches: Nest, names: Sequence[str]) -> l
     depth = static(b.shape[-2])
     down, along = (static(stride) for stride in b.strides[-2:])
     shift = call.blocks[3]
-    zero = f"{late_zero(call, 'i')} + {shift}" if kind.a_zero else str(shift)
+    zero = f"{late_zero(call)} + {shift}" if kind.a_zero else str(shift)
     bias, bias_step = "NULL", 0
     if epilogue.bias is not None:
         view = call.ins[epilogue.bias]

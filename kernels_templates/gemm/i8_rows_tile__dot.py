@@ -151,17 +151,18 @@ class RowDots(Kernel):
         units = Units() if call.workers > 1 else None
         found = product_groups(call, names, weights_c(call.ins[1], "b"), late, units=units)
         tiles = [tile for _, inner in found for _, tile in inner]
-        lines = " ".join(line for tile in tiles for line in (*tile.zeros, *tile.hoisted, *tile.stores))
+        lines = " ".join(tile.lines for tile in tiles)
         a, sums = call.ins[0], has_sums(call)
-        lines += late_zero(call, "i") if sums else ""
+        lines += late_zero(call) if sums else ""
         return {
             "sums": sums,
             "rows": rows,
             "sum": f"mcc_sum_{a.buffer.dtype}_i32x{size.lanes}",
             "row": index_c([1, static(a.strides[-2])], ["a", "i"]),
             "depth": static(a.shape[-1]),
-            "late_zero": late_zero(call, "i"),
+            "late_zero": late_zero(call),
             "groups": found,
+            "scope": ["i", "j", "const int32_t *rest"],
             "unread": [n for n in names[2:] if n not in read(lines).names],
         }
 

@@ -15,7 +15,7 @@ stay in text that is not printed yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -32,7 +32,7 @@ _SILENT = (_HEADER, _LOCAL)  # print nothing
 @dataclass(frozen=True)
 class Part:
     """A block that may become a function: what it is, and the names that it may read besides the parameters of the
-    function around it, each with its C declaration."""
+    function around it, each with its C declaration; `type &name` is a local that it may write as well."""
 
     name: str
     scope: Mapping[str, str]
@@ -73,18 +73,34 @@ def part(name: str, scope: Iterable[str] = ()) -> str:
     return f"{_PART}{name}{_BETWEEN}{_BETWEEN.join(scope)}{_PART}"
 
 
+def opens_part(head: str) -> bool:
+    return head.startswith(_PART)
+
+
 def part_of(head: str) -> Part | None:
     """The part that the head of a block opens."""
-    if not head.startswith(_PART):
+    if not opens_part(head):
         return None
     name, *scope = head.split(_PART)[1].split(_BETWEEN)
     declarations = [each if " " in each else f"mcc_index {each}" for each in scope if each]
-    return Part(name, {each.split()[-1].lstrip("*"): each for each in declarations})
+    return Part(name, {each.split()[-1].lstrip("*&"): each for each in declarations})
 
 
 def names_alone(text: str) -> str:
     """Text with no marks but those of names, of parts, and of where it may be folded."""
     return "".join(named(piece) if kind == _NAME else piece for kind, piece in _pieces(text) if kind not in _SILENT)
+
+
+def through_pointers(text: str, names: Set[str]) -> str:
+    """Text with no marks but those of names and of where it may be folded, in which these names are pointers to what
+    they were."""
+    found = []
+    for kind, piece in _pieces(text):
+        if piece in names and kind:
+            found.append(f"(*{piece})")
+        else:
+            found.append(named(piece) if kind else piece)
+    return "".join(found)
 
 
 def sized(number: int) -> str:

@@ -1,15 +1,16 @@
 """Long functions in parts. A template marks blocks that may stand alone (`part` of base/marked.py); where a function
-has more lines than `LONGEST`, its parts become functions of their own, which compilers put back (`MCC_PART`).
+has more lines than `LONGEST`, its parts become functions of their own, which compilers put back (`MCC_PART`). Equal
+parts that follow each other are one, as far as that is short.
 
-Invariant: a part is handed the names that it reads, and writes none of them but through pointers. It declares nothing
-but in blocks of its own, so where it stays, its brackets mean nothing.
+Invariant: a part is handed the names that it reads, and pointers to those that it writes. It declares nothing but in
+blocks of its own, so where it stays, its brackets mean nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..base.marked import called, named, part_of, plain, read
+from ..base.marked import called, named, opens_part, part_of, plain, read, through_pointers
 from .layout import Block, blocks, shown
 
 LONGEST = 150  # lines of a function that is not taken apart
@@ -34,6 +35,7 @@ class _Parts:
 
     def settle(self, block: Block) -> None:
         """Parts of parts first, then those of the block, until it is short enough."""
+        _join(block)
         places = list(_places(block))
         for around, place in places:
             self.settle(_block(around, place))
@@ -51,11 +53,12 @@ class _Parts:
         names = read(_text(block)).names
         declared = {name: line for name, line in {**self.parameters, **part.scope}.items() if name in names}
         name = f"{self.function}_{part.name}{len(self.functions) + 1}"
-        signature = called(f"MCC_PART void {name}", declared.values() or ["void"])
+        written = {name for name, line in declared.items() if "&" in line}
+        signature = called(f"MCC_PART void {name}", [line.replace("&", "*") for line in declared.values()] or ["void"])
         whole = Block("", [signature, Block("{", block.inside)])
         _dissolve(whole)
-        self.functions.append(shown(whole))
-        return called(name, map(named, declared)) + ";"
+        self.functions.append(through_pointers(shown(whole), written))
+        return called(name, ("&" * (each in written) + named(each) for each in declared)) + ";"
 
 
 def _block(around: Block, place: int) -> Block:
@@ -75,13 +78,31 @@ def _places(block: Block) -> Iterator[tuple[Block, int]]:
                 yield from _places(item)
 
 
+def _join(block: Block) -> None:
+    """Makes parts of one name that follow each other one part, while it is short; not those inside of parts."""
+    inside: list[Block | str] = []
+    length = 0  # of the part that was met last
+    for item in block.inside:
+        last = inside[-1] if inside else ""
+        if isinstance(item, Block) and not opens_part(item.head):
+            _join(item)
+        elif isinstance(item, Block):
+            length, before = _length(item), length
+            if isinstance(last, Block) and item.head == last.head and before + length <= LONGEST:
+                last.inside += item.inside
+                length += before
+                continue
+        inside.append(item)
+    block.inside = inside
+
+
 def _dissolve(block: Block) -> None:
     """Parts that stay where they are become what stands in them."""
     inside: list[Block | str] = []
     for item in block.inside:
         if isinstance(item, Block):
             _dissolve(item)
-            if part_of(item.head) is not None:
+            if opens_part(item.head):
                 inside += item.inside
                 continue
         inside.append(item)

@@ -3,6 +3,8 @@
  * For N lanes, one for each output channel:
  *
  *     mcc_dot_i32xN(sum, x, w)             sum + x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3, four bytes in each lane
+ *     mcc_dot_kept_i32xN(p)                a vector that is used several times, in a register meanwhile: compilers
+ *                                          would rather read it again each time, which takes longer than the products
  *     mcc_dot_set_u8_i32xN(p)              the four elements at p in every lane, as mcc_dot takes them; mcc_dot_set_i8
  *     mcc_dot_form_u8_i32xN(v)             the same of elements that lie in v; mcc_dot_form_i8
  *
@@ -60,8 +62,6 @@
 #define MCC_DOT_SIGNED 1
 #endif
 
-/* Keeps a vector that is used several times in its register; compilers would rather read it again each time, which
- * takes longer than the products. */
 #if defined(__AVX__)
 #define MCC_DOT_KEEP(v) __asm__("" : "+v"(v))
 #else
@@ -90,6 +90,12 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
         mcc_half_i64x##N even, odd;                                                                                    \
     } mcc_i64x##N;                                                                                                     \
     MCC_VEC_INLINE mcc_i32x##N mcc_load_i32x##N(const void *p) { return *(const mcc_i32x##N##_anywhere *)p; }          \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_kept_i32x##N(const void *p)                                                     \
+    {                                                                                                                  \
+        mcc_i32x##N v = mcc_load_i32x##N(p);                                                                           \
+        MCC_DOT_KEEP(v);                                                                                               \
+        return v;                                                                                                      \
+    }                                                                                                                  \
     MCC_VEC_INLINE mcc_i32x##N mcc_add_i32x##N(mcc_i32x##N a, mcc_i32x##N b)                                           \
     {                                                                                                                  \
         return (mcc_i32x##N)((mcc_u32x##N)a + (mcc_u32x##N)b);                                                         \

@@ -18,9 +18,11 @@ from mccompile.emit.parts import in_parts
 from mccompile.measure.correctness import check
 from mccompile.targets.api import load
 from tests.small_models import compiled, floats, model, node, save
+from tests.small_quantized import convolutions
 
 LONGEST = 200  # lines of any function of a kernel
 TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7a", "riscv64v256", "wasm32")
+OF_BYTES = (*TARGETS, "aarch64-i8mm", "riscv64v")
 PARAMETERS = {"y": "float *y", "x": "const float *x", "w": "const float *w"}
 
 
@@ -40,6 +42,22 @@ def test_a_part_of_a_long_function_is_a_function_of_what_it_reads() -> None:
 def test_a_part_of_a_short_function_stays_where_it_is() -> None:
     text = plain(in_parts(body(3), "f", PARAMETERS))
     assert "MCC_PART" not in text and text.count("{") == 2
+
+
+def test_a_part_is_handed_pointers_to_what_it_writes() -> None:
+    statements = "\n".join(f"{named('sum')} += {named('x')}[{n}];" for n in range(parts.LONGEST))
+    text = f"void f(void)\n{{\nfloat sum = 0;\n{part('sums', ['float &sum'])} {{\n{statements}\n}}\n}}"
+    found = plain(in_parts(text, "f", PARAMETERS))
+    assert "MCC_PART void f_sums1(const float *x, float *sum)\n{\n    (*sum) += x[0];\n" in found
+    assert found.endswith("    float sum = 0;\n    f_sums1(x, &sum);\n}\n")
+
+
+def test_equal_parts_that_follow_each_other_are_one_while_it_is_short() -> None:
+    """Each of two thirds of a function that is short."""
+    line, lines = f"{named('y')}[0] = {named('x')}[0];\n", parts.LONGEST * 2 // 3
+    pieces = [f"{part('rows', [])} {{\n{line * count}}}\n" for count in (lines // 2, lines // 2, lines)]
+    text = plain(in_parts(f"void f(void)\n{{\n{''.join(pieces)}}}", "f", PARAMETERS))
+    assert [length for _, length in functions(text)] == [lines // 2 * 2 + 2, lines + 3]
 
 
 def test_no_more_parts_stand_alone_than_are_needed() -> None:
@@ -70,6 +88,31 @@ def network() -> ModelProto:
     return model("many", nodes, [("x0", [1, 3, 44, 44])], [("y", [1, channels, 1, 1])], weights)
 
 
+def products() -> ModelProto:
+    """Of bytes: with weights and with what is computed, whose zero points are known when it runs."""
+    weights = {
+        "w": np.random.default_rng(0).integers(0, 256, (70, 70)).astype(np.uint8),
+        "w_zeros": np.arange(70, dtype=np.uint8),
+        "size": np.array([1, 3, 30, 70]),
+    }
+    nodes = [
+        node("DynamicQuantizeLinear", "x", "a a_scale a_zero"),
+        node("MatMulInteger", "a w a_zero w_zeros", "p"),
+        node("Cast", "p", "f", to=1),
+        node("DynamicQuantizeLinear", "f", "b b_scale b_zero"),
+        node("Transpose", "b", "turned", perm=[0, 1, 3, 2]),
+        node("MatMulInteger", "a turned a_zero b_zero", "q"),
+        node("Cast", "q", "y", to=1),
+    ]
+    return model("products", nodes, [("x", [1, 3, 30, 70])], [("y", [1, 3, 30, 30])], weights)
+
+
+LAYERS = [  # results, window, stride
+    (16, 3, 2), (0, 3, 1), (24, 1, 1), (0, 5, 1), (48, 3, 2), (0, 3, 2), (42, 1, 1), (0, 7, 1), (32, 3, 1), (10, 1, 1),
+]  # fmt: skip
+IN_BYTES = {"convolutions": convolutions(44, LAYERS), "products": products()}
+
+
 def functions(text: str) -> Iterator[tuple[str, int]]:
     """Names, or what stands in front of the bracket, and lines."""
     before, begin = "", 0
@@ -86,6 +129,15 @@ def test_no_function_of_a_kernel_is_too_long(target: str) -> None:
     files = compiled(network(), Options(target=target)).files
     found = {name: lines for name, lines in functions(files["many_kernels.c"].decode())}
     assert len(found) > 10
+    assert not {name: lines for name, lines in found.items() if lines > LONGEST}
+
+
+@pytest.mark.parametrize("name", IN_BYTES)
+@pytest.mark.parametrize("target", OF_BYTES)
+def test_no_function_of_a_kernel_of_bytes_is_too_long(name: str, target: str) -> None:
+    files = compiled(IN_BYTES[name], Options(target=target)).files
+    found = dict(functions(files[f"{name}_kernels.c"].decode()))
+    assert len(found) > 3
     assert not {name: lines for name, lines in found.items() if lines > LONGEST}
 
 

@@ -108,10 +108,11 @@ class DotConv:
                 Nest(header, tuple((_header(run), tiles[run, part]) for run in parts)) for header, part in channels
             ]
         used = {"x", "w"} if self.rows.in_place and not has_sums(self.call) else {"x", "w", "x_zero"}
-        lines = " ".join(line for tile in tiles.values() for line in (*tile.zeros, *tile.hoisted, *tile.stores))
+        lines = " ".join(tile.lines for tile in tiles.values())
         return {
             "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
             "nests": nests,
+            "scope": ["n", "p0", "p1", "o", self.rows.declared, "const int32_t *rest"],
             "flat": self.flat,
             "sums": self.sums(size) if has_sums(self.call) else None,
             "rows": self.rows.context(),
@@ -134,13 +135,13 @@ class DotConv:
         def place(view: View, name: str) -> Place:
             row, column = steps(view)
             strides = [static(view.strides[0]), row, column, static(view.strides[1])]
-            line = f"(p0 % {view.lines})" if view.lines else "p0"
+            line = f"({named('p0')} % {view.lines})" if view.lines else "p0"
             index = index_c(strides, [batch, "0" if self.flat else line, "p1", "o"])
             return Place(name, view, index, column, static(view.strides[1]))
 
         others = zip(self.call.ins[self.kind.fixed :], names[self.kind.fixed :], strict=True)
         extras = [place(view, name) for view, name in others]
-        hoisted, stores = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
+        hoisted, results = self.epilogue.statements(size, points, vectors, last, place(rows.y, "y"), extras)
         loops = [Range("k0", rows.kernel[0])] if rows.kernel[0] > 1 else []
         loops += [Range("k1", self.runs)] if self.runs > 1 else []
         return DotTile(
@@ -153,7 +154,8 @@ class DotConv:
             rows.strides[1] * rows.pixel,
             rows.x.buffer.dtype,
             hoisted,
-            stores,
+            results,
+            self.epilogue.kept(size.lanes, points, vectors, extras),
             self.zeros(size.lanes, points, vectors),
             self.heads,
             form=self.form,
@@ -163,7 +165,7 @@ class DotConv:
     def run_at(self) -> str:
         """C of a pointer to the run of elements that the counters say."""
         rows = self.rows
-        line = rows.picture if self.flat else "lines[k0]" if rows.kernel[0] > 1 else "lines[0]"
+        line = rows.picture if self.flat else f"{named('lines')}[{'k0' if rows.kernel[0] > 1 else '0'}]"
         between = [rows.strides[1] * rows.pixel, rows.plane if rows.planar else rows.dilations[1] * rows.pixel]
         return index_c([1, *between], [line, "p1", "k1" if self.runs > 1 else "0"])
 
@@ -175,7 +177,7 @@ class DotConv:
             points,
             vectors,
             (lambda _: f"{named('x_zero')}[0]") if is_late(self.call) else None,
-            (lambda point: f"rest[{index_c([1], ['p1'], point)}]") if has_sums(self.call) else None,
+            (lambda point: f"{named('rest')}[{index_c([1], ['p1'], point)}]") if has_sums(self.call) else None,
             lambda vector: zero_c(weights, zero, named("w_zero"), "o", lanes, vector),
         )
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from ...base.dims import static
 from ...base.dtypes import u8
 from ...base.marked import named
-from ...expr.code import Code
 from ...kernels.work import Units
 from ...kinds.gemm import Gemm
 from ...program.ir import Call, View
@@ -73,7 +72,8 @@ def _tile(
     more = zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)
     extras = [place(view, name, number) for number, (view, name) in enumerate(more, kind.fixed + 1)]
     y = place(call.outs[0], "y", 0)
-    hoisted, stores = epilogue_of_products(call).statements(size, points, vectors, last, y, extras)
+    epilogue = epilogue_of_products(call)
+    hoisted, results = epilogue.statements(size, points, vectors, last, y, extras)
     depth, row = static(a.shape[-1]), static(a.strides[-2])
     heads, form = 1 + late, form_in(call)
     return DotTile(
@@ -86,7 +86,8 @@ def _tile(
         row,
         a.buffer.dtype,
         hoisted,
-        stores,
+        results,
+        epilogue.kept(size.lanes, points, vectors, extras),
         _zeros(call, size.lanes, points, vectors, late),
         heads,
         AHEAD if depth * static(call.outs[0].shape[-1]) > SECOND_LEVEL else 0,
@@ -105,25 +106,22 @@ def _zeros(call: Call, lanes: int, points: int, vectors: int, late: bool) -> tup
     """What zero points that are not in the sums yet take off them."""
     zero = b_zero_of(call) if call.of(Gemm).b_zero else None
 
-    def row(point: int) -> str:
-        return f"i + {point}" if point else "i"
-
     return without_zero_points(
         lanes,
         points,
         vectors,
-        (lambda point: late_zero(call, row(point))) if late else None,
-        (lambda point: f"rest[{row(point)}]") if has_sums(call) else None,
+        (lambda point: late_zero(call, point)) if late else None,
+        (lambda point: f"{named('rest')}[{index_c([1], ['i'], point)}]") if has_sums(call) else None,
         lambda vector: zero_c(call.ins[1], zero, named("b_zero"), "j", lanes, vector),
     )
 
 
-def late_zero(call: Call, row: str) -> str:
-    """C of the zero point of a row of a."""
+def late_zero(call: Call, point: int = 0) -> str:
+    """C of the zero point of a row of a, so many after row i."""
     if not call.of(Gemm).a_zero:
         return "0"
-    view = call.ins[2]
-    return f"{named('a_zero')}[{index_c([static(view.strides[-1])], [Code(row, not row.isidentifier())])}]"
+    row = static(call.ins[2].strides[-1])
+    return f"{named('a_zero')}[{index_c([row], ['i'], point * row)}]"
 
 
 def has_late_zero(call: Call) -> bool:

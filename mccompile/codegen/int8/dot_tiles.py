@@ -15,7 +15,8 @@ Invariant: every lane gives the bits of the portable kernel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -150,7 +151,8 @@ class DotTile:
     x_step: int  # from point to point
     type: DType  # of the elements: u8 or i8
     hoisted: tuple[str, ...]
-    stores: tuple[str, ...]
+    results: tuple[Sequence[str], ...]  # statements that store them, in pieces that may stand alone
+    kept: Sequence[str]  # declarations of what these read
     zeros: tuple[str, ...] = ()  # statements that take off the sums what zero points contribute that are known late
     heads: int = 1  # blocks in front of the weights: sums to begin with; sums of the weights
     ahead: int = 0  # bytes from weights that are used to those that are fetched into a cache meanwhile; 0: nothing is
@@ -164,6 +166,11 @@ class DotTile:
     def bytes(self) -> int:
         """Of one step."""
         return self.vectors * self.lanes * self.form.depth
+
+    @property
+    def lines(self) -> str:
+        """All statements that may read operands of the call."""
+        return " ".join((*self.zeros, *self.hoisted, *itertools.chain(*self.results)))
 
     @property
     def head_bytes(self) -> int:
@@ -283,26 +290,27 @@ class DotEpilogue:
 
     def statements(
         self, size: TileSize, points: int, vectors: int, last: int, y: Place, extras: Sequence[Place]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Statements before, and those that store the results of the accumulators `a<point>_<vector>`; the last vector
-        has `last` lanes that count."""
+    ) -> tuple[tuple[str, ...], tuple[list[str], ...]]:
+        """Statements before, and those that store the results of the accumulators `a<point>_<vector>`, in pieces that
+        may stand alone; the last vector has `last` lanes that count."""
         if self.in_vectors:
-            return self._vectors(size.lanes, points, vectors, last, y, extras)
-        return (), tuple(self._scalars(size.lanes, points, vectors, last, y, extras))
+            found = self._vectors(size.lanes, points, vectors, last, y, extras)
+            return self.hoisted(size.lanes, vectors, extras), tuple(found)
+        return (), (self._scalars(size.lanes, points, vectors, last, y, extras),)
 
     def _vectors(
         self, lanes: int, points: int, vectors: int, last: int, y: Place, extras: Sequence[Place]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    ) -> Iterator[list[str]]:
+        """A piece for each point."""
         assert self.expr is not None
-        hoisted, stores = self.hoisted(lanes, vectors, extras), []
-        if self.in_fours(vectors):
-            for point in range(points):
-                stores += self.four(f"a{point}", lanes, y, 3 * lanes + last, extras, point)
-            return hoisted, tuple(stores)
         for point in range(points):
+            if self.in_fours(vectors):
+                yield self.four(f"a{point}", lanes, y, 3 * lanes + last, extras, point)
+                continue
+            stores: list[str] = []
             for vector in range(vectors):
                 part = last if vector == vectors - 1 else lanes
-                loads = [f"a{point}_{vector}"]
+                loads = [named(f"a{point}_{vector}")]
                 for place in extras:
                     if self.moves(place.view):
                         loads.append(_load(place, lanes, point, vector, part))
@@ -313,7 +321,7 @@ class DotEpilogue:
                 store = f"mcc_store_{{0}}({at}, {{1}});" if whole else f"mcc_store_part_{{0}}({at}, {part}, {{1}});"
                 lines = to_integer_statements(self.expr, loads, lanes, store)
                 stores += ["{", *lines, "}"] if len(lines) > 1 else lines
-        return hoisted, tuple(stores)
+            yield stores
 
     def hoisted(self, lanes: int, vectors: int, extras: Sequence[Place]) -> tuple[str, ...]:
         """Statements that load what is the same at all points, as `<pointer>_<vector>`."""
@@ -332,6 +340,11 @@ class DotEpilogue:
         """Declarations of what `hoisted` may name, for up to four vectors."""
         kinds = ((place.pointer, f"mcc_{_lane(place.view.buffer.dtype)}x{lanes}") for place in extras)
         return [f"{kind} {pointer}_{vector}" for pointer, kind in kinds for vector in range(MAX_VECTORS)]
+
+    def kept(self, lanes: int, points: int, vectors: int, extras: Sequence[Place]) -> list[str]:
+        """Declarations of all that a piece of `statements` may read."""
+        sums = [f"mcc_i32x{lanes} a{point}_{vector}" for point in range(points) for vector in range(vectors)]
+        return [*sums, *self.hoisted_names(lanes, extras)]
 
     def in_fours(self, vectors: int) -> bool:
         """Are the channels of a tile in the order of mcc_dot_zip, so that four vectors are stored together?"""
@@ -354,7 +367,7 @@ class DotEpilogue:
                 load = f"mcc_load_four_part_{dtype}_i32x{lanes}({at}, {part})"
             lines.append(f"const mcc_dot_four_i32x{lanes} {place.pointer}_four = {load};")
         for vector in range(4):
-            loads = [f"{sums}_{vector}"]
+            loads = [named(f"{sums}_{vector}")]
             for place in extras:
                 if self.moves(place.view):
                     loads.append(f"{place.pointer}_four.v{vector}" if place.channel else f"{place.pointer}_all")
@@ -379,7 +392,7 @@ class DotEpilogue:
             for vector in range(vectors):
                 sums = f"a{point}_{vector}"
                 place = f"sums + {point * width + vector * lanes}"
-                lines.append(copied_c(place, f"&{sums}", f"sizeof {sums}"))
+                lines.append(copied_c(place, f"&{named(sums)}", f"sizeof {sums}"))
         lines.append(f"for (mcc_index point = 0; point < {points}; ++point) {{")
         lines.append(f"for (mcc_index lane = 0; lane < {width - lanes + last}; ++lane) {{")
 

@@ -97,6 +97,11 @@ class PaddedRows:
     def end(self) -> str:
         return named("end") if self.shared else str(self.y_space[0])
 
+    @property
+    def declared(self) -> str:
+        """How a part of a function declares the pointers to the rows of a window."""
+        return f"const {self.x.buffer.dtype.storage_c} **lines"
+
     def context(self) -> dict[str, Any]:
         """For the macros of padded_rows.c.j2."""
         (row, column), (height, width) = steps(self.x), self.x_space

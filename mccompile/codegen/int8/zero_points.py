@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...base.dtypes import i8, u8
+from ...base.marked import named
 from ...program.ir import View
+from ..loops import index_c
 from .dot_tiles import NUMBER, SHIFT
 
 
 def weights_c(weights: View, name: str) -> str:
     """C of a pointer to packed weights."""
-    return name if weights.buffer.dtype is i8 else f"(const int8_t *){name}"
+    return named(name) if weights.buffer.dtype is i8 else f"(const int8_t *){named(name)}"
 
 
 def zero_c(weights: View, zero: View | None, name: str, first: str, lanes: int, vector: int) -> str:
@@ -25,8 +27,8 @@ def zero_c(weights: View, zero: View | None, name: str, first: str, lanes: int, 
     if zero is None:
         return f"mcc_set_i32x{lanes}({-less})"
     if zero.strides[-1]:
-        at = f"{name} + {first} + {vector * lanes}" if vector else f"{name} + {first}"
-        found = f"mcc_load_{zero.buffer.dtype}_i32x{lanes}({at})"
+        at = index_c([1], [first], vector * lanes)
+        found = f"mcc_load_{zero.buffer.dtype}_i32x{lanes}({name} + {at})"
     else:
         found = f"mcc_set_i32x{lanes}({name}[0])"
     return f"mcc_sub_i32x{lanes}({found}, mcc_set_i32x{lanes}({less}))" if less else found
