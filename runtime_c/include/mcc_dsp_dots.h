@@ -19,8 +19,8 @@
 /* What is made of the sums. The table holds numbers for ShortRescale, channel by channel: for dot4x2 of two channels at
  * a time (bias, bias, multiplier, addend, multiplier, addend), for dot1x4 of four (four biases, then multiplier and
  * addend of each). Where sums are raised, as many factors follow the biases. Where channels have two numbers of their
- * own, biases are followed by multipliers, and all have one addend; in the forms `packed`, sums are raised by two to the
- * power that the multiplier ends with. */
+ * own, biases are followed by multipliers, and all have one addend; in the forms `packed`, sums are raised by two to
+ * the power that the multiplier ends with. */
 typedef struct mcc_dsp_result {
     const int32_t *table;
     int32_t channels; /* a multiple of 2 or 4 */
