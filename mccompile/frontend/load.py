@@ -38,6 +38,7 @@ from .nodes import NodeReader
 from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed
 from .ordering import texts
 from .scope import Scope, Whole
+from .signature import STANDARD_DOMAINS, newest_opset
 from .slots import received
 from .tensors import declared
 
@@ -180,12 +181,13 @@ def _read(
 ) -> Graph:
     opsets = _opsets(model, name)
     graph = Graph(model.graph.name or readable(Path(name).stem))
-    scope = Scope(graph, opsets, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
+    unsaid = _unsaid(opsets)
+    scope = Scope(graph, {**opsets, **unsaid}, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
     limits = Limits(bounds)
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)
-    reader.chosen, reader.own = chosen, own
+    reader.chosen, reader.own, reader.unsaid = chosen, own, unsaid
     reader.reserve(names_made(model.graph))
     reader.constants(model.graph, scope)
     given = inputs.values()
@@ -303,6 +305,13 @@ def _check_texts(model: ModelProto, name: str) -> None:
         if not isinstance(text, str):
             why = f"{text!r} is a name that is not text in UTF-8"
             raise BadFile(Problem(f"{name} is damaged", name, why, "export or copy it again"))
+
+
+def _unsaid(opsets: Mapping[str, int]) -> dict[str, int]:
+    """The newest version of ONNX's own domains that a file does not name, though it names others: it is what
+    onnxruntime takes."""
+    missing = [domain for domain in STANDARD_DOMAINS if opsets and domain not in opsets]
+    return {domain: newest_opset(domain) for domain in missing}
 
 
 def _opsets(model: ModelProto, name: str) -> dict[str, int]:

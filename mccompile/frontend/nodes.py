@@ -58,6 +58,7 @@ class NodeReader(GraphReader):
         self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
         self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
         self.assumed: dict[str, None] = {}  # where the file does not say it
+        self.unsaid: Mapping[str, int] = {}  # versions of domains that it does not name
 
     # -- nodes
 
@@ -105,10 +106,13 @@ class NodeReader(GraphReader):
             return self._own(own, node, scope)
         if function is not None:
             return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
-        if domain not in scope.opsets and domain in composed.domains():
+        if domain in self.unsaid and scope.opsets[domain] == self.unsaid[domain]:
+            taken = f"{self.unsaid[domain]}, the newest, is taken"
+            self.assumed[f"the model does not name its version of domain {domain or 'ai.onnx'!r}: {taken}"] = None
+        elif domain not in scope.opsets and domain in composed.domains():
             self.assumed[f"the model does not name its version of domain {domain!r}: 1 is taken"] = None
         elif domain not in scope.opsets:
-            known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets)
+            known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets if d not in self.unsaid)
             name = domain or "ai.onnx"
             raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
         opset = scope.opsets.get(domain, 1)

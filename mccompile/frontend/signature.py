@@ -98,6 +98,12 @@ def _attributes(schema: Any) -> dict[str, tuple[bool, bytes]]:
 
 
 @cache
+def newest_opset(domain: str) -> int:
+    versions = (schema.since_version for schema in defs.get_all_schemas_with_history() if schema.domain == domain)
+    return max((*versions, 1)) if domain else defs.onnx_opset_version()
+
+
+@cache
 def operator_names(domain: str) -> tuple[str, ...]:
     return tuple(sorted({schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == domain}))
 

@@ -333,6 +333,16 @@ def test_a_domain_that_the_model_does_not_name_is_taken_at_its_only_version() ->
     assert "'com.microsoft'" in assumed
 
 
+def test_a_version_of_onnx_that_the_model_does_not_name_is_the_newest() -> None:
+    text = """<ir_version: 8, opset_import: ["com.microsoft" : 1]>
+    g (float[2, 3] x) => (float[2, 3] y) { r = Relu (x) y = com.microsoft.QuickGelu (r) }"""
+    model, x = parser.parse_model(text), f(2, 3)
+    (want,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(backend.run_model(model, {"x": x})[0], want, 1e-5)
+    (assumed,) = mccompile.compile(model).report["assumed"]
+    assert "'ai.onnx'" in assumed and "the newest" in assumed
+
+
 def test_what_is_not_known_of_an_operator_is_refused() -> None:
     model = _model("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 2, "do_rotary": 1})
     with pytest.raises(MccError, match="do_rotary"):
