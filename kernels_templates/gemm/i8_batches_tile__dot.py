@@ -16,13 +16,20 @@ from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_forms import form_in, form_of
-from mccompile.codegen.int8.dot_products import epilogue_of_products, has_sums, late_zero, product_groups
-from mccompile.codegen.int8.dot_tiles import NUMBER, best_dot_tile, dot_headers, dot_refusal, row_cycles, shifted
+from mccompile.codegen.int8.dot_products import (
+    epilogue_of_products,
+    has_sums,
+    is_one_number,
+    late_zero,
+    product_groups,
+    products_refusal,
+)
+from mccompile.codegen.int8.dot_tiles import NUMBER, best_dot_tile, dot_headers, row_cycles, shifted
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
 from mccompile.expr.ir import apply, cast, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 
@@ -46,19 +53,13 @@ class BatchDots(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, (a, b), y = call.of(Gemm), call.ins[:2], call.outs[0]
-        reason = dot_refusal(target) or static_views(call)
+        reason = products_refusal(call, target)
         if reason:
             return No(reason)
-        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
-            return No("operands are not of 8 bits")
-        if 0 in (*a.shape, *b.shape):
-            return No("there is nothing to multiply")
         if is_constant(b) and all(size == 1 for size in y.shape[:-2]):
             return No("weights are constant")
-        if not all(_is_one_number(zero) for zero in call.ins[2 : kind.fixed]):
+        if not all(is_one_number(zero) for zero in call.ins[2 : kind.fixed]):
             return No("there are several zero points")
-        if a.strides[-1] != 1 and a.shape[-1] != 1:
-            return No("rows of a have gaps")
         rows, columns = y.type.static_shape[-2:]
         form = form_of(target)
         size = best_dot_tile(rows, columns, _steps(call, form.depth), target)
@@ -172,10 +173,6 @@ def _packs(call: Call, size: TileSize, batches: Nest, names: Sequence[str]) -> l
         arguments += [form.depth, int(form.by_elements), zipped, flip, int(zero != "0"), zero, bias, bias_step]
         found.append((header, ", ".join(map(str, arguments))))
     return found
-
-
-def _is_one_number(view: View) -> bool:
-    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
 
 
 def _case(

@@ -22,12 +22,12 @@ from mccompile.codegen.int8.dot_products import (
     has_sums,
     late_zero,
     product_groups,
+    products_refusal,
 )
 from mccompile.codegen.int8.dot_tiles import (
     SHIFT,
     best_dot_tile,
     dot_headers,
-    dot_refusal,
     row_cycles,
     shifted,
 )
@@ -36,7 +36,7 @@ from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
 from mccompile.expr.ir import apply, cast, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, viewed
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 
@@ -64,17 +64,13 @@ class RowDots(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, (a, b), y = call.of(Gemm), call.ins[:2], call.outs[0]
-        reason = dot_refusal(target) or static_views(call)
+        reason = products_refusal(call, target)
         if reason:
             return No(reason)
-        if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
-            return No("operands are not of 8 bits")
-        if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
+        if not is_constant(b) or any(size != 1 for size in y.shape[:-2]):
             return No("weights are computed, or there are several matrices")
         if kind.b_zero and not (is_constant(b_zero_of(call)) and b_zero_of(call).strides[-1] in (0, 1)):
             return No("zero points of the weights are computed, or have gaps")
-        if a.strides[-1] != 1 and a.shape[-1] != 1:
-            return No("rows of a have gaps")
         epilogue, (rows, columns) = epilogue_of_products(call), y.type.static_shape[-2:]
         depth = static(a.shape[-1])
         form = form_of(target)

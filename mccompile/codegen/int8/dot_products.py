@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...base.dims import static
-from ...base.dtypes import u8
+from ...base.dtypes import i8, u8
 from ...base.marked import named
+from ...kernels.api import static_views
 from ...kernels.work import Units
 from ...kinds.gemm import Gemm
 from ...program.ir import Call, View
+from ...targets.api import Target
 from ..loops import index_c
 from ..tiles import Range, is_constant
 from ..vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
 from .dot_forms import form_in
-from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place
+from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place, dot_refusal
 from .zero_points import without_zero_points, zero_c
 
 AHEAD = 2048  # bytes
@@ -27,6 +29,19 @@ AHEAD = 2048  # bytes
 
 def _only(number: int) -> str:
     return "0"
+
+
+def products_refusal(call: Call, target: Target) -> str:
+    """Why dot products of vectors do not multiply the matrices, whichever they are, or nothing."""
+    a, b = call.ins[:2]
+    reason = dot_refusal(target) or static_views(call)
+    if reason:
+        return reason
+    if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
+        return "operands are not of 8 bits"
+    if 0 in (*a.shape, *b.shape):
+        return "there is nothing to multiply"
+    return "" if a.strides[-1] == 1 or a.shape[-1] == 1 else "rows of a have gaps"
 
 
 def product_groups(
@@ -126,7 +141,7 @@ def late_zero(call: Call, point: int = 0) -> str:
 
 def has_late_zero(call: Call) -> bool:
     """Is there a zero point of a that is not known when weights are packed?"""
-    return call.of(Gemm).a_zero and not (is_constant(call.ins[2]) and _is_one_number(call.ins[2]))
+    return call.of(Gemm).a_zero and not (is_constant(call.ins[2]) and is_one_number(call.ins[2]))
 
 
 def has_sums(call: Call) -> bool:
@@ -138,7 +153,7 @@ def b_zero_of(call: Call) -> View:
     return call.ins[call.of(Gemm).fixed - 1]
 
 
-def _is_one_number(view: View) -> bool:
+def is_one_number(view: View) -> bool:
     return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
 
 
