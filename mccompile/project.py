@@ -46,7 +46,7 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     table = _table(path)
     models = table.get("model")
     if not isinstance(models, list) or not models or not all(isinstance(model, dict) for model in models):
-        fix = "write [[model]] and file = \"model.onnx\" below it, once per model"
+        fix = 'write [[model]] and file = "model.onnx" below it, once per model'
         raise WrongUse(Problem("a project file names no models", str(path), "its key model is no list of tables", fix))
     shared = {key: value for key, value in table.items() if key not in _OWN}
     problems = _unknown(shared, [*_OWN, *(key for key in options if key != "name")], str(path))

@@ -24,9 +24,7 @@ class RowByRow:
     pointers: tuple[str, ...]
 
 
-def row_by_row(
-    call: Call, out_names: Sequence[str], in_names: Sequence[str], whole: Collection[int] = ()
-) -> RowByRow:
+def row_by_row(call: Call, out_names: Sequence[str], in_names: Sequence[str], whole: Collection[int] = ()) -> RowByRow:
     """`whole`: operands that every row needs all of."""
     axis = call.rows
     if axis is None:

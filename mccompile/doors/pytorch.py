@@ -22,9 +22,7 @@ from .api import Door, Given, Reading, Source, quiet, refusal
 _PROGRAM = re.compile(r"(^|/)(serialized_exported_program\.json|models/[^/]*\.json)$")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _FIXES = {  # what the exporter says, and what to do then; the first that is found
-    r"No ONNX function found|DispatchError": (
-        "write the operator that it names with others, which the exporter has"
-    ),
+    r"No ONNX function found|DispatchError": ("write the operator that it names with others, which the exporter has"),
     r"data-dependent|DataDependent|Could not guard|GuardOnData": (
         "do not branch on values in forward: use torch.where, or torch.cond"
     ),

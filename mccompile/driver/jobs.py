@@ -80,5 +80,3 @@ def arrange(files: Mapping[str, bytes], layout: str, name: str, options: Options
     """The files of a package, or of several models, as `layout` wants them; `name` is that of the whole."""
     found = layout_of(layout, options.blob, options.single_file, options.module)
     return arranged(files, found, c_prefix(name), __version__, options.blob == Carrier.EXTERNAL)
-
-

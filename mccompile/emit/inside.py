@@ -17,6 +17,7 @@ from .addresses import IN_STRUCT, pointer
 
 _WHOLE = "-1, 0"  # no axis of rows, and none of them
 
+
 def timed(step: Step, calls: Sequence[str], indent: str) -> list[str]:
     """The calls of a step, with what counts how long they take or says that they have ended."""
     if step.ticks:

@@ -119,6 +119,4 @@ def package(
     includes = {name: sorted(source.includes) for name, source in sources.items()}
     includes[f"{plan.prefix}_weights.c"] = [f"{plan.prefix}.h"]
     includes |= {name: [*included_in(text)] for name, text in given.items()}
-    return Package(
-        plan, files, identity=identity, assumed=assumed, about=about, includes=includes, own_files=own_files
-    )
+    return Package(plan, files, identity=identity, assumed=assumed, about=about, includes=includes, own_files=own_files)

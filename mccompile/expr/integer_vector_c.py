@@ -85,9 +85,7 @@ def _reach(node: Expr) -> tuple[float, float]:
     return node.dtype.low, node.dtype.high
 
 
-def to_integer_statements(
-    expr: Expr, operands: Sequence[str], lanes: int, store: str, local: str = "t"
-) -> list[str]:
+def to_integer_statements(expr: Expr, operands: Sequence[str], lanes: int, store: str, local: str = "t") -> list[str]:
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors."""
     if expr.dtype is f32:

@@ -60,6 +60,7 @@ class ImageFunction:
     about: ClassVar[str]
     variants: ClassVar[Mapping[str, str]]  # and what they are
     reads: ClassVar[Sequence[str]] = ("width", "height", "channels")
+
     @property
     def symbol(self) -> str:
         """Of C, behind the prefix."""

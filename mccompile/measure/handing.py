@@ -33,9 +33,7 @@ def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[st
     return DataSet(data_set.name, data_set.inputs | seen), data_set.inputs | given
 
 
-def turned(
-    arrays: Mapping[str, np.ndarray], orders: Orders, back: bool = False
-) -> dict[str, np.ndarray]:
+def turned(arrays: Mapping[str, np.ndarray], orders: Orders, back: bool = False) -> dict[str, np.ndarray]:
     """Arrays in the order of axes that a compiled model has, or back in that of ONNX."""
     found = dict(arrays)
     for name in arrays.keys() & orders.keys():

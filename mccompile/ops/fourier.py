@@ -213,9 +213,7 @@ class STFT(Operator):
             shape = (batch, frames, length, parts)
             if site.is_known(1):
                 across, along, inside = signal.strides
-                sliding = replace(
-                    signal, shape=shape, strides=(across, along * self.step(site), along, inside)
-                )
+                sliding = replace(signal, shape=shape, strides=(across, along * self.step(site), along, inside))
                 return dft(to, self.kind(length), sliding, *window)
             formula = Formula(to)
             start = apply("mul", index(0), formula.element(1))

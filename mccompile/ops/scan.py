@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.dims import Dim, symbol
-from ..base.tensor import TensorType
+from ..base.dims import Dim, symbol, upper
+from ..base.tensor import TensorType, may_be_equal
+from ..expr.ir import size
 from ..graph.ir import Graph, Node, Value
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .rules.known_shapes import FIX_DIMENSIONS
 from .rules.trips import LoopWriter, check_states, counter_name, slice_at, stacked, without_axis
 
 
@@ -73,14 +75,13 @@ class Scan(Operator):
         outputs = site.regions[0].outputs[len(site.facts) - self.num_scan_inputs :]
         return _axes(self.scan_output_axes, [value.type.rank + 1 for value in outputs])
 
-    def trips(self, site: Site) -> int:
-        sizes: list[Dim] = [site.shape(number)[axis] for number, axis in self.cut(site)]
+    def trips(self, site: Site) -> Dim:
+        sizes = [site.shape(number)[axis] for number, axis in self.cut(site)]
+        text = f"its operands have {', '.join(map(str, sizes))} slices"
+        if not all(may_be_equal(size, sizes[0]) for size in sizes):
+            raise Invalid(text)
         if any(size != sizes[0] for size in sizes):
-            raise Invalid(f"its operands have {', '.join(map(str, sizes))} slices")
-        if not isinstance(sizes[0], int):
-            raise Unsupported(
-                f"the number of trips, {sizes[0]}, is known only at run time", "fix it with --dim or --shape"
-            )
+            raise Unsupported(f"{text}: equal only for some sizes", FIX_DIMENSIONS)
         return sizes[0]
 
     def lower(self, to: Lowering) -> None:
@@ -88,7 +89,7 @@ class Scan(Operator):
         states = len(site.facts) - self.num_scan_inputs
         trips = self.trips(site)
         writer = LoopWriter(to, body, [to.input(n) for n in range(states)])
-        counter = symbol(counter_name(to.provenance[0]), 0, max(trips - 1, 0))
+        counter = symbol(counter_name(to.provenance[0]), 0, max(upper(trips) - 1, 0))
         for number in range(states):
             writer.state(number, number)
         directions = self.scan_input_directions or (0,) * self.num_scan_inputs
@@ -99,8 +100,8 @@ class Scan(Operator):
         directions = self.scan_output_directions or (0,) * count
         parts = zip(range(states, states + count), axes, directions, strict=True)
         writer.collect([(number, axis, bool(backwards)) for number, axis, backwards in parts])
-        writer.counter = counter
-        writer.run(trips, states, None)
+        writer.counter, writer.room = counter, trips
+        writer.run(trips if isinstance(trips, int) else to.map(size(trips), []), states, None)
 
 
 def _sample(type: TensorType) -> TensorType:

@@ -253,5 +253,3 @@ class StringNormalizer(MakesText):
         dim = shape[-1]
         places = selected(to, all_flags, dim)
         return gathered(to, words_and_empty, {0: places}, (dim,))
-
-

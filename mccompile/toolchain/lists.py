@@ -74,9 +74,7 @@ def unpacked(form: str | Structure[str], arrays: Mapping[str, np.ndarray]) -> An
     return arrays[form]
 
 
-def as_lists(
-    entries: Iterable[tuple[str, str | Structure[str]]], arrays: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
+def as_lists(entries: Iterable[tuple[str, str | Structure[str]]], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Arrays by the names of tensors to values by the names that the model has."""
     parts = {leaf for _, form in entries for leaf in leaves(form)}
     others = {name: array for name, array in arrays.items() if name not in parts}

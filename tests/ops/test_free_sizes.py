@@ -192,6 +192,17 @@ OPERATORS = {
     "reversed": graph(
         "(float[time,batch,8] x, int64[batch] l) => (float[time,batch,8] y) { y = ReverseSequence(x, l) }"
     ),
+    "scan": graph(
+        "(float[batch,time,8] x, float[time,batch] z) => (float[batch,8] y, float[time,batch,8] c, float[batch,o,8] d)"
+        "{ zero = Sub(x, x) first = ReduceSum<keepdims=0>(zero, along)"
+        "  y, c, d = Scan<num_scan_inputs=2,scan_input_axes=[1,0],scan_input_directions=[1,0],"
+        "    scan_output_axes=[0,1],scan_output_directions=[1,0],body=step"
+        "    (float[batch,8] before, float[batch,8] slice, float[batch] weight)"
+        "    => (float[batch,8] after, float[batch,8] both, float[batch,8] part)"
+        "    { minus = Constant<value_ints=[-1]>() r = Constant<value_float=0.5>() w = Unsqueeze(weight, minus) part = Mul(slice, w) half = Mul(before, r) after = Add(half, part)"
+        "      both = Add(after, slice) }>(first, x, z) }",
+        along=ints(1),
+    ),
     "blocks": graph("(float[batch,8,time,4] x) => (float[batch,2,o,8] y) { y = DepthToSpace<blocksize=2>(x) }"),
     "lrn": graph("(float[batch,8,time,4] x) => (float[batch,8,time,4] y) { y = LRN<size=3>(x) }"),
     "quantized": graph(

@@ -350,9 +350,7 @@ class DotEpilogue:
         """Are the channels of a tile in the order of mcc_dot_zip, so that four vectors are stored together?"""
         return vectors == 4 and self.in_vectors and self.y.buffer.dtype in (i8, u8)
 
-    def four(
-        self, sums: str, lanes: int, y: Place, part: int, extras: Sequence[Place], point: int = 0
-    ) -> list[str]:
+    def four(self, sums: str, lanes: int, y: Place, part: int, extras: Sequence[Place], point: int = 0) -> list[str]:
         """Statements that store the results of four accumulators `<sums>_<vector>` in the order of mcc_dot_zip, of
         which `part` channels count."""
         assert self.expr is not None

@@ -32,9 +32,7 @@ class ConvTaps:
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         window = (kernel, kind.strides, kind.dilations, kind.pads)
-        *self.rows, self.points = known(
-            any_axes(self.y, self.x, (), self.extras, *window, join=call.rows is None)
-        )
+        *self.rows, self.points = known(any_axes(self.y, self.x, (), self.extras, *window, join=call.rows is None))
         self.merged, self.group = merged, kind.group // merged
         self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
         self.batch = static(self.x.shape[0])

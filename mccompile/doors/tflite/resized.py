@@ -22,9 +22,7 @@ Sizes = dict[str, tuple[Size, ...]]  # of inputs by name
 def open_sizes(inputs: Mapping[str, Tensor]) -> Sizes:
     """What the file leaves open, by name."""
     return {
-        name: tuple(
-            _named(name, axis) if axis in tensor.open else size for axis, size in enumerate(tensor.shape)
-        )
+        name: tuple(_named(name, axis) if axis in tensor.open else size for axis, size in enumerate(tensor.shape))
         for name, tensor in inputs.items()
         if tensor.open
     }

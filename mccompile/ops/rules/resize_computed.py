@@ -187,10 +187,7 @@ def nearest_place(coordinates: str, axis: ComputedAxis, mode: str) -> Expr:
 
 def resized_nearest(formula: Formula, x: View, axes: list[ComputedAxis], coordinates: str, mode: str) -> View:
     shape = tuple({axis.axis: axis.out for axis in axes}.get(n, dim) for n, dim in enumerate(x.shape))
-    places = {
-        axis.axis: formula.along(nearest_place(coordinates, axis, mode), axis.axis, shape)
-        for axis in axes
-    }
+    places = {axis.axis: formula.along(nearest_place(coordinates, axis, mode), axis.axis, shape) for axis in axes}
     return gathered(formula.to, x, places, shape)
 
 
@@ -272,5 +269,3 @@ def extrapolated(formula: Formula, view: View, axes: list[ComputedAxis], coordin
         flags.append(formula.along(outside, axis.axis, shape))
     condition = either([operand(n + 1, flag.buffer.dtype) for n, flag in enumerate(flags)])
     return to.map(_op("select", condition, value, operand(0, view.buffer.dtype)), [view, *flags], shape)
-
-

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.dims import Dim, Symbol, Symbolic, bounds, symbols, upper
+from ...base.dims import Dim, Symbol, Symbolic, bounds, maximum, symbols, upper
 from ...base.dtypes import bool_, i64
 from ...base.names import c_identifier
 from ...base.tensor import Shape, TensorType
@@ -57,6 +57,7 @@ class LoopWriter:
         self.collected: list[tuple[int, int, bool]] = []  # output of the region, axis, backwards
         self.condition: View | None = None
         self.counter: Dim | None = None
+        self.room: Dim | None = None  # for what is collected, where that is known before the loop
 
     def bind(self, number: int, view: View) -> None:
         self.bound[number] = view
@@ -169,7 +170,7 @@ class LoopWriter:
             if to.wants(position):
                 type = to.type(position)
                 at = 0 if symbolic is None else symbolic
-                room = bounds(at)[1] + 1
+                room = bounds(at)[1] + 1 if self.room is None else self.room
                 stack = to.buffer(type.dtype, (*type.shape[:axis], room, *type.shape[axis + 1 :])).whole()
                 body.append(copy_into(slice_at(stack, axis, at, room, backwards), made[output], to))
                 stacks[position] = replace(stack, shape=type.shape) if axis == 0 else stack
@@ -213,9 +214,9 @@ def _seen_in(view: View, shape: Shape) -> View:
     return replace(view, shape=shape, strides=(1,) * len(shape))
 
 
-def slice_at(view: View, axis: int, counter: Dim, trips: int, backwards: bool) -> View:
+def slice_at(view: View, axis: int, counter: Dim, trips: Dim, backwards: bool) -> View:
     """The part of an axis that belongs to a trip."""
-    place = trips - 1 - counter if backwards else counter
+    place = maximum(trips - 1 - counter, 0) if backwards else counter
     part = view.sliced(axis, place, 1)
     return replace(part, shape=without_axis(part.shape, axis), strides=without_axis(part.strides, axis))
 

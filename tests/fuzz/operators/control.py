@@ -170,7 +170,7 @@ def loop(g: Builder, op: str) -> Value | None:
 @makes("Scan")
 def scan(g: Builder, op: str) -> Value | None:
     x = g.any(("float32", "float32", "int32", "float16"), (1, 3))
-    if not x.is_fixed(0) or not x.shape[0] or not all(d is not None for d in (g.dims_of(x) or (None,))):
+    if not all(len(array) for array in x.arrays) or not all(d is not None for d in (g.dims_of(x) or (None,))):
         return None
     dims = [d for d in g.dims_of(x) or ()][1:]
     state = g.leaf(x.dtype, dims)
