@@ -199,7 +199,8 @@ OPERATORS = {
         "    scan_output_axes=[0,1],scan_output_directions=[1,0],body=step"
         "    (float[batch,8] before, float[batch,8] slice, float[batch] weight)"
         "    => (float[batch,8] after, float[batch,8] both, float[batch,8] part)"
-        "    { minus = Constant<value_ints=[-1]>() r = Constant<value_float=0.5>() w = Unsqueeze(weight, minus) part = Mul(slice, w) half = Mul(before, r) after = Add(half, part)"
+        "    { minus = Constant<value_ints=[-1]>() r = Constant<value_float=0.5>() w = Unsqueeze(weight, minus)"
+        "      part = Mul(slice, w) half = Mul(before, r) after = Add(half, part)"
         "      both = Add(after, slice) }>(first, x, z) }",
         along=ints(1),
     ),
