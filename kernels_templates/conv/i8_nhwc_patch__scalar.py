@@ -75,6 +75,11 @@ class Patch(PatchConv):
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar.h"})
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """The zero point, where no window reaches beyond the image."""
+        zero = conv_of(call).x_zero and (is_flat(call) or not self.padded(call))
+        return super().unpassed(call) | (frozenset({"x_zero"}) if zero else frozenset())
+
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_in(call)
         flip = "" if x.buffer.dtype is u8 else " ^ 128u"
@@ -87,7 +92,6 @@ class Patch(PatchConv):
             "shift": found.shift if found else 0,
             "totals": found is None,
             "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
-            "has_zero": kind.x_zero,
             "padded": self.padded(call),
             "flat": is_flat(call),
             "joined": self.joined(call),

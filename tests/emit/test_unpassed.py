@@ -25,3 +25,14 @@ def test_what_no_line_reads_is_no_parameter() -> None:
     for function, names in zip(functions, unread, strict=True):
         text = plain(printed(function).text)
         assert not any(f"(void){name};" in text or f" {name}[" in text for name in names)
+
+
+def test_a_zero_point_is_passed_where_windows_reach_beyond_the_image() -> None:
+    kernel, target = Registry.load()["conv/i8_nhwc_patch__scalar"], targets.load("cortex-m0")
+    found = [trial.function for trial in trials(kernel, target)]
+    functions = [function for function in found if "x_zero" in kernel.parameter_names(function.call)[1]]
+    texts = [plain(printed(function).text) for function in functions]
+    given = ["x_zero" in plain(signature(function)) for function in functions]
+    assert set(given) == {True, False}
+    assert given == ["x_zero[0]" in text for text in texts]
+    assert not any("(void)x_zero" in text for text in texts)
