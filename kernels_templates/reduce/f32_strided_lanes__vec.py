@@ -212,6 +212,8 @@ class _Printer:
             for number, name in enumerate(names)
             for line in self.step(name, chunks, f"({counter} + {number})" if number else counter)
         ]
+        is_whole = level.first == "0" and self.turns % chains == 0
+        rest = [] if is_whole else [f"for (; {counter} < {counter}_end; ++{counter}) {{", *one, "}"]
         return [
             "{",
             f"const mcc_index {counter}_end = {level.end.text};",
@@ -220,9 +222,7 @@ class _Printer:
             f"for (; {counter} + {chains} <= {counter}_end; {counter} += {chains}) {{",
             *many,
             "}",
-            f"for (; {counter} < {counter}_end; ++{counter}) {{",
-            *one,
-            "}",
+            *rest,
             *(line for name in names for line in self.join(total, name, vectors)),
             "}",
         ]

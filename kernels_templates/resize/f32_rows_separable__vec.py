@@ -58,6 +58,7 @@ class Separable(Kernel):
             _case("1d", Resize((2,), (2,), f32), (2, 9, 12), (31,)),
             _case("3d", Resize((2, 3, 4), (2, 2, 2), f32), (1, 6, 3, 4, 5), (5, 3, 8)),
             _case("3d_planar", Resize((2, 3, 4), (2, 2, 3), f32), (1, 2, 3, 4, 5), (5, 3, 18), last=False),
+            _case("planar_doubled", linear, (1, 1, 160, 320), (320, 640), last=False),
             _case("from_one", linear, (1, 6, 1, 1), (3, 5)),
             _case("to_one", linear, (1, 6, 4, 5), (1, 1)),
             _case("batch", Resize((0, 2, 3), (2, 2, 2), f32), (2, 6, 4, 5), (3, 2, 6)),
@@ -249,14 +250,14 @@ class _Layout:
         }
 
     def blocks(self, y: str, along: Range) -> list[dict[str, Any]]:
-        """Rows a few at a time, then those that are left over."""
+        """Rows a few at a time, then those that are left over, if there are any."""
         counter, end = along.counter, along.limit
         loop = f"for (; {counter} + {self.block} <= {end}; {counter} += {self.block}) {{"
         first = f"mcc_index {counter} = {along.begin};\n{loop}"
-        return [
-            {**self.body(y, self.block), "header": first},
-            {**self.body(y, 1), "header": f"for (; {counter} < {end}; ++{counter}) {{"},
-        ]
+        found = [{**self.body(y, self.block), "header": first}]
+        if along.begin != "0" or along.extent % self.block:
+            found.append({**self.body(y, 1), "header": f"for (; {counter} < {end}; ++{counter}) {{"})
+        return found
 
     def body(self, y: str, lines: int) -> dict[str, Any]:
         """So many rows of results."""

@@ -27,6 +27,7 @@ NARROW = {"float16": 2.0**-9, "bfloat16": 2.0**-6}  # of the largest element
 ROUNDED = {"f16": 2.0**-11, "bf16": 2.0**-8}  # share of a weight that is lost at most where it is stored so
 RANDOM = frozenset(title for title, entry in entries().items() if entry.family == "chance")
 OPEN = frozenset({"Bernoulli", "Multinomial"})  # what they draw, the standard does not say: docs/fuzzing.md
+NORMALIZATIONS = frozenset(title for title, entry in entries().items() if entry.family == "normalizations")
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 Evaluator = Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]
 
@@ -82,15 +83,20 @@ def _opset(model: ModelProto) -> int:
     return next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 21)
 
 
-def _node_by_node(subject: Subject) -> Evaluator:
-    """Each node by onnxruntime where that can: for models that it does not run as a whole."""
+def _node_by_node(subject: Subject, moves: np.random.Generator | None = None) -> Evaluator:
+    """Each node by onnxruntime where that can: for models that it does not run as a whole. With `moves`, what is
+    normalized moves by a millionth: of equal elements a normalization shows the rounding of their mean alone."""
     model, drawn = subject.model, bool(RANDOM & subject.operators)
     opset = _opset(model)
 
     def run(feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer} | dict(feeds)
         for node in model.graph.node:
-            arrays |= dict(zip(node.output, evaluate(node, arrays, opset, reference_first=drawn), strict=True))
+            if moves is not None and node.op_type in NORMALIZATIONS:
+                operands = arrays | {node.input[0]: _nudged(arrays[node.input[0]], moves)}
+            else:
+                operands = arrays
+            arrays |= dict(zip(node.output, evaluate(node, operands, opset, reference_first=drawn), strict=True))
         return [arrays[output.name] for output in model.graph.output]
 
     return run
@@ -201,7 +207,10 @@ def moved(
         model = ModelProto()
         model.CopyFrom(subject.model)
         _nudge_weights(model, chance, ROUNDED.get(weights_dtype, 0.0))
-        maker = _onnxruntime(model) or _reference(model)
+        if NORMALIZATIONS & subject.operators:
+            maker: Evaluator | None = _node_by_node(replace(subject, model=model), chance)
+        else:
+            maker = _onnxruntime(model) or _reference(model)
         nudged = [{key: _nudged(array, chance) for key, array in feeds.items()} for feeds in runs]
         answer = maker and _played(subject, maker, names, nudged)
         if answer:
