@@ -77,10 +77,17 @@ def hold(model: Path, options: Options, seen: Cost | None = None) -> list[str]:
                 lines.append(f"{what:<9}{used} bytes ({figures.parts(what)})")
             if used > limit:
                 title = f"{used} {unit} are {used - limit} over the budget"
-                fix = "; ".join(_fitting(model, own, what, limit)) or f"allow it: --budget {what}={used}"
+                fix = "; ".join(_fitting(model, own, what, limit)) or f"allow it: {_allowing(model, own, what, used)}"
                 problems.append(Problem(title, f"{model.stem} for {target}", figures.parts(what), fix))
     raise_all(CheckFailed, problems)
     return lines
+
+
+def _allowing(model: Path, options: Options, what: str, used: int) -> str:
+    """The options with which the same plan fits: a wider budget alone may lead to a faster one that takes more."""
+    wider, chosen = replace(options, budget={**options.budget, what: used}), settled(model, options)
+    prefer = "" if settled(model, wider) == chosen or chosen.prefer is None else f"--prefer {chosen.prefer} "
+    return f"{prefer}--budget {what}={used}"
 
 
 def _fitting(model: Path, options: Options, what: str, limit: int) -> Iterator[str]:
