@@ -41,7 +41,18 @@ def to_onnx(data: bytes, file: str, reading: Reading = AS_IT_IS) -> ModelProto:
     """The model of a file's contents."""
     try:
         model = read(data)
-        return _Conversion(model, file, reading).proto(_chosen(model, file, reading.signature))
+        signature = _chosen(model, file, reading.signature)
+        first = _Conversion(model, file, reading)
+        try:
+            return first.proto(signature)
+        except BadFile:
+            if not first.open:
+                raise
+            try:  # sizes of tensors that the file leaves open may be placeholders: LiteRT computes them
+                return _Conversion(model, file, reading, follows=True).proto(signature)
+            except (BadFile, UnsupportedModel):
+                pass
+            raise
     except Damaged as damage:
         fix = "export or copy it again"
         raise BadFile(Problem(f"{file} is a damaged TensorFlow Lite model", file, str(damage), fix)) from None
@@ -73,12 +84,14 @@ def by_depth(graph: Subgraph) -> list[tuple[int, Operator]]:
 
 
 class _Conversion:
-    def __init__(self, model: Model, file: str, reading: Reading) -> None:
+    def __init__(self, model: Model, file: str, reading: Reading, follows: bool = False) -> None:
+        """With `follows` all sizes follow from those that inputs have in the file."""
         self.model, self.file, self.reading = model, file, reading
         self.shared = Shared()
         self.whole = Whole(model, self.shared, self.nodes)
         self.problems: list[Problem] = []
         self.invalid = False
+        self.follows = follows
         self.open: Sizes = {}  # where sizes are those of the file
 
     def proto(self, signature: Signature) -> ModelProto:
@@ -91,6 +104,8 @@ class _Conversion:
             scope.values[number] = self.shared.names.take(title)
         given = {name: graph.tensors[number] for number, name in scope.values.items()}
         sizes = asked(given, self.reading, self.file)
+        if self.follows:
+            sizes = sizes or {name: tensor.shape for name, tensor in given.items()}
         self.open = {} if sizes else open_sizes(given)
         inputs = [self._info(name, tensor, sizes.get(name)) for name, tensor in given.items()]
         if sizes:

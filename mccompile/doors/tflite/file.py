@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +166,8 @@ class _File:
         tensors = tuple(self._tensor(each) for each in reader.tables(table, "Tensors"))
         operators = tuple(self._operator(each, len(tensors)) for each in reader.tables(table, "Operators"))
         inputs, outputs = (_within(reader.ints(table, name), 0, len(tensors)) for name in ("Inputs", "Outputs"))
+        made = {*inputs, *(number for operator in operators for number in operator.outputs)}
+        tensors = tuple(each if number in made else _with_nothing(each) for number, each in enumerate(tensors))
         return Subgraph(reader.text(table, "Name"), tensors, inputs, outputs, operators)
 
     def _operator(self, table: Any, tensors: int) -> Operator:
@@ -279,6 +281,13 @@ NUMPY_TYPES = {
     "UINT64": np.uint64,
     "BOOL": np.bool_,
 }
+
+
+def _with_nothing(tensor: Tensor) -> Tensor:
+    """A constant without elements has no bytes in the file, like what operators make."""
+    if tensor.data is not None or 0 not in tensor.dims or tensor.is_variable or tensor.type not in NUMPY_TYPES:
+        return tensor
+    return replace(tensor, data=np.zeros(tensor.shape, NUMPY_TYPES[tensor.type]))
 
 
 def typed(raw: np.ndarray, type: str, shape: tuple[int, ...], name: str) -> np.ndarray:

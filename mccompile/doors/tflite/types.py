@@ -34,14 +34,17 @@ class Types:
 
     def sized(self, tensor: Tensor, value: str) -> Tensor:
         """A tensor with the sizes of its value."""
+        is_complex = tensor.type == "COMPLEX64"  # the two parts of a number lie along one more axis
         if value in self.shared.arrays:
-            return replace(tensor, dims=self.shared.arrays[value].shape)
+            shape = self.shared.arrays[value].shape
+            return replace(tensor, dims=shape[:-1] if is_complex else shape)
         if tensor.data is not None or value not in self._known:
             return tensor
         found = self._known[value].tensor_type
         if not found.HasField("shape"):
             return replace(tensor, dims=(None,) * len(tensor.dims))
-        return replace(tensor, dims=tuple(d.dim_value if d.HasField("dim_value") else None for d in found.shape.dim))
+        dims = tuple(d.dim_value if d.HasField("dim_value") else None for d in found.shape.dim)
+        return replace(tensor, dims=dims[:-1] if is_complex else dims)
 
     def follow(self, nodes: list[NodeProto]) -> None:
         """What these nodes make."""

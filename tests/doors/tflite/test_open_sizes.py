@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("tflite")
 pytest.importorskip("ai_edge_litert")
 
+import tflite
+
 import mccompile
 from mccompile import cli
 from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
@@ -73,6 +75,43 @@ def test_without_options_sizes_are_those_of_the_file() -> None:
     assert [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == [1, 6, 4, 2]
     assert declared(model) == {"x": ("batch", 6, 4, 2)}
     same(classifier(), pictures(1))
+
+
+def spectrogram() -> bytes:
+    """Frames whose number is computed from the shape: the file has 1 in the place of each size between."""
+    net = Net()
+    x = net.input((1, 32), name="x", open=[0])
+    shape, counts, sizes = (net.tensor((n,), "INT32") for n in (2, 2, 3))
+    net.op("SHAPE", [x], [shape], "ShapeOptions", OutType=tflite.TensorType.INT32)
+    net.op("FLOOR_DIV", [shape, net.constant(np.array([1, 8], np.int32))], [counts])
+    net.op("CONCATENATION", [counts, net.constant(np.array([8], np.int32))], [sizes], "ConcatenationOptions")
+    frames = net.tensor((1, 1, 1), open=[0, 1, 2])
+    net.op("RESHAPE", [x, sizes], [frames], "ReshapeOptions")
+    rows, spectra = net.tensor((1, 1, 1, 1), open=[0, 1, 3]), net.tensor((1, 1, 1, 5), "COMPLEX64", open=[0, 1])
+    net.op("EXPAND_DIMS", [frames, net.constant(np.array([-2], np.int32))], [rows], "ExpandDimsOptions")
+    net.op("RFFT2D", [rows, net.constant(np.array([1, 8], np.int32))], [spectra], "Rfft2dOptions")
+    squeezed, real = net.tensor((1, 1, 5), "COMPLEX64", open=[0, 1]), net.tensor((1, 1, 5), open=[0, 1])
+    net.op("SQUEEZE", [spectra], [squeezed], "SqueezeOptions", SqueezeDims=[-2])
+    net.op("CAST", [squeezed], [real], "CastOptions")
+    flat, made = net.tensor((1, 1), open=[0, 1]), net.tensor((1, 3), open=[0])
+    net.op("RESHAPE", [real, net.constant(np.array([-1, 20], np.int32))], [flat], "ReshapeOptions")
+    w = net.constant(CHANCE.standard_normal((3, 20)).astype(np.float32))
+    net.op("FULLY_CONNECTED", [flat, w, -1], [made], "FullyConnectedOptions")
+    return net.file([made])
+
+
+def test_sizes_between_may_be_placeholders() -> None:
+    data = spectrogram()
+    same(data, CHANCE.standard_normal((1, 32)).astype(np.float32))
+    same(data, CHANCE.standard_normal((3, 32)).astype(np.float32), dims={"batch": 3})
+
+
+def test_a_shape_without_elements_is_a_constant() -> None:
+    net = Net()
+    x, scalar, made = net.input((1,), name="x"), net.tensor(()), net.tensor((2,))
+    net.op("RESHAPE", [x, net.constant(np.zeros(0, np.int32))], [scalar], "ReshapeOptions")
+    net.op("ADD", [scalar, net.constant(np.array([1, 2], np.float32))], [made], "AddOptions")
+    same(net.file([made]), np.array([5], np.float32))
 
 
 def test_a_batch_of_another_size() -> None:

@@ -10,7 +10,14 @@ from ..site import Site, converts
 
 @converts("CAST")
 def _cast(site: Site) -> None:
-    site.store(site.cast(site.stored(0), site.out().type))
+    """Of a complex number the real part is taken; the parts lie along one more axis."""
+    x, is_complex = site.stored(0), site.tensor(0).type == "COMPLEX64"
+    if is_complex and site.out().type == "COMPLEX64":
+        site.store(x)
+    elif site.out().type == "COMPLEX64":
+        raise Unsupported("a cast to complex numbers")
+    else:
+        site.store(site.cast(site.op("Gather", x, site.scalar(0), axis=-1) if is_complex else x, site.out().type))
 
 
 @converts("QUANTIZE")

@@ -28,6 +28,9 @@ def _reshape(site: Site) -> None:
 @converts("SQUEEZE")
 def _squeeze(site: Site) -> None:
     axes = site.options("SqueezeOptions").ints("SqueezeDims")
+    if any(not -site.rank(0) <= axis < site.rank(0) for axis in axes):
+        raise Invalid(f"axes {list(axes)} of an input with {site.rank(0)}")
+    axes = tuple(axis % site.rank(0) for axis in axes)  # complex numbers have one more axis
     axes = axes or tuple(axis for axis, size in enumerate(site.shape(0)) if size == 1)
     made = site.op("Squeeze", site.stored(0), site.ints(*axes)) if axes else site.stored(0)
     site.store(site.requantized(made))
@@ -35,7 +38,9 @@ def _squeeze(site: Site) -> None:
 
 @converts("EXPAND_DIMS")
 def _expand_dims(site: Site) -> None:
-    site.store(site.requantized(site.op("Unsqueeze", site.stored(0), site.ints(*site.numbers(1)))))
+    rank = site.rank(0) + 1
+    axes = [axis + rank if axis < 0 else axis for axis in site.numbers(1)]
+    site.store(site.requantized(site.op("Unsqueeze", site.stored(0), site.ints(*axes))))
 
 
 @converts("TRANSPOSE")
