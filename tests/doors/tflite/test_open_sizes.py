@@ -108,10 +108,11 @@ def test_sizes_between_may_be_placeholders() -> None:
 
 def test_a_shape_without_elements_is_a_constant() -> None:
     net = Net()
-    x, scalar, made = net.input((1,), name="x"), net.tensor(()), net.tensor((2,))
+    x, z = net.input((1,), name="x"), net.input((1, 2), name="z", open=[1])
+    scalar, made = net.tensor(()), net.tensor((1, 2))
     net.op("RESHAPE", [x, net.constant(np.zeros(0, np.int32))], [scalar], "ReshapeOptions")
-    net.op("ADD", [scalar, net.constant(np.array([1, 2], np.float32))], [made], "AddOptions")
-    same(net.file([made]), np.array([5], np.float32))
+    net.op("ADD", [scalar, z], [made], "AddOptions")
+    same(net.file([made]), np.array([5], np.float32), np.ones((1, 3), np.float32), dims={"z_1": 3})
 
 
 def test_a_batch_of_another_size() -> None:
