@@ -188,7 +188,7 @@ def _sliced(view: View, shape: Shape, source: View) -> View | None:
         start, rest = divmod(rest, unit) if unit else (0, rest)
         count = static(view.shape[axis])
         steps = step // unit if count > 1 and unit else 0
-        if (count > 1 and step % unit) or not 0 <= start + (count - 1) * steps < static(size):
+        if (count > 1 and (not unit or step % unit)) or not 0 <= start + (count - 1) * steps < static(size):
             return None
         offset = offset + source.strides[axis] * start
         strides.append(source.strides[axis] * steps)

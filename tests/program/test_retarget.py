@@ -71,3 +71,9 @@ def test_a_transposed_reshape_is_found() -> None:
     assert change is not None
     moved = change(Buffer("y", i64, (1, 1600, 4)).whole())
     assert moved is not None and moved.strides == (0, 1, 160, 4)
+
+
+def test_steps_through_a_tensor_without_elements() -> None:
+    out = Buffer("a", i64, (12, 1, 0, 7)).whole()
+    view = View(out.buffer, (5, 1, 0, 7), (-1, 0, 7, 1), 0)
+    assert through(view, out, Buffer("b", i64, (12, 1, 0, 7)).whole()) is None
