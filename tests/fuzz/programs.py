@@ -136,7 +136,9 @@ class Batch:
         wrapper = folder / f"{prefix}.hpp"
         if wrapper.is_file() and not self.build.command and shutil.which("g++"):
             folders = [f"-I{path}" for path in item.includes]
-            self._run_tool(["g++", *WARNINGS_OF_CPP, *folders, "-fsyntax-only", "-x", "c++", str(wrapper)])
+            machine = [flag for flag in self.build.flags if flag.startswith("-m")]  # a header of several targets asks
+            words = ["-fsyntax-only", "-x", "c++", str(wrapper)]
+            self._run_tool(["g++", *WARNINGS_OF_CPP, *machine, *folders, *words])
         section = [f"-D{prefix.upper()}_WEIGHTS_SECTION="] if self.build.compiler == "tcc" else []  # it has none
         words = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
         self._call([*section, *self._intrinsics(), *words], [aside, folder, *item.includes])
