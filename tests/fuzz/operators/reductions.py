@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ..builder import FLOATS, Builder, Value
 from .registry import makes
 
@@ -11,6 +15,11 @@ MOST_FACTORS = 16  # a product of more may leave the range of floats on the way,
 
 def axes_of(g: Builder, x: Value) -> list[int]:
     return [axis - x.rank * g.integer(0, 1) for axis in g.some(range(x.rank))]
+
+
+def _may_overflow(array: np.ndarray) -> bool:
+    """Does a product of some of these integers leave their range?"""
+    return math.prod(max(1, abs(int(n))) for n in array.reshape(-1)) > np.iinfo(array.dtype).max
 
 
 @makes("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSumSquare", opset=18)
@@ -25,6 +34,8 @@ def reduced(g: Builder, op: str) -> Value | None:
     ]:
         return None  # of nothing these are not defined
     if op == "ReduceProd" and max(array.size for array in x.arrays) > MOST_FACTORS:
+        return None
+    if op == "ReduceProd" and x.dtype in more and any(_may_overflow(array) for array in x.arrays):
         return None
     exact = op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare")
     keep = g.integer(0, 1)
