@@ -24,6 +24,7 @@ from ...memory.interval import align_up
 from ...program.clone import clone
 from ...program.ir import (
     CONSTANT,
+    EXTERNAL,
     Buffer,
     Call,
     Program,
@@ -175,6 +176,7 @@ class _Outside:
         kept = program.lasting_inputs(context.memory.keep_inputs)
         for buffer in [*(view.buffer for _, view in program.outputs if view.buffer.role != CONSTANT), *kept]:
             self.spans[buffer][1] = len(program.body)
+        self.spans = {buffer: span for buffer, span in self.spans.items() if buffer.role != EXTERNAL}
 
     def cost(self, first: int, last: int, chain: Chain | None) -> int:
         inside = chain.lines if chain is not None else {}
@@ -208,7 +210,7 @@ class _Outside:
             return 0
         best = 0
         for buffer, bytes in chain.before.items():
-            if self.spans[buffer][1] <= last and buffer in alone:
+            if buffer in alone and self.spans[buffer][1] <= last:
                 beside = sum(align_up(b.max_bytes, self.align) for b in (buffer, result))
                 together = align_up(max(result.max_bytes, align_up(bytes, self.align) + buffer.max_bytes), self.align)
                 best = max(best, beside - together)

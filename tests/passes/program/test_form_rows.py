@@ -243,6 +243,20 @@ def test_a_result_runs_after_the_rows_that_are_still_to_be_read(kernel: int) -> 
     np.testing.assert_allclose(results(package, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_an_input_outside_of_the_arena_cuts_no_chain() -> None:
+    weights = {"u": floats(0, 2, 8, 3, 3), "v": floats(1, 16, 2, 3, 3), "w": floats(2, 32, 16, 3, 3)}
+    pads = {"pads": [1] * 4}
+    nodes = [
+        node("Conv", "x u", "a", **pads),
+        node("Conv", "a v", "b", **pads),
+        node("Conv", "b w", "y", strides=[4, 4], **pads),
+    ]
+    made = model("outside", nodes, [("x", [1, 8, 16, 16])], [("y", [1, 32, 4, 4])], weights)
+    package = compile_graph(load_proto(made, Path()), Options(external=("x",)), "outside")
+    rings = 3 * 16 * (2 + 16)  # instead of all of a
+    assert package.plan.arena_bytes == 4 * (rings + 32 * 4 * 4)
+
+
 def test_the_plan_says_what_rows_save_and_cost() -> None:
     made = chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 12))
     plain, rows = compiled(made, "off").plan, compiled(made, "auto").plan
