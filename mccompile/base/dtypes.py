@@ -63,6 +63,13 @@ class DType:
         return (count * self.bits + 7) // 8
 
     @property
+    def whole(self) -> int:
+        """Every whole number up to this one is an element, and so is its negative."""
+        if self.kind in ("int", "uint", "bool"):
+            return int(self.high)
+        return _WHOLE.get(self.name, 0)
+
+    @property
     def low(self) -> int | float:
         """Smallest value: what a maximum starts from."""
         if self.kind == "float":
@@ -76,6 +83,9 @@ class DType:
         if self.kind == "bool":
             return 1
         return (1 << (self.bits - (self.kind == "int"))) - 1
+
+
+_WHOLE = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}  # the bits of a significand
 
 
 def _table() -> dict[str, DType]:

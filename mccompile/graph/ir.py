@@ -21,13 +21,13 @@ from ..base.dims import Dim, symbol, upper
 from ..base.provenance import Provenance
 from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
-
-KNOWN_VALUE_LIMIT = 4096  # elements; shape arithmetic is far smaller, and weights should not be read for it
+from .known import known_elements
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of a value: its type, and for small integer tensors its elements (ints or dimensions)."""
+    """What is known of a value: its type, and for small tensors its elements, where they are whole numbers (ints or
+    dimensions)."""
 
     type: TensorType
     value: np.ndarray | None = field(default=None, compare=False)
@@ -232,14 +232,7 @@ class Value:
 
 
 def constant_fact(constant: Constant) -> Fact:
-    """Small integer constants are known to the type rules; others are never read for them."""
-    kind = constant.type.dtype.kind
-    if kind in ("int", "uint", "bool") and np.prod(constant.type.static_shape, dtype=np.int64) <= KNOWN_VALUE_LIMIT:
-        array = constant.array
-        value = np.empty(array.shape, dtype=object)
-        value[...] = array.astype(object)
-        return Fact(constant.type, value, constant)
-    return Fact(constant.type, None, constant)
+    return Fact(constant.type, known_elements(constant), constant)
 
 
 class Node:

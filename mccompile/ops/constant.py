@@ -93,7 +93,7 @@ class ConstantOfShape(Operator):
             count = static_count(site.type(0))
             return [Fact(TensorType(self.dtype, site.open_shape(0, "the shape", [None] * count)))]
         type = TensorType(self.dtype, sizes(site, 0, "the shape"))
-        if not fits(type):
+        if not fits(type) or isinstance(self.value, float):
             return [Fact(type)]
         value = np.empty(type.static_shape, dtype=object)
         value[...] = self.value
@@ -129,7 +129,7 @@ class Range(Operator):
             if len(declared) != 1:
                 raise Invalid(f"a range is a vector, the model declares {declared}")
             return [Fact(TensorType(dtype, declared))]
-        if dtype.is_float:
+        if not site.is_known(0, 1, 2):
             return [Fact(TensorType(dtype, (_float_count(site),)))]
         start, limit = scalar(site, 0, "the start"), scalar(site, 1, "the limit")
         delta = site.known_ints(2, "the delta")[0]
@@ -162,9 +162,7 @@ def _float_count(site: Site) -> int:
 
 
 def _bounds_known(site: Site) -> bool:
-    if site.type(0).dtype.is_float:
-        return all(site.fact(i).constant is not None for i in range(3))
-    return site.is_known(0, 1, 2)
+    return site.is_known(0, 1, 2) or all(site.fact(i).constant is not None for i in range(3))
 
 
 def _check_count(to: Lowering, count: Dim) -> None:

@@ -93,7 +93,7 @@ class Reduction(Operator, abstract=True):
     def known(self, site: Site, axes: tuple[int, ...]) -> np.ndarray | None:
         """The result where elements are known: products and sums of dimensions."""
         value, function = site.value(0), _KNOWN.get(self.name)
-        if value is None or function is None or site.type(0).dtype is bool_:
+        if value is None or function is None or not site.type(0).dtype.is_integer:
             return None
         moved = np.moveaxis(value, axes, range(len(axes)))
         rest = moved.shape[len(axes) :]

@@ -185,6 +185,17 @@ OPERATORS = {
         two=ints(2)[0], zero=ints(0)[0], one=ints(1)[0], first=ints(0), second=ints(1), low=-9.0,
     ),
     "expanded": graph(f"{OF_ROWS} {{ s = Shape(x) a = Expand(w, s) y = Mul(a, x) }}", w=floats(8)),
+    "anchors": graph(  # the centres of all cells, as detectors have them: sizes go through floats
+        "(float[batch,2,time,5] x) => (float[o,2] y, float[p] z)"
+        "{ s = Shape(x) h = Gather(s, two) w = Gather(s, three) hf = Cast<to=1>(h) wf = Cast<to=1>(w)"
+        "  rx = Range(zero, wf, one) ry = Range(zero, hf, one) sx = Add(rx, half) sy = Add(ry, half)"
+        "  column = Reshape(sy, down) row = Reshape(sx, across) h1 = Unsqueeze(h, first) w1 = Unsqueeze(w, first)"
+        "  hw = Concat<axis=0>(h1, w1) gy = Expand(column, hw) gx = Expand(row, hw) gx1 = Unsqueeze(gx, last)"
+        "  gy1 = Unsqueeze(gy, last) g = Concat<axis=-1>(gx1, gy1) y = Reshape(g, pairs)"
+        "  twice = Mul(hf, double) end = Floor(twice) z = Range(one, end, double) }",
+        two=ints(2)[0], three=ints(3)[0], zero=0.0, one=1.0, half=0.5, double=2.0, down=ints(-1, 1),
+        across=ints(1, -1), first=ints(0), last=ints(-1), pairs=ints(-1, 2),
+    ),
     "sizes_as_numbers": graph(
         f"{ROWS} => (int64[3] y, float z, int64 n)"
         "{ s = Shape(x) y = Mul(s, s) c = Cast<to=1>(s) z = ReduceSum<keepdims=0>(c) n = Size(x) }"

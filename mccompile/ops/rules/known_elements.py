@@ -1,7 +1,8 @@
 """Elementwise expressions over values known at compile time: integers, bools and dimensions.
 
-Invariant: a result is given only where it is certain for every size that free dimensions may take; overflow, division
-by what may be zero and anything with floats give None, and the value then counts as unknown.
+Invariant: a result is given only where it is certain for every size that free dimensions may take; overflow and
+division by what may be zero give None, and the value then counts as unknown. So do floats, but for whole numbers that
+their type holds exactly: exporters bring sizes through floats.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from ...base.dims import Dim, bounds, maximum, minimum
 from ...base.dtypes import DType, bool_
 from ...base.tensor import Shape
 from ...expr.ir import Apply, Cast, Expr, Literal, Operand, operands_used
-from ...graph.ir import KNOWN_VALUE_LIMIT
+from ...graph.known import may_be_known
 
 
 def known_result(expr: Expr, values: Sequence[np.ndarray | None], shape: Shape) -> np.ndarray | None:
     """The elements of the result over `shape`, to which the operands broadcast; None where they do not follow."""
     sizes = [dim for dim in shape if isinstance(dim, int)]
-    if not _discrete(expr.dtype) or len(sizes) != len(shape) or math.prod(sizes) > KNOWN_VALUE_LIMIT:
+    if len(sizes) != len(shape) or not may_be_known(expr.dtype, math.prod(sizes)):
         return None
     used = sorted(operands_used(expr))
     full: dict[int, np.ndarray] = {}
@@ -39,31 +40,35 @@ def known_result(expr: Expr, values: Sequence[np.ndarray | None], shape: Shape) 
     return result
 
 
-def _discrete(dtype: DType) -> bool:
-    return dtype.is_integer or dtype is bool_
-
-
 def _evaluate(expr: Expr, operands: dict[int, Dim]) -> Dim | None:
-    if not _discrete(expr.dtype):
-        return None
     match expr:
         case Operand():
             return fitting(operands[expr.index], expr.dtype)
         case Literal():
-            return bool(expr.value) if expr.dtype is bool_ else int(expr.value)
+            return _literal(expr)
         case Cast():
             value = _evaluate(expr.argument, operands)
             if value is None:
                 return None
             return _unequal(value, 0) if expr.dtype is bool_ else fitting(value, expr.dtype)
-        case Apply() if expr.function in _FUNCTIONS:
+        case Apply():
+            functions = _OVER_FLOATS if expr.arguments[0].dtype.is_float else _FUNCTIONS
+            if expr.function not in functions:
+                return None
             args = [_evaluate(arg, operands) for arg in expr.arguments]
             if expr.function == "select" and args[0] is not None:
                 return args[1] if args[0] else args[2]
             present = [arg for arg in args if arg is not None]
             if len(present) == len(args):
-                return fitting(_FUNCTIONS[expr.function](*present), expr.dtype)
+                return fitting(functions[expr.function](*present), expr.dtype)
     return None
+
+
+def _literal(expr: Literal) -> Dim | None:
+    if expr.dtype is bool_:
+        return bool(expr.value)
+    is_whole = math.isfinite(expr.value) and expr.value == int(expr.value)
+    return int(expr.value) if is_whole and (expr.value or math.copysign(1, expr.value) > 0) else None
 
 
 def fitting(value: Dim | None, dtype: DType) -> Dim | None:
@@ -71,7 +76,7 @@ def fitting(value: Dim | None, dtype: DType) -> Dim | None:
     if value is None:
         return None
     low, high = bounds(value)
-    if low < dtype.low or high > dtype.high:
+    if low < (-dtype.whole if dtype.is_float else dtype.low) or high > dtype.whole:
         return None
     if isinstance(value, int):
         return bool(value) if dtype is bool_ else int(value)
@@ -154,3 +159,29 @@ _FUNCTIONS: dict[str, Callable[..., Dim | None]] = {
     "not": lambda a: not a if isinstance(a, int) else None,
     "select": lambda condition, a, b: None,  # decided by _evaluate, which needs only the branch that is taken
 }
+
+
+def _float_mul(a: Dim, b: Dim) -> Dim | None:
+    """Zero times what is negative is a negative zero."""
+    return a * b if min(*bounds(a), *bounds(b)) >= 0 else None
+
+
+def _float_div(a: Dim, b: Dim) -> Dim | None:
+    """The quotient of whole numbers where it is one for every size."""
+    if bounds(a)[0] < 0 or not isinstance(b, int) or b <= 0:
+        return None
+    return a // b if a % b == 0 else None
+
+
+def _itself(a: Dim) -> Dim:
+    return a
+
+
+_OVER_FLOATS: dict[str, Callable[..., Dim | None]] = {
+    name: _FUNCTIONS[name]
+    for name in (
+        "add", "sub", "abs", "min", "max", "equal", "less", "less_equal", "greater", "greater_equal",
+    )
+} | {
+    "mul": _float_mul, "div": _float_div, "floor": _itself, "ceil": _itself, "round_even": _itself,
+}  # fmt: skip

@@ -1,7 +1,8 @@
 """Shapes and known elements: how type rules read shapes from operands, and move elements that are known.
 
 Invariant: a known value has the shape of its tensor, its elements are ints (bools for bool tensors) or dimensions, and
-there are at most `KNOWN_VALUE_LIMIT` of them.
+there are few of them (`may_be_known`). Those of a float tensor are whole numbers that its type holds exactly, and no
+negative zeros: sizes on their way through floats.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 
 from ...base.dims import Dim, bounds, product, upper
 from ...base.tensor import Shape, TensorType, may_be_equal
-from ...graph.ir import KNOWN_VALUE_LIMIT, Fact
+from ...graph.ir import Fact
+from ...graph.known import may_be_known
 from ..api import Invalid, Site, Unsupported
 
 FIX_DIMENSIONS = "fix the free dimensions with --dim or --shape"
@@ -27,9 +29,9 @@ def objects(items: Sequence[object]) -> np.ndarray:
 
 
 def fits(type: TensorType) -> bool:
-    """May the elements be known? Only those of small static tensors of integers are."""
+    """May the elements be known? Only those of small static tensors are."""
     count = type.count
-    return type.dtype.kind in ("int", "uint", "bool") and isinstance(count, int) and count <= KNOWN_VALUE_LIMIT
+    return isinstance(count, int) and may_be_known(type.dtype, count)
 
 
 def fact(type: TensorType, value: np.ndarray | None = None) -> Fact:

@@ -241,6 +241,9 @@ def counted(g: Builder, op: str) -> Value | None:
         x = g.any(ANY, (1, 4))
         size = g.node("Shape", [x], start=0, end=1) if g.opset >= 15 else None
         end = size and g.node("Squeeze", [size])
-        return end and g.node(op, [g.constant(0), end, g.constant(1)])
+        dtype = g.pick(["int64", "int64", "float32"])
+        if end and dtype == "float32":  # as detectors have the cells of a grid
+            end = g.node("Cast", [end], to=1)
+        return end and g.node(op, [g.constant(0, dtype), end, g.constant(1, dtype)])
     dtype = g.pick(["float32", "int64", "int32"])
     return g.node(op, [g.constant(n, dtype) for n in (g.integer(-2, 2), g.integer(3, 9), g.pick([1, 2]))], exact=True)
