@@ -54,9 +54,9 @@ lint: $(TESTS) ## ruff and mypy --strict
 golden: $(TESTS) ## rewrite the expected C of tests/golden, to be reviewed with git diff
 	$(PY) -m pytest tests/golden --update-golden $(ARGS)
 
-zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder)
+zoo: $(TESTS) ## check every model of a folder against a reference (ZOO=folder ARGS="--target cortex-m4")
 	@test -n "$(ZOO)" || { echo "make zoo: say where the models are: make zoo ZOO=path/to/models" >&2; exit 2; }
-	$(PY) tests/zoo.py --zoo $(ZOO)
+	$(PY) tests/zoo.py --zoo $(ZOO) --jobs $(JOBS) $(ARGS)
 
 onnx-suite: $(TESTS) ## run ONNX's own backend tests (ARGS="--only conv")
 	$(PY) tests/onnx_suite.py --jobs $(JOBS) $(ARGS)

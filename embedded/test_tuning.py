@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,8 @@ import pytest
 from mccompile.driver import Options
 from mccompile.kernels.measurements import Database, Measurement
 from mccompile.measure.tuning import tune as tuning
-from mccompile.measure.tuning.workers import Open, opener
+from mccompile.measure.workers import Open, opener
+from tests.measure.test_workers import cluster
 from tests.small_models import save
 from tests.small_quantized import convolutions
 
@@ -36,15 +35,6 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> list[Measurement]:
     return found
 
 
-@contextmanager
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as made:
-        yield made
-
-
 def test_a_worker_that_is_killed_costs_no_job(serial: list[Measurement], tmp_path: Path) -> None:
     told: list[str] = []
     with cluster() as made:
@@ -56,7 +46,7 @@ def test_a_worker_that_is_killed_costs_no_job(serial: list[Measurement], tmp_pat
                 os.kill(first, signal.SIGKILL)
 
         address = made.scheduler_address.removeprefix("tcp://")
-        assert rows(tmp_path / "t.sqlite", opener(f"dask://{address}", False), progress=kill) == serial
+        assert rows(tmp_path / "t.sqlite", opener(f"dask://{address}"), progress=kill) == serial
     assert len(told) == len({line.partition(" ")[0] for line in told})
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -327,8 +328,10 @@ def test_check_of_a_project(conv: Path, tmp_path: Path, capsys: pytest.CaptureFi
 def test_check_goes_on_after_a_target_that_is_wrong(
     conv: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from mccompile.cli import checks
     from mccompile.emit import kernels
 
+    monkeypatch.setattr(checks, "opener", lambda executor: lambda: ThreadPoolExecutor(1))  # sees what is patched
     monkeypatch.setattr(kernels, "printed", damaged(kernels.printed, "0.0f", "0.25f"))
     assert cli.run(["check", str(conv), "--target", "generic,generic", "--runs", "1"]) == 1
     said = capsys.readouterr()

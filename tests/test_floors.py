@@ -71,7 +71,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts", "mccompile.project"),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),
     "pytest": ("mccompile.python.pytest_plugin",),
-    "distributed": ("mccompile.measure.tuning.workers",),
+    "distributed": ("mccompile.measure.workers",),
     "numpy": ("mccompile", "kernels_templates"),
 }
 MODULES = sorted(path for top in ("mccompile", "kernels_templates") for path in (TOP / top).rglob("*.py"))

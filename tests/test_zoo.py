@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from onnx import ModelProto, numpy_helper
 from mccompile.driver import Options, compile
 from tests import small_models, zoo
 from tests.small_models import compiled, random_inputs, reference, save
+from tests.zoo_models import reads_back
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.onnx"
 
@@ -31,6 +33,7 @@ def add(made: ModelProto, folder: Path, error: float = 0.0) -> None:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     monkeypatch.setattr(sys, "argv", ["zoo.py", *map(str, arguments)])
+    monkeypatch.setattr(zoo, "opened", lambda asked: lambda: ThreadPoolExecutor(1))
     return zoo.main()
 
 
@@ -69,9 +72,9 @@ def test_a_name_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_every_ir_of_a_small_model_reads_back(name: str, tmp_path: Path) -> None:
     compiled(small_models.ALL[name](), Options(dump=tmp_path))
     assert len(list(tmp_path.glob("*.txt"))) > 10
-    assert not zoo.reads_back(tmp_path)
+    assert not reads_back(tmp_path)
 
 
 def test_every_ir_of_the_digits_model_reads_back(tmp_path: Path) -> None:
     compile(DIGITS, Options(dump=tmp_path))
-    assert not zoo.reads_back(tmp_path)
+    assert not reads_back(tmp_path)

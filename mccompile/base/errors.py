@@ -59,6 +59,9 @@ class MccError(Exception):
         self.problems = problems
         super().__init__("\n".join(problem.render() for problem in problems))
 
+    def __reduce__(self) -> tuple[type[MccError], tuple[Problem, ...]]:
+        return type(self), self.problems  # what workers raise is what arrives here
+
 
 class CheckFailed(MccError):
     """A check did not pass, or a budget is exceeded."""

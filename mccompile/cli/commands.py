@@ -15,7 +15,7 @@ from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
-from .options import json_flag, model_argument, model_options, reading_options, trust_flag
+from .options import executor_option, json_flag, model_argument, model_options, reading_options, trust_flag
 from .pages import refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ def _native_hint(plan: Plan, options: Options) -> str:
     help="Compare outputs and files with those in DIR; written there the first time, where they are right.",
 )
 @click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
+@executor_option
 @model_options
 def check(
     model: Path,
@@ -212,6 +213,7 @@ def check(
     cc: str | None,
     golden: Path | None,
     update_golden: bool,
+    executor: str,
     options: Options,
 ) -> int:
     """Build a model, run it (emulated where its target needs that), and compare with the reference.
@@ -219,48 +221,29 @@ def check(
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
-    from ..measure import correctness
-    from ..measure.golden import check_golden
-    from . import verdicts
+    from ..measure.verdict import Tolerance
+    from .checks import Check, Checked, How, all_checked
+    from .progress import is_watched
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
-    jobs = jobs_of(model, options)
-    found, failures = [], []
-    for file, own in jobs:
+    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden)
+    jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
+
+    def show(one: Checked) -> None:
         if len(jobs) > 1 and not as_json:
-            click.echo(f"{file} for {own.target}")
-        kept = None
-        try:
-            how: dict[str, Any] = {
-                "data": data,
-                "seed": seed,
-                "runs": runs,
-                "tolerance": correctness.Tolerance(rtol, atol),
-                "cc": cc,
-            }
-            if golden is None:
-                verdict = correctness.check(file, own, **how)
-            else:
-                kept = check_golden(file, own, golden, update_golden, **how)
-                verdict = kept.verdict
-        except CheckFailed as failed:
-            if len(jobs) == 1:
-                raise
-            failures.append(failed)
-            found.append({"ok": False, "model": str(file), "target": own.target, "error": str(failed)})
-            continue
-        found.append(verdicts.as_dict(verdict, kept))
+            click.echo(one.name)
+        if one.failures and not one.lines and len(jobs) == 1:
+            raise one.failures[0]
         if not as_json:
-            click.echo("\n".join(verdicts.lines(verdict, own.weights_dtype, kept)))
-        try:
-            click.echo("".join(f"{line}\n" for line in held_of([(file, own)])), nl=False, err=as_json)
-        except CheckFailed as failed:
-            failures.append(failed)
-        if kept is not None and kept.problems:
-            failures.append(CheckFailed(*kept.problems))
-        if not verdict.ok:
-            failures.append(verdict.failure(file))
+            click.echo("".join(f"{line}\n" for line in one.lines), nl=False)
+        click.echo("".join(f"{line}\n" for line in one.held), nl=False, err=as_json)
+        if one.error is not None:
+            raise one.error
+
+    is_told = bool(executor) or is_watched()
+    done = all_checked(jobs, executor, show, lambda line: click.echo(line, err=True) if is_told else None)
+    found, failures = [one.found for one in done], [failed for one in done for failed in one.failures]
     if as_json:
         click.echo(json.dumps(found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found}, indent=1))
         return CheckFailed.exit_code if failures else 0

@@ -308,4 +308,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 model_argument = click.argument("model", type=click.Path(path_type=Path))
+executor_option = click.option(
+    "--executor", default="", metavar="dask://HOST:PORT", help="Workers of dask do the jobs; default: this machine."
+)
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

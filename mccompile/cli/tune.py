@@ -11,7 +11,7 @@ import click
 
 from ..base.errors import Problem, WrongUse
 from .commands import commands
-from .options import json_flag, model_options
+from .options import executor_option, json_flag, model_options
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -28,7 +28,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 @click.option(
     "--merge", "others", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Add those of this file."
 )
-@click.option("--executor", default="", metavar="dask://HOST:PORT", help="Who measures; default: this machine.")
+@executor_option
 @click.option(
     "--runner", default="", metavar="'COMMAND {}'", help="Measures on a board: gets the program, prints a figure."
 )
@@ -52,9 +52,9 @@ def tune(
     is not measured again, so an interrupted run goes on. Without a model, --merge only adds files to the database.
     """
     from ..kernels.measurements import Database
-    from ..measure.tuning.tune import default_database
+    from ..measure.tuning.tune import at_once, default_database
     from ..measure.tuning.tune import tune as tuned
-    from ..measure.tuning.workers import opener
+    from ..measure.workers import opener
 
     path = database or default_database()
     for other in others:
@@ -66,13 +66,12 @@ def tune(
             fix = "name a model, or files of measurements: --merge other.sqlite"
             raise WrongUse(Problem("there is nothing to do", "", "neither a model nor --merge is given", fix))
         return
-    apart = bool(runner) or not options.resolved_target().run
     found = tuned(
         model,
         options,
         path,
         _seconds(limit),
-        opener(executor, apart),
+        opener(executor, at_once(options.resolved_target(), runner)),
         cc,
         runner,
         lambda line: click.echo(line, err=True),

@@ -4,44 +4,41 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
-from concurrent.futures import ProcessPoolExecutor
 
-from . import families  # noqa: F401
+from mccompile.measure.workers import Lost, results
+from tests.executors import add_arguments, opened, told
+
+from .jobs import Job, Judged, judged
 from .judge import COUNTED_ON, can_count
-from .spelling import FAMILIES, problems
-
-
-def judged(family: str, position: int, counted: bool) -> list[str]:
-    spelling = FAMILIES[family][position]
-    try:
-        return problems(spelling, counted)
-    except Exception:
-        return [traceback.format_exc(limit=-2)]
+from .spelling import FAMILIES
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only spellings with this in their names")
-    parser.add_argument("--jobs", type=int, default=1)
+    add_arguments(parser)
     asked = parser.parse_args()
     counted = can_count()
     if not counted:
         print(f"instructions are not compared: there is no compiler or emulator of {COUNTED_ON} (embedded/install.sh)")
-    cases = [
-        (family, number, counted)
+    jobs = [
+        Job(family, number, counted)
         for family, spellings in FAMILIES.items()
         for number, spelling in enumerate(spellings)
         if asked.k in f"{family}/{spelling.name}"
     ]
-    wrong = 0
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        for (family, number, _), found in zip(cases, pool.map(judged, *zip(*cases, strict=True)), strict=True):
-            if found:
-                wrong += 1
-                print(f"{family}/{FAMILIES[family][number].name}:", *found, sep="\n    ", flush=True)
-    print(f"{len(cases)} spellings of {len({family for family, *_ in cases})} families, {wrong} wrong")
+    wrong = sum(bool(each.problems) for each in results(jobs, judged, opened(asked), _lost, _print, told))
+    print(f"{len(jobs)} spellings of {len({job.family for job in jobs})} families, {wrong} wrong")
     sys.exit(wrong > 0)
+
+
+def _lost(lost: Lost[Job]) -> Judged:
+    return Judged(lost.job, (lost.why,))
+
+
+def _print(each: Judged) -> None:
+    if each.problems:
+        print(f"{each.job.name}:", *each.problems, sep="\n    ", flush=True)
 
 
 if __name__ == "__main__":

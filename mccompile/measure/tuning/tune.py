@@ -20,14 +20,14 @@ from ...base.errors import Problem, WrongUse
 from ...driver import Options, compile, settled
 from ...emit.package import Package
 from ...kernels.measurements import BOARD, Database, Key, Measured, Measurement
-from ...targets.api import runs_here
+from ...targets.api import Target, runs_here
 from ...toolchain.build import find_compiler
 from ...toolchain.tools import version
+from ..workers import HowFar, Open, opener, run
 from .candidates import Candidates
-from .jobs import Built, Found, Job
+from .jobs import Built, Found, Job, measured
 from .one_call import alone
 from .runner import check_runner
-from .workers import Open, opener, run
 
 FAR = 4.0  # kernels that are said to take so much longer than the best one are left out
 ROUNDS = 3
@@ -100,7 +100,7 @@ def tune(
     by_models = compile(model, options)
     work = _Tuner(file, options, cc, runner)
     until = None if seconds is None else monotonic() + seconds
-    opened = opened or opener("", apart=bool(runner) or not target.run)
+    opened = opened or opener("", at_once(target, runner))
     failures: list[str] = []
     package, left = by_models, 0
     for number in range(ROUNDS):
@@ -108,27 +108,30 @@ def tune(
         if number and not jobs:
             break
         told = _Told(file, jobs, progress, failures)
-        failures += run(jobs, opened, told, until)
-        left += len(jobs) - told.done
+        failures += map(str, run(jobs, measured, opened, told, until))
+        left += len(jobs) - told.how_far.done
         package = compile(model, replace(options, tuned=path))
     return work.result(by_models, compile(model, replace(options, tuned=path)), failures, left)
+
+
+def at_once(target: Target, runner: str) -> int:
+    """How many kernels this machine measures at a time: where time counts they would disturb each other. 0: as many as
+    it has processors."""
+    return 1 if runner or not target.run else 0
 
 
 class _Told:
     """Keeps what a job has found, and says how far all are."""
 
     def __init__(self, file: Database, jobs: Sequence[Job], progress: Progress, failures: list[str]) -> None:
-        self.file, self.jobs, self.progress, self.failures = file, jobs, progress, failures
-        self.done, self.start = 0, monotonic()
+        self.file, self.failures = file, failures
+        self.how_far = HowFar(len(jobs), "calls", progress)
 
     def __call__(self, job: Job, found: Found) -> None:
         self.file.add(found.measurements)
         self.failures += found.failures
-        self.done += 1
-        left = (monotonic() - self.start) / self.done * (len(self.jobs) - self.done)
         best = min(found.measurements, key=lambda one: one.figure, default=None)
-        fastest = f"{best.key.kernel} {best.figure:.6g} {best.unit}" if best else "nothing measured"
-        self.progress(f"{self.done} of {len(self.jobs)} calls, {left:.0f} s left: {fastest}")
+        self.how_far(f"{best.key.kernel} {best.figure:.6g} {best.unit}" if best else "nothing measured")
 
 
 class _Tuner:

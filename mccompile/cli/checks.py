@@ -1,0 +1,116 @@
+"""What `check` does with each model and target: a job that any worker can do.
+
+Invariant: what it finds is text, numbers and problems, so it is the same wherever the job was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..base.errors import CheckFailed, MccError, Problem
+from ..measure.correctness import check
+from ..measure.golden import check_golden
+from ..measure.verdict import Tolerance
+from ..measure.workers import Lost, opener, results
+from . import verdicts
+from .jobs import held_of
+
+if TYPE_CHECKING:
+    from ..driver import Options
+
+
+@dataclass(frozen=True)
+class How:
+    """What all jobs of a command share."""
+
+    data: Path | None
+    seed: int
+    runs: int
+    tolerance: Tolerance
+    cc: str | None
+    golden: Path | None
+    update_golden: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    file: Path
+    options: Options
+    how: How
+
+    @property
+    def name(self) -> str:
+        return f"{self.file} for {self.options.target}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    name: str
+    found: dict[str, Any]  # for JSON
+    lines: tuple[str, ...] = ()  # for the terminal
+    held: tuple[str, ...] = ()  # budgets
+    failures: tuple[CheckFailed, ...] = ()
+    error: MccError | None = None  # what ends the command
+
+
+def checked(job: Check) -> Checked:
+    how, own, kept = job.how, job.options, None
+    try:
+        if how.golden is None:
+            verdict = check(job.file, own, how.data, how.seed, how.runs, how.tolerance, how.cc)
+        else:
+            kept = check_golden(
+                job.file,
+                own,
+                how.golden,
+                how.update_golden,
+                data=how.data,
+                seed=how.seed,
+                runs=how.runs,
+                tolerance=how.tolerance,
+                cc=how.cc,
+            )
+            verdict = kept.verdict
+    except CheckFailed as failed:
+        return _failed(job, failed)
+    except MccError as error:
+        return Checked(job.name, {}, error=error)
+    failures: list[CheckFailed] = []
+    held: list[str] = []
+    outside = None
+    try:
+        held = held_of([(job.file, own)])
+    except CheckFailed as failed:
+        failures.append(failed)
+    except MccError as raised:
+        outside = raised
+    if kept is not None and kept.problems:
+        failures.append(CheckFailed(*kept.problems))
+    if not verdict.ok:
+        failures.append(verdict.failure(job.file))
+    lines = tuple(verdicts.lines(verdict, own.weights_dtype, kept))
+    return Checked(job.name, verdicts.as_dict(verdict, kept), lines, tuple(held), tuple(failures), outside)
+
+
+def _failed(job: Check, failed: CheckFailed) -> Checked:
+    found = {"ok": False, "model": str(job.file), "target": job.options.target, "error": str(failed)}
+    return Checked(job.name, found, failures=(failed,))
+
+
+def _lost(lost: Lost[Check]) -> Checked:
+    what, fix = "no worker has brought a check to its end", "check it alone, without --executor"
+    return _failed(lost.job, CheckFailed(Problem(what, lost.job.name, lost.why, fix)))
+
+
+def all_checked(
+    jobs: Sequence[Check], executor: str, each: Callable[[Checked], None], told: Callable[[str], None]
+) -> list[Checked]:
+    """In the order of the jobs. One alone is done here, unless an executor is named."""
+    if len(jobs) == 1 and not executor:
+        found = checked(jobs[0])
+        each(found)
+        return [found]
+    return results(jobs, checked, opener(executor), _lost, each, told)
