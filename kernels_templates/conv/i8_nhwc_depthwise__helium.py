@@ -47,7 +47,7 @@ class Cells(Depthwise3x3):
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: 15},
-            scratch=_plane(call) * min(static(call.ins[0].shape[1]), 16),
+            scratch=_plane(call) * min(static(call.ins[0].shape[1]), 16) + _over(call),
             scratch_align=4,
         )
 
@@ -80,6 +80,8 @@ class Cells(Depthwise3x3):
             **super().context(call),
             "stride": conv_of(call).strides[0],
             "by_rows": call.rows is not None,
+            "pairs": _in_pairs(call),
+            "single": not _in_pairs(call) or _ends_alone(call),
             "x_line": "(row % x_lines)" if call.ins[0].lines else "row",
             "y_ring": call.outs[0].lines > 0,
         }
@@ -106,6 +108,23 @@ class Cells(Depthwise3x3):
         }
 
 
+def _in_pairs(call: Call) -> bool:
+    """Are two rows computed at once?"""
+    return conv_of(call).strides[0] == 1 and (call.rows is not None or min(call.outs[0].type.static_shape[2:]) > 1)
+
+
+def _ends_alone(call: Call) -> bool:
+    """May a last row be without a second one?"""
+    rows = min(call.outs[0].type.static_shape[2:]) if call.rows is None else 1
+    return conv_of(call).strides[0] == 1 and rows % 2 == 1
+
+
+def _over(call: Call) -> int:
+    """Bytes that a row alone reads behind the cells of the last channel: it goes by eight results."""
+    blocks_of_fours = -(-_columns(call) // 4)
+    return 4 * 4 * (blocks_of_fours % 2) if _ends_alone(call) else 0
+
+
 def _is_high(call: Call) -> bool:
     height, width = call.outs[0].type.static_shape[2:]
     return call.rows is None and height > width
@@ -113,9 +132,13 @@ def _is_high(call: Call) -> bool:
 
 def _cells(call: Call) -> int:
     """In a row: the columns that blocks of results need, beside the image too, and one more."""
-    height, width = call.outs[0].type.static_shape[2:]
-    columns, stride = height if _is_high(call) else width, conv_of(call).strides[1]
+    columns, stride = _columns(call), conv_of(call).strides[1]
     return (columns + -columns % (4 * stride) - 1) * stride + 4
+
+
+def _columns(call: Call) -> int:
+    """Results in a row."""
+    return call.outs[0].type.static_shape[2 if _is_high(call) else 3]
 
 
 def _plane(call: Call) -> int:

@@ -2,6 +2,7 @@
  *
  *     mcc_helium_dot2x4_i8_S(w, x, y, t)   2 positions x all channels, four at a time
  *     mcc_helium_copy(d, x, n)             n bytes; up to 15 more are read, and written
+ *     mcc_helium_copy_rows(d, x, m, n, s)  m rows of n bytes, which begin s bytes apart, one behind the other
  *     mcc_helium_fill(d, value, n)         n bytes of one value; up to 15 more are written
  *
  * S is the shift of the results (mcc_quant.h), or `raised` and the shift of sums that are raised first. Elements of a
@@ -23,6 +24,12 @@
 #include <arm_mve.h>
 #else
 #define MCC_HELIUM_ASM 0
+#endif
+
+#if defined(__OPTIMIZE_SIZE__)
+#define MCC_HELIUM_UNROLLED
+#else
+#define MCC_HELIUM_UNROLLED _Pragma("GCC unroll 12")
 #endif
 
 #if defined(__GNUC__)
@@ -54,6 +61,24 @@ MCC_INLINE void mcc_helium_copy(int8_t *d, const int8_t *x, mcc_index n)
 #else
     memcpy(d, x, (size_t)n);
 #endif
+}
+
+/* For numbers of bytes that are constants: all loads and stores of a row follow each other. */
+MCC_INLINE void mcc_helium_copy_rows(int8_t *d, const int8_t *x, mcc_index m, mcc_index n, mcc_index s)
+{
+    for (mcc_index k = 0; k < m; ++k) {
+#if MCC_HELIUM_ASM
+        MCC_HELIUM_UNROLLED
+        for (mcc_index i = 0; i < n; i += 16)
+            __asm__ volatile("vldrb.8 q0, [%1], #16\nvstrb.8 q0, [%0], #16" : "+l"(d), "+l"(x) : : "memory", "q0");
+        d -= -n & 15;
+        x += s - (n + 15) / 16 * 16;
+#else
+        memcpy(d, x, (size_t)n);
+        d += n;
+        x += s;
+#endif
+    }
 }
 
 MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)

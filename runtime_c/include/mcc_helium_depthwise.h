@@ -1,7 +1,9 @@
 /* mcc_helium_depthwise.h - 3x3 convolutions of each channel for itself, for cores with Helium:
  *
  *     mcc_helium_cells_i8(t, plane, rows, steps, columns, channels)         four rows of up to 16 channels, by channel
- *     mcc_helium_depthwiseN_i8_S(y, t, w, numbers, rows)                    two rows of results, or one for stride 2
+ *     mcc_helium_depthwise_pair_i8_S(y, t, w, numbers, rows)                two rows of results
+ *     mcc_helium_depthwise_row_i8_S(y, t, w, numbers, rows)                 one row
+ *     mcc_helium_depthwise_strided_i8_S(y, t, w, numbers, rows)             one row, for stride 2
  *
  * A cell is one column of four rows, of one channel: 4 bytes. A window is three cells, and the fourth one meets
  * weights of 0; the rows of a cell are what two rows of results need for stride 1, or one for stride 2. Weights of a
@@ -14,6 +16,18 @@
 #define MCC_HELIUM_DEPTHWISE_H
 
 #include "mcc_helium.h"
+
+#if MCC_HELIUM_ASM
+MCC_INLINE void mcc_helium_put_cells(int8_t *t, mcc_index plane, uint32x4_t places, const int8_t *cells,
+                                     mcc_index channels)
+{
+    MCC_HELIUM_UNROLLED
+    for (mcc_index c = 0; c < channels; c += 4) {
+        vstrwq_scatter_offset_s32((int32_t *)(void *)t, places, vreinterpretq_s32_s8(vldrbq_s8(cells + 4 * c)));
+        t += 4 * plane;
+    }
+}
+#endif
 
 /* Rows that are not there are 16 zero points, with a step of 0. */
 MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *const rows[4], const mcc_index steps[4],
@@ -30,9 +44,10 @@ MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *co
                          :
                          : "r"(row0), "r"(row1), "r"(row2), "r"(row3), "r"(cells)
                          : "memory", "q0", "q1", "q2", "q3");
-        for (mcc_index c = 0; c < channels; c += 4) {
-            const int32x4_t words = vreinterpretq_s32_s8(vldrbq_s8(cells + 4 * c));
-            vstrwq_scatter_offset_s32((int32_t *)(void *)(t + c * plane), places, words);
+        if (channels == 16) {
+            mcc_helium_put_cells(t, plane, places, cells, 16);
+        } else {
+            mcc_helium_put_cells(t, plane, places, cells, channels);
         }
 #else
         for (mcc_index c = 0; c < channels; ++c) {
@@ -50,14 +65,13 @@ MCC_INLINE void mcc_helium_cells_i8(int8_t *t, mcc_index plane, const int8_t *co
     }
 }
 
-/* How results of a channel lie: those of four columns of two rows by turns, for stride 2 those of eight columns. */
+/* How results of a channel lie: those of four columns of two rows by turns, or of eight columns of one row. */
 typedef struct mcc_helium_rows {
     uint16_t places[8];
-    int32_t results;  /* in a row, or in both */
+    int32_t results;  /* in the row, or in both */
     int32_t step;     /* from eight results to the next eight */
     int32_t channels; /* which lie beside each other */
     int32_t plane;    /* bytes of cells of a channel */
-    int32_t lower;    /* 16, or 0 where there is no lower row: its results are those of the upper one then */
 } mcc_helium_rows;
 
 #if MCC_HELIUM_ASM
@@ -70,7 +84,7 @@ typedef struct mcc_helium_rows {
     "vldrb.8 %q[x], [%[t], #" D "]\n vmladav.s8 %[c], %q[x], %q[" W "]\n"                                              \
     "vmov %q[" V "][3], %q[" V "][1], %[a], %[c]\n"
 /* Of four windows, with both sets of weights. */
-#define MCC_HELIUM_WINDOWS1                                                                                            \
+#define MCC_HELIUM_WINDOWS_pair                                                                                        \
     "vldrb.8 %q[x], [%[t]]\n vmladav.s8 %[a], %q[x], %q[w0]\n vmladav.s8 %[b], %q[x], %q[w1]\n"                        \
     "vldrb.8 %q[x], [%[t], #8]\n vmladav.s8 %[c], %q[x], %q[w0]\n vmladav.s8 %[d], %q[x], %q[w1]\n"                    \
     "vmov %q[p][2], %q[p][0], %[a], %[c]\n vmov %q[q][2], %q[q][0], %[b], %[d]\n"                                      \
@@ -78,17 +92,19 @@ typedef struct mcc_helium_rows {
     "vldrb.8 %q[x], [%[t], #12]\n vmladav.s8 %[c], %q[x], %q[w0]\n vmladav.s8 %[d], %q[x], %q[w1]\n"                   \
     "vmov %q[p][3], %q[p][1], %[a], %[c]\n vmov %q[q][3], %q[q][1], %[b], %[d]\n"
 /* Of eight windows, every second one from the first and from the second on. */
-#define MCC_HELIUM_WINDOWS2                                                                                            \
+#define MCC_HELIUM_WINDOWS_row                                                                                         \
+    MCC_HELIUM_SUMS("p", "w0", "0", "8", "16", "24") MCC_HELIUM_SUMS("q", "w0", "4", "12", "20", "28")
+#define MCC_HELIUM_WINDOWS_strided                                                                                     \
     MCC_HELIUM_SUMS("p", "w0", "0", "16", "32", "48") MCC_HELIUM_SUMS("q", "w0", "8", "24", "40", "56")
 
 #define MCC_HELIUM_DEPTHWISE_OF(N, S, BYTES)                                                                           \
-    static __attribute__((noinline, unused)) void mcc_helium_depthwise##N##_i8_##S(                                    \
+    static __attribute__((noinline, unused)) void mcc_helium_depthwise_##N##_i8_##S(                                   \
         int8_t *y, const int8_t *t, const int8_t *w, const int32_t *numbers, const mcc_helium_rows *rows)              \
     {                                                                                                                  \
         const uint16x8_t places = vldrhq_u16(rows->places);                                                            \
         const int32_t step = rows->step;                                                                               \
         for (int32_t c = rows->channels; c > 0; --c) {                                                                 \
-            const int8x16_t w0 = vldrbq_s8(w), w1 = vldrbq_s8(w + rows->lower);                                        \
+            const int8x16_t w0 = vldrbq_s8(w), w1 = vldrbq_s8(w + 16);                                                 \
             const int32_t bias = numbers[0], addend = numbers[2];                                                      \
             const int32x4_t multiplier = vdupq_n_s32(numbers[1]);                                                      \
             const int8_t *cells = t;                                                                                   \
@@ -98,7 +114,7 @@ typedef struct mcc_helium_rows {
                 int32x4_t p, q;                                                                                        \
                 int8x16_t x;                                                                                           \
                 int32_t a, b, c0, d;                                                                                   \
-                __asm__ volatile(MCC_HELIUM_WINDOWS##N                                                                 \
+                __asm__ volatile(MCC_HELIUM_WINDOWS_##N                                                                \
                                  : [p] "=&w"(p), [q] "=&w"(q), [x] "=&w"(x), [a] "=&Te"(a), [b] "=&Te"(b),             \
                                    [c] "=&Te"(c0), [d] "=&Te"(d)                                                       \
                                  : [t] "r"(cells), [w0] "w"(w0), [w1] "w"(w1)                                          \
@@ -120,19 +136,27 @@ typedef struct mcc_helium_rows {
         }                                                                                                              \
     }
 #define MCC_HELIUM_DEPTHWISE(S)                                                                                        \
-    MCC_HELIUM_DEPTHWISE_OF(1, S, 16)                                                                                  \
-    MCC_HELIUM_DEPTHWISE_OF(2, S, 64)
+    MCC_HELIUM_DEPTHWISE_OF(pair, S, 16)                                                                               \
+    MCC_HELIUM_DEPTHWISE_OF(row, S, 32)                                                                                \
+    MCC_HELIUM_DEPTHWISE_OF(strided, S, 64)
 
 #else
+/* Results that share a cell, and bytes from there to the next ones. */
+#define MCC_HELIUM_SHARE_pair 2
+#define MCC_HELIUM_SHARE_row 1
+#define MCC_HELIUM_SHARE_strided 1
+#define MCC_HELIUM_ON_pair 4
+#define MCC_HELIUM_ON_row 4
+#define MCC_HELIUM_ON_strided 8
 #define MCC_HELIUM_DEPTHWISE_OF(N, S)                                                                                  \
-    MCC_INLINE void mcc_helium_depthwise##N##_i8_##S(int8_t *y, const int8_t *t, const int8_t *w,                      \
+    MCC_INLINE void mcc_helium_depthwise_##N##_i8_##S(int8_t *y, const int8_t *t, const int8_t *w,                     \
                                                      const int32_t *numbers, const mcc_helium_rows *rows)              \
     {                                                                                                                  \
         for (mcc_index c = 0; c < rows->channels; ++c) {                                                               \
             const int32_t *const own = numbers + c * 3;                                                                \
             for (mcc_index i = 0; i < rows->results; ++i) {                                                            \
-                const int8_t *const cells = t + c * rows->plane + (N == 1 ? i / 2 * 4 : i * 8);                        \
-                const int8_t *const weights = w + c * 32 + (N == 1 ? i % 2 * rows->lower : 0);                         \
+                const int8_t *const cells = t + c * rows->plane + i / MCC_HELIUM_SHARE_##N * MCC_HELIUM_ON_##N;        \
+                const int8_t *const weights = w + c * 32 + i % MCC_HELIUM_SHARE_##N * 16;                              \
                 int32_t sum = own[0];                                                                                  \
                 for (mcc_index k = 0; k < 16; ++k) sum += cells[k] * weights[k];                                       \
                 sum = mcc_shr_i32(mcc_high_sum(own[2] + (1 << (S - 1)), sum, own[1]), S);                              \
@@ -141,8 +165,9 @@ typedef struct mcc_helium_rows {
         }                                                                                                              \
     }
 #define MCC_HELIUM_DEPTHWISE(S)                                                                                        \
-    MCC_HELIUM_DEPTHWISE_OF(1, S)                                                                                      \
-    MCC_HELIUM_DEPTHWISE_OF(2, S)
+    MCC_HELIUM_DEPTHWISE_OF(pair, S)                                                                                   \
+    MCC_HELIUM_DEPTHWISE_OF(row, S)                                                                                    \
+    MCC_HELIUM_DEPTHWISE_OF(strided, S)
 #endif
 
 MCC_HELIUM_DEPTHWISE(1)

@@ -115,6 +115,7 @@ class HeliumWindows(PatchConv):
             "x_row_out": "(row_out % x_lines)" if x.lines else "row_out",
             "y_line": "(row_out % y_lines)" if call.outs[0].lines else "row_out",
             "inside": lanes == 2 and not small and not by_rows,  # windows inside of the image have code of their own
+            "long": static(call.ins[1].shape[1]) * static(call.ins[1].shape[3]) > 16,  # rows of a window
             "in_place": _in_place(call),
             "joined": self.joined(call),
             "over": _copied_over(call),
