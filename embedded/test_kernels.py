@@ -35,10 +35,19 @@ OWN = [
         if kernel.isa != "c" and kernel.isa in targets.load(target).isas
     ),
 ]
+
+
+def has_parts(kernel: Kernel) -> bool:
+    """Does its template mark blocks that may stand alone, or one that it imports?"""
+    text = kernel.template.read_text()
+    shared = kernel.template.parent.parent.glob("*.c.j2")
+    texts = (text, *(path.read_text() for path in shared if f'from "{path.name}"' in text))
+    return any("${part(" in each for each in texts)
+
+
 IN_PARTS = [
-    (target, id)
-    for target, id in OWN
-    if target in ("native", "riscv64v256") and id.endswith("__dot") and not id.startswith("map")
+    *(("generic", id) for id in IDS_OF_PORTABLE if has_parts(KERNELS[id])),
+    *((target, id) for target, id in OWN if target in ("native", "riscv64v256") and has_parts(KERNELS[id])),
 ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from mccompile.base.dims import Dim, upper
 from mccompile.base.dtypes import f32
+from mccompile.base.marked import named
 from mccompile.codegen.attention_cases import attention_cases
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import (
@@ -54,11 +55,11 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Part:
+class Run:
     """Tiles of so many rows."""
 
-    outer: str
-    rows: int
+    outer: str  # opens the loop over them
+    count: int
     scores: tuple[Block, ...]
     mixed: tuple[Block, ...]
 
@@ -116,11 +117,13 @@ class _Printer:
         self.batches = nest(self.y.shape[:-2], self.views, keep_axes=indexed, prefix="n")
 
     def context(self) -> dict[str, Any]:
-        found = [self.part(outer, rows) for outer, rows in parts("i", self.rows, self.high)]
+        found = [self.run(outer, rows) for outer, rows in parts("i", self.rows, self.high)]
         lines, store = self.results()
+        counters = [loop.counter for loop in self.batches.loops]
         return {
             "batches": [Range.over(loop.counter, loop.count) for loop in self.batches.loops],
-            "parts": found,
+            "runs": found,
+            "scope": [*counters, "first", "end", "i", "float *shares", "float *mixed"],
             "room": self.high * self.block,
             "block": self.block,
             "keys": size_c(self.keys),
@@ -132,17 +135,18 @@ class _Printer:
             "store": store,
         }
 
-    def part(self, outer: str, rows: int) -> Part:
+    def run(self, outer: str, rows: int) -> Run:
         scores = tuple(self.scores(header, Tile(rows, wide)) for header, wide in self.of_keys())
         mixed = tuple(self.mixed(header, Tile(rows, wide)) for header, wide in parts("c", self.channels, self.across))
-        return Part(outer, rows, scores, mixed)
+        return Run(outer, rows, scores, mixed)
 
     def of_keys(self) -> list[tuple[str, int]]:
         """Whole tiles of a block, and those of one key behind them where some may be left over."""
         if self.wide == 1:
-            return [("for (mcc_index j = first; j < end; ++j) {", 1)]
-        tiles = f"for (mcc_index j = first; j + {self.wide} <= end; j += {self.wide}) {{"
-        rest = f"for (mcc_index j = end - (end - first) % {self.wide}; j < end; ++j) {{"
+            return [(Range("j", self.block, "first", "end").header, 1)]
+        first, end = named("first"), named("end")
+        tiles = f"for (mcc_index j = {first}; j + {self.wide} <= {end}; j += {self.wide}) {{"
+        rest = Range("j", self.wide, f"{end} - ({end} - {first}) % {self.wide}", "end").header
         return [(tiles, self.wide), *([(rest, 1)] if self.keys % self.wide != 0 else [])]
 
     def scores(self, outer: str, tile: Tile) -> Block:
@@ -163,7 +167,7 @@ class _Printer:
         score = self.kind.score or operand(0, f32)
         lines, value = to_statements(score, ["total", *operands], [*self.batches.axes, *places], local="v")
         at = index_c([self.block, 1, 1], [counters[1], "j", counters[3]])
-        store = f"shares[{at} - first] = {value};"
+        store = store_c(f32, "shares", f"{at} - {named('first')}", value)
         return Block(outer, tile, around, inside, a_in, b_in, *loads, tuple(lines), store)
 
     def mixed(self, outer: str, tile: Tile) -> Block:
@@ -173,7 +177,8 @@ class _Printer:
         loads = self.loads(tile, ("shares", f32, self.block), ("v", v.buffer.dtype, v.strides[-1]))
         counters = ["point" if tile.points > 1 else "0", "c", "lane" if tile.lanes > 1 else "0"]
         at = index_c([self.channels, 1, 1], counters)
-        return Block(outer, tile, (), inside, "j - first", b_in, *loads, (), f"mixed[{at}] += total;")
+        a_in, store = f"{named('j')} - {named('first')}", f"{named('mixed')}[{at}] += total;"
+        return Block(outer, tile, (), inside, a_in, b_in, *loads, (), store)
 
     def loads(
         self, tile: Tile, a: tuple[str, Any, Dim], b: tuple[str, Any, Dim]

@@ -18,6 +18,7 @@ import numpy as np
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
+from mccompile.base.marked import named
 from mccompile.codegen.attention_cases import attention_cases
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
@@ -30,6 +31,7 @@ from mccompile.codegen.vector.vector_tiles import (
     Tile,
     TileSize,
     best_tile,
+    is_long,
     row_cycles,
     taken_together,
     vector_headers,
@@ -170,9 +172,10 @@ class _Layout:
             "carried": self.carried,
             "block": sizes.block,
             "keys": sizes.keys,
-            "rows": [self.rows(*run, units) for run in _row_runs(sizes.rows, sizes.scores.points)],
+            "runs": [self.rows(*run, units) for run in _row_runs(sizes.rows, sizes.scores.points)],
             "packed_keys": self.packed(2, "j", sizes.scores, sizes.keys) if self.room["panel"] else (),
             "packed_values": self.packed(3, "c", sizes.mixed, sizes.channels) if self.room["values"] else (),
+            "scope": self.scope,
             "lanes": lanes,
             "of": f"f32x{lanes}",
             "of_result": f"f32x{across}",
@@ -180,6 +183,12 @@ class _Layout:
             "results": self.results(),
             "zeros": self.zeros(),
         }
+
+    @property
+    def scope(self) -> list[str]:
+        """What tiles may read of what stands around them."""
+        pointers = [f"float *{name}" for name in (*self.room, "totals")]
+        return [*(loop.counter for loop in self.batches.loops), "first", "until", "width", "i", *pointers]
 
     def index(self, number: int, *places: tuple[int | str, Any]) -> str:
         """C of the index of an element of a view, given by strides and counters."""
@@ -223,9 +232,10 @@ class _Layout:
         found = []
         for begin, end, vectors, last in groups.parts():
             if begin:
-                header = f"if (until > {begin}) {{\nconst mcc_index j = {begin};"
+                header = f"if ({named('until')} > {begin}) {{\nconst mcc_index j = {begin};"
             else:
-                limit = "until" if end >= columns else f"(until < {end} ? until : {end})"
+                until = named("until")
+                limit = "until" if end >= columns else f"({until} < {end} ? {until} : {end})"
                 header = Range("j", end, "first", limit, step=vectors * size.lanes).header
             found.append((header, begin, end, vectors, last))
         return found
@@ -251,9 +261,8 @@ class _Layout:
         q, k = self.call.ins[:2]
         fixed = self.kind.fixed
         extras = [self.reference(number + 1, self.names[number], "j", count) for number in range(3, fixed)]
-        place = "(j - first)" if self.carried else "j"
+        place = f"({named('j')} - {named('first')})" if self.carried else "j"
         shares = Reference("shares", place, sizes.block if count > 1 else 0, 1)
-        epilogue = epilogue_statements(self.kind.score, size.lanes, count, vectors, last, shares, extras, sums=True)
         down, along = (static(stride) for stride in q.strides[-2:])
         step = vectors * size.lanes
         counter = "at" if sizes.depth > 1 else "0"
@@ -267,7 +276,10 @@ class _Layout:
         loops = (Range("at", sizes.depth),) if sizes.depth > 1 else ()
         taps = taken_together(Taps(tuple(range(count)), loops, x, w), size.together, w_step)
         w_last = last if not self.room["panel"] and last < size.lanes else 0
-        tile = Tile(size.lanes, count, vectors, down, (Pass((), taps),), epilogue, w_last, whole=True)
+        passes = (Pass((), taps),)
+        of, long = (size.lanes, count, vectors, last), is_long(passes, count, vectors)
+        epilogue = epilogue_statements(self.kind.score, *of, shares, extras, sums=True, long=long)
+        tile = Tile(size.lanes, count, vectors, down, passes, epilogue, w_last)
         return Columns(header, tile)
 
     def mixed(self, count: int, header: str, begin: int, end: int, vectors: int, last: int) -> Columns:
@@ -282,7 +294,6 @@ class _Layout:
             extras = [Reference("totals", "0", 1 if count > 1 else 0, 0)]
             fixed = self.kind.fixed
             extras += [self.reference(n + 1, self.names[n], "c", count) for n in range(fixed, len(self.names))]
-        epilogue = epilogue_statements(expr, size.lanes, count, vectors, last, y, extras)
         step = vectors * size.lanes
         if self.room["values"]:
             w, w_step = index_c([sizes.block, step], ["c", "at"]), step
@@ -292,7 +303,9 @@ class _Layout:
         points = tuple(range(count))
         w_last = last if not self.room["values"] and last < size.lanes else 0
         passes = (Pass((), self.along_keys(Taps(points, (), "at", w), size.together, w_step)),)
-        tile = Tile(size.lanes, count, vectors, sizes.block, passes, epilogue, w_last, whole=True)
+        of, long = (size.lanes, count, vectors, last), is_long(passes, count, vectors)
+        epilogue = epilogue_statements(expr, *of, y, extras, long=long)
+        tile = Tile(size.lanes, count, vectors, sizes.block, passes, epilogue, w_last)
         return Columns(header, tile)
 
     def along_keys(self, taps: Taps, many: int, w_step: int) -> tuple[Taps, ...]:
@@ -303,7 +316,7 @@ class _Layout:
         every = Range("at", sizes.block, "0", "width")
         if many == 1:
             return (replace(taps, loops=(every,)),)
-        whole = f"width - width % {many}" if sizes.keys % many else "width"
+        whole = f"{named('width')} - {named('width')} % {many}" if sizes.keys % many else "width"
         strides = replace(every, end=whole, step=many)
         found = [replace(taps, loops=(strides,), w_step=w_step, together=many)]
         if sizes.keys % many:

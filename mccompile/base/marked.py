@@ -57,6 +57,11 @@ def named(name: str) -> str:
     return f"{_BEGIN}{_NAME}{_BETWEEN}{name}{_END}"
 
 
+def marked_name(text: str) -> str:
+    """Text, marked where it is a name."""
+    return named(text) if text.isidentifier() else text
+
+
 def local(name: str, declaration: str) -> str:
     """A line that declares a local, which is left out where no name behind it is marked as that."""
     return f"{_BEGIN}{_LOCAL}{_BETWEEN}{name}{_END}{declaration}"
@@ -135,14 +140,14 @@ def words(text: str) -> str:
 
 
 def parted(text: str) -> tuple[list[str], list[int]]:
-    """What stands around the sizes of a text, one piece more than there are sizes; and these."""
+    """What stands around the sizes of a text, one piece more than there are sizes; and these. Other marks stay."""
     parts, sizes = [""], []
     for kind, piece in _pieces(text):
         if kind == _SIZE:
             sizes.append(int(piece))
             parts.append("")
-        elif kind not in _SILENT:
-            parts[-1] += piece
+        else:
+            parts[-1] += f"{_BEGIN}{kind}{_BETWEEN}{piece}{_END}" if kind else piece
     return parts, sizes
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.dims import Dim, bounds, upper
-from ..base.marked import named, summed
+from ..base.marked import marked_name, summed
 from ..expr.code import Code
 from ..expr.dims_c import offset_c, size_c
 from ..program.ir import View
@@ -97,7 +97,7 @@ def index_c(strides: Sequence[Dim], counters: Sequence[str | Code], constant: Di
     names are marked."""
     parts = []
     for stride, counter in zip(strides, counters, strict=True):
-        code = counter if isinstance(counter, Code) else Code(named(counter) if counter.isidentifier() else counter)
+        code = counter if isinstance(counter, Code) else Code(marked_name(counter))
         if stride == 0 or code.text == "0":
             continue
         parts.append(code.text if stride == 1 else f"{code.operand} * {size_c(stride)}")

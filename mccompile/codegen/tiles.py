@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import listed, named, sized
+from ..base.marked import listed, marked_name, sized
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -51,7 +51,7 @@ class Range:
 
     @property
     def header(self) -> str:
-        begin, end = (named(each) if each.isidentifier() else each for each in (self.begin, self.limit))
+        begin, end = map(marked_name, (self.begin, self.limit))
         move = f"++{self.counter}" if self.step == 1 else f"{self.counter} += {sized(self.step)}"
         loop = f"for (mcc_index {self.counter} = {begin}; {self.counter} < {end}; {move}) {{"
         return f"{loop}\n{self.then}" if self.then else loop

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from ..base.dims import Dim, bounds, static, upper
-from ..base.marked import named, sized
+from ..base.marked import marked_name, named, sized
 from ..expr.code import Code
 from ..expr.dims_c import factor_c, size_c
 from ..program.ir import View
@@ -72,7 +72,7 @@ class Sliding(Generic[Extent]):
 
     def origin(self, position: str) -> str:
         """C for the place in the image of tap 0."""
-        name = named(position) if position.isidentifier() else position
+        name = marked_name(position)
         text = name if self.stride == 1 else f"{name} * {sized(self.stride)}"
         if self.pad == 0:
             return text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..base.marked import parted, plain
+from ..base.marked import named, parted, plain
 from ..base.names import Names, c_identifier
 from ..plan.ir import Function, Plan, Step, Table, with_steps
 from .kernels import function_text, marked, signature, with_first
@@ -89,16 +89,16 @@ def _expressed(columns: list[Column]) -> tuple[dict[Column, str], list[Column]]:
             texts[column] = str(column[0])
             continue
         for place, known in enumerate(read):
-            pairs = list(zip(column, known, strict=True))
+            pairs, size = list(zip(column, known, strict=True)), named(f"size{place}")
             more, times = {a - b for a, b in pairs}, {a / b if b else 0.0 for a, b in pairs}
             if len(more) == 1:
-                texts[column] = f"(size{place} {more.pop():+})".replace("+", "+ ").replace("-", "- ")
+                texts[column] = f"({size} {more.pop():+})".replace("+", "+ ").replace("-", "- ")
                 break
             if len(times) == 1 and (factor := times.pop()).is_integer():
-                texts[column] = f"(size{place} * {factor:.0f})"
+                texts[column] = f"({size} * {factor:.0f})"
                 break
         else:
-            texts[column] = f"size{len(read)}"
+            texts[column] = named(f"size{len(read)}")
             read.append(column)
     return texts, read
 
@@ -108,7 +108,8 @@ def _one(first: _Member, texts: list[str], several: list[Column]) -> Function:
     filled = [first.parts[0]]
     for text, part in zip(texts, first.parts[1:], strict=True):
         filled += [text, part]
-    constants = [f"const mcc_index size{place} = sizes[{place}];" for place in range(len(several))]
+    names = tuple(f"size{place}" for place in range(len(several)))
+    constants = [f"const mcc_index {name} = sizes[{place}];" for place, name in enumerate(names)]
     largest = max((number for column in several for number in column), default=0)
     table_c = "int16_t" if largest <= MOST_SHORT else "int32_t"
-    return replace(first.function, table_c=table_c, body=with_first("".join(filled), constants))
+    return replace(first.function, table_c=table_c, body=with_first("".join(filled), constants), constants=names)

@@ -54,7 +54,7 @@ class Printed:
 
 def printed(function: Function) -> Printed:
     text = function.body or marked(function)
-    sizes = {name: f"mcc_index {name}" for name in function.kernel.sizes(function.call)}
+    sizes = {name: f"mcc_index {name}" for name in (*function.kernel.sizes(function.call), *function.constants)}
     whole = in_parts(names_alone(text), function.name, {**parameters(function), **sizes})
     done = read(whole).text.replace(SIGNATURE, signature(function))
     return Printed(done, function.kernel.headers(function.call) | read(text).headers)

@@ -21,7 +21,7 @@ import jinja2
 
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
-from ..base.marked import between_items, called, including, named, part, plain, read, sized, unmarked, words
+from ..base.marked import between_items, called, including, marked_name, part, plain, read, sized, unmarked, words
 from ..expr.dims_c import factor_c
 from .folding import folded
 from .runtime import include_line
@@ -49,7 +49,7 @@ def _environment() -> jinja2.Environment:
     environment.globals["called"] = called
     environment.globals["comma"] = between_items
     environment.globals["include"] = including
-    environment.globals["named"] = lambda text: named(text) if text.isidentifier() else text
+    environment.globals["named"] = marked_name
     environment.globals["part"] = part
     environment.globals["included"] = lambda header: including(header) + include_line(header)
     environment.filters["words"] = words

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, bool_, string
-from ..base.marked import called, including, plain
+from ..base.marked import called, including, marked_name, plain
 from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
@@ -128,6 +128,7 @@ def _wrap_packed(text: str, target: DType) -> str:
 
 def load_c(dtype: DType, pointer: str, index: str) -> str:
     """C that reads element `index` as a value of the computed type."""
+    pointer = marked_name(pointer)
     if dtype.is_packed and dtype.is_float:
         return math_c(f"mcc_{dtype}_to_f32", f"mcc_load_u{dtype.bits}({pointer}, {index})")
     if dtype.is_packed:
@@ -138,6 +139,7 @@ def load_c(dtype: DType, pointer: str, index: str) -> str:
 
 def store_c(dtype: DType, pointer: str, index: str, value: str) -> str:
     """A C statement that writes a value of the computed type to element `index`."""
+    pointer = marked_name(pointer)
     if dtype.is_packed and dtype.is_float:
         return math_c(f"mcc_store_u{dtype.bits}", pointer, index, f"mcc_f32_to_{dtype}({value})") + ";"
     if dtype.is_packed:

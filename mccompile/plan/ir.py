@@ -73,6 +73,7 @@ class Function:
     sizes: tuple[str, ...] = ()  # what it takes besides pointers: sizes that are known only at run time, by name
     table_c: str = ""  # not empty: it reads sizes from a table of such numbers
     body: str = ""  # the C function as `emit.kernels.marked` gives it, where the kernel prints another one for the call
+    constants: tuple[str, ...] = ()  # sizes that the body declares
 
 
 @dataclass(frozen=True)

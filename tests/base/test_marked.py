@@ -13,7 +13,10 @@ def test_headers_print_nothing_and_names_print_themselves() -> None:
 
 def test_sizes_are_told_from_what_stands_around_them() -> None:
     text = f"{including('math.h')}y[i * {sized(36)} + {sized(-5)}] = {named('n')} * INT64_C(2) + {sized(0)};"
-    assert parted(text) == (["y[i * ", " + -", "] = n * INT64_C(2) + 0;"], [36, 5])
+    parts, sizes = parted(text)
+    assert ([plain(part) for part in parts], sizes) == (["y[i * ", " + -", "] = n * INT64_C(2) + 0;"], [36, 5])
+    around = read("".join(parts))
+    assert (around.headers, around.names) == ({"math.h"}, {"n"})
     assert plain(text) == "y[i * 36 + -5] = n * INT64_C(2) + 0;"
 
 

@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 from mccompile.driver import Options, compile
+from mccompile.emit import parts
 from mccompile.measure.correctness import check
 from tests.emit.test_generated_c import COMPILERS
 from tests.small_models import floats, model, node, save
@@ -46,6 +47,25 @@ def test_each_step_brings_the_numbers_of_its_own(tmp_path: Path) -> None:
     assert len(shared) > 4
     for step in shared:
         assert step.table is not None and step.function.body.count("= sizes[") == len(step.table.numbers)
+
+
+def test_a_long_function_of_several_is_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which read the numbers too."""
+    monkeypatch.setattr(parts, "LONGEST", 10)
+    weights, products, form = [], [], "K = 32, bits = 4, block_size = 32"
+    for columns in (32, 48):
+        packed, scales = (", ".join(str(n * 37 % 256) for n in range(columns * many)) for many in (16, 1))
+        weights += [f"uint8[{columns},1,16] b{columns} = {{{packed}}}", f"float[{columns}] s{columns} = {{{scales}}}"]
+        product = f"com.microsoft.MatMulNBits <{form}, N = {columns}> (x, b{columns}, s{columns})"
+        products.append(f"y{columns} = {product}")
+    results = "(float[3,32] y32, float[3,48] y48)"
+    graph = f"products (float[3,32] x) => {results} <{', '.join(weights)}> {{ {' '.join(products)} }}"
+    domains = '"": 17, "com.microsoft": 1'
+    path = save(onnx.parser.parse_model(f"<ir_version: 8, opset_import: [{domains}]> {graph}"), tmp_path)
+    small = compile(path, Options(prefer="flash"))
+    assert len(small.plan.functions) == 1
+    assert "_tiles1(y, a, b, scale, size0);" in small.files["products_kernels.c"].decode()
+    assert check(path, Options(prefer="flash"), runs=1).ok
 
 
 def lines(*widths: int) -> onnx.ModelProto:

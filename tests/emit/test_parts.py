@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +16,10 @@ from mccompile.emit import parts
 from mccompile.emit.parts import in_parts
 from mccompile.measure.correctness import check
 from mccompile.targets.api import load
+from tests.lengths import LONGEST, functions, too_long
 from tests.small_models import compiled, floats, model, node, save
 from tests.small_quantized import convolutions
 
-LONGEST = 200  # lines of any function of a kernel
 TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7a", "riscv64v256", "wasm32")
 OF_BYTES = (*TARGETS, "aarch64-i8mm", "riscv64v")
 PARAMETERS = {"y": "float *y", "x": "const float *x", "w": "const float *w"}
@@ -88,6 +87,16 @@ def network() -> ModelProto:
     return model("many", nodes, [("x0", [1, 3, 44, 44])], [("y", [1, channels, 1, 1])], weights)
 
 
+def window() -> ModelProto:
+    """A convolution that is computed by Winograd's method, in tiles of many sizes."""
+    nodes = [node("Conv", "x v", "wide"), node("Conv", "wide w", "deep", pads=[1] * 4), node("Conv", "deep u", "y")]
+    weights = {"v": floats(0, 8, 64, 1, 1), "w": floats(1, 12, 8, 3, 3), "u": floats(2, 12, 12, 1, 1)}
+    return model("window", nodes, [("x", [1, 64, 30, 40])], [("y", [1, 12, 30, 40])], weights)
+
+
+IN_FLOATS = {"many": (network(), 10), "window": (window(), 1)}
+
+
 def products() -> ModelProto:
     """Of bytes: with weights and with what is computed, whose zero points are known when it runs."""
     weights = {
@@ -113,32 +122,21 @@ LAYERS = [  # results, window, stride
 IN_BYTES = {"convolutions": convolutions(44, LAYERS), "products": products()}
 
 
-def functions(text: str) -> Iterator[tuple[str, int]]:
-    """Names, or what stands in front of the bracket, and lines."""
-    before, begin = "", 0
-    for number, line in enumerate(text.splitlines()):
-        if line == "{":
-            begin, name = number, before
-        elif line == "}" and begin:
-            yield name, number - begin + 1
-        before = line
-
-
+@pytest.mark.parametrize("name", IN_FLOATS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_function_of_a_kernel_is_too_long(target: str) -> None:
-    files = compiled(network(), Options(target=target)).files
-    found = {name: lines for name, lines in functions(files["many_kernels.c"].decode())}
-    assert len(found) > 10
-    assert not {name: lines for name, lines in found.items() if lines > LONGEST}
+def test_no_function_of_a_kernel_is_too_long(target: str, name: str) -> None:
+    made, least = IN_FLOATS[name]
+    text = compiled(made, Options(target=target)).files[f"{name}_kernels.c"].decode()
+    assert len(list(functions(text))) >= least
+    assert not too_long(text)
 
 
 @pytest.mark.parametrize("name", IN_BYTES)
 @pytest.mark.parametrize("target", OF_BYTES)
 def test_no_function_of_a_kernel_of_bytes_is_too_long(name: str, target: str) -> None:
-    files = compiled(IN_BYTES[name], Options(target=target)).files
-    found = dict(functions(files[f"{name}_kernels.c"].decode()))
-    assert len(found) > 3
-    assert not {name: lines for name, lines in found.items() if lines > LONGEST}
+    text = compiled(IN_BYTES[name], Options(target=target)).files[f"{name}_kernels.c"].decode()
+    assert len(list(functions(text))) > 3
+    assert not too_long(text)
 
 
 def deepest(made: ModelProto, compiler: str, folder: Path) -> int:

@@ -25,6 +25,7 @@ from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import string, u8
 from mccompile.base.marked import plain
 from mccompile.base.tensor import TensorType
+from mccompile.emit.folding import folded
 from mccompile.emit.kernels import printed, signature
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.kernels.work import phases
@@ -33,6 +34,7 @@ from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
 from mccompile.toolchain.elements import from_bytes, to_bytes
+from tests.lengths import too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
 POISON = 0xA5
@@ -276,6 +278,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     texts, declared, called = [], [], []
     for trial in found:
         made = printed(trial.function)
+        assert not too_long(folded(made.text)), f"{trial.name} has functions that nobody reads"
         text, name, headers = plain(made.text), trial.function.name, headers | made.headers
         head = plain(signature(trial.function))
         if not restrict:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
+from ...base.marked import named
 from ...expr.code import Code
 from ...kernels.api import Kernel
 from ...program.ir import Call
@@ -103,7 +104,7 @@ class Words:
         """C of the zero points of a vector; nothing where these are 0."""
         of, more = f"f32x{self.size.lanes}", raised(self.dtype)
         if self.kind.zeros:
-            place = f"(const uint8_t *)(const void *)(b_zero + {at} + {vector * self.size.lanes})"
+            place = f"(const uint8_t *)(const void *)({named('b_zero')} + {at} + {vector * self.size.lanes})"
             return f"mcc_load_bytes_{of}({place})"
         return f"mcc_set_{of}({more}.0f)" if more else ""
 

@@ -374,12 +374,11 @@ class Tile:
     stored: DType = f32  # of the weights
     dtype: DType = f32
     totals: bool = False
-    whole: bool = False  # its parts stay where they are, however long it is
 
     @property
     def long(self) -> bool:
         """Is so much written out that its parts may be functions?"""
-        return not self.whole and is_long(self.passes, self.points, self.vectors)
+        return is_long(self.passes, self.points, self.vectors)
 
     def sum(self, point: int, vector: int) -> str:
         return accumulator(point, vector, self.vectors, self.long)
