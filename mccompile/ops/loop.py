@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, symbol
+from ..base.dims import Dim, bounds, maximum, minimum, symbol, upper
 from ..base.dtypes import bool_, i64
 from ..base.tensor import TensorType
 from ..graph.ir import Graph, Limit
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site
+from .rules.free_trips import trips_by_condition
+from .rules.known_shapes import single
 from .rules.trips import MANY, LoopWriter, check_states, counter_name, seen_through, stacked
 
 
@@ -33,7 +35,7 @@ class Loop(Operator):
         operands = [None if value is None else value.fact for value in node.inputs]
         trips = _known_trips(Site(tuple(operands), node.outputs))
         counter, condition = (_one(node, index, position) for position in range(2))
-        first = _counter_fact(node.name, _most_trips(node) if trips is None else trips, counter)
+        first = _counter_fact(node.name, _most_trips(node) if trips is None else upper(trips), counter)
         states = [Fact(fact.type) for fact in operands[2:] if fact is not None]
         return [first, Fact(TensorType(bool_, condition)), *states]
 
@@ -64,14 +66,22 @@ class Loop(Operator):
             raise Invalid("it has no trip count, and its condition is always true: it never ends")
         check_states([site.type(2 + n) for n in range(states)], body.outputs[1 : 1 + states])
 
+    def trips(self, site: Site, body: Graph) -> Dim | None:
+        """How often it runs, where that follows from numbers and sizes."""
+        count = _known_trips(site)
+        if not _ends_early(site, body):
+            return count
+        ends = trips_by_condition(site, body) if count is not None or _never_ends(site) else None
+        return ends if ends is None or count is None else minimum(ends, count)
+
     def collected(self, site: Site, body: Graph, states: int) -> Dim:
         """How many elements it collects: as many as there are trips."""
-        trips = _known_trips(site)
-        if trips is not None and not _ends_early(site, body):
+        trips = self.trips(site, body)
+        if trips is not None:
             return trips
         results = range(states, site.outputs)
         present = [n for n in results if n < len(site.results) and site.results[n] is not None]
-        if site.name and trips is None and not any(_said(limit) for limit in site.limits[states:]):
+        if site.name and _known_trips(site) is None and not any(_said(limit) for limit in site.limits[states:]):
             for number in present:  # what the model declares is what it will be
                 declared = site.results[number]
                 if declared is not None and declared.rank and isinstance(declared.shape[0], int):
@@ -97,17 +107,20 @@ class Loop(Operator):
         for number in range(states):
             writer.state(2 + number, 1 + number)
         writer.collect([(1 + states + n, 0, False) for n in range(len(body.outputs) - 1 - states)])
-        count: int | View = MANY if trips is None else trips
-        if trips is None and site.has(0):
+        count: int | View = trips if isinstance(trips, int) else MANY
+        if not isinstance(trips, int) and not _never_ends(site):
             count = to.reshape(to.input(0), ())
-        bound = _bound(body)
-        if trips is None and bound is not None:
+        dims = [to.type(n).shape[0] for n in range(states, len(to.node.outputs)) if to.wants(n)]
+        bound, follows = _bound(body), self.trips(site, body)
+        if bound is None and dims and follows is not None:
+            bound = upper(follows)
+            writer.counter = symbol(counter_name(to.provenance[0]), 0, bound - 1)
+        if not isinstance(trips, int) and bound is not None:
             writer.bounded(count, bound, 0)
         else:
             writer.run(count, 1 + states, 0)
-        dims = [to.type(n).shape[0] for n in range(states, len(to.node.outputs)) if to.wants(n)]
-        if dims and (trips is None or early):
-            writer.counted(dims[0])
+        if dims and (not isinstance(trips, int) or early):
+            writer.counted(dims[0], dims[0] == follows)
 
 
 def _one(node: OnnxNode, region: int, position: int) -> tuple[int, ...]:
@@ -151,12 +164,16 @@ def _bound(body: Graph) -> int | None:
     return bounds(value.item())[1] + 1 if value is not None else None
 
 
-def _known_trips(site: Site) -> int | None:
+def _known_trips(site: Site) -> Dim | None:
     """The trip count, where it is known and meant to be one."""
-    value = site.value(0)
-    if value is None or value.size != 1 or not isinstance(value.item(), int):
-        return None
-    return max(0, value.item()) if value.item() < MANY else None
+    count = single(site.value(0))
+    return maximum(count, 0) if count is not None and upper(count) < MANY else None
+
+
+def _never_ends(site: Site) -> bool:
+    """Is there no trip count, or one that nobody means?"""
+    count = single(site.value(0))
+    return not site.has(0) or (count is not None and bounds(count)[0] >= MANY)
 
 
 def _ends_early(site: Site, body: Graph) -> bool:

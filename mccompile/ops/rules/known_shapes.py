@@ -66,6 +66,11 @@ def scalar(site: Site, index: int, what: str) -> Dim:
     return found[0]
 
 
+def single(value: np.ndarray | None) -> Dim | None:
+    """The one element of a known value, where it has one."""
+    return value.item() if value is not None and value.size == 1 else None
+
+
 def same_count(a: Shape, b: Shape) -> None:
     """Raises unless both shapes have as many elements, or may have at run time; then b does not have more, and whoever
     goes by that checks it."""

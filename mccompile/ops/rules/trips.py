@@ -15,7 +15,7 @@ from ...base.dims import Dim, Symbol, Symbolic, bounds, maximum, symbols, upper
 from ...base.dtypes import bool_, i64
 from ...base.names import c_identifier
 from ...base.tensor import Shape, TensorType
-from ...expr.ir import apply, literal, operand
+from ...expr.ir import apply, literal, operand, size
 from ...graph.ir import Graph, Value
 from ...kinds.map import Map
 from ...program.ir import Call, Carry, If, Item, Loop, Stop, View
@@ -111,12 +111,12 @@ class LoopWriter:
         counters = (self.to.reshape(c.carry.last.whole(), ()) for c in self.carried if c.output == _COUNTER)
         return next(counters, self.to.constant(np.array(0, np.int64), "trips"))
 
-    def counted(self, dim: Dim) -> None:
-        """What was collected has as many elements as there were trips."""
+    def counted(self, dim: Dim, is_known: bool) -> None:
+        """What was collected has as many elements as there were trips: checked where that is known, else measured."""
         to = self.to
-        if isinstance(dim, int):
-            wrong = to.map(apply("not", apply("equal", operand(0, i64), literal(dim, i64))), [self.trips_made()])
-            stop = Stop(f"the loop does not run {dim} times, as the model declares", to.provenance, "SIZE")
+        if is_known or isinstance(dim, int):
+            wrong = to.map(apply("not", apply("equal", operand(0, i64), size(dim))), [self.trips_made()])
+            stop = Stop(f"the loop does not run {dim} times", to.provenance, "SIZE")
             to.body.append(If(wrong, [stop], [], to.provenance))
         else:
             measured(to, dim, self.trips_made())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, helper
 
-from ..builder import Builder, Value
+from ..builder import FLOATS, INTEGERS, Builder, Value
 from .registry import entries, makes
 
 FAMILIES = ("elementwise", "moves", "reductions", "indexing", "products", "windows", "normalizations", "control")
@@ -118,6 +118,12 @@ def _row(body: Body, number: Value) -> None:
         body.node("Slice", [table, begin, end], exact=True)
 
 
+def _first_size(g: Builder) -> Value | None:
+    """How long some tensor is, which may be free."""
+    size = g.node("Shape", [g.any((*FLOATS, *INTEGERS), (1, 4))], start=0, end=1) if g.opset >= 15 else None
+    return size and g.node("Squeeze", [size])
+
+
 @makes("Loop")
 def loop(g: Builder, op: str) -> Value | None:
     states = _states(g, g.integer(1, 2))
@@ -152,8 +158,11 @@ def loop(g: Builder, op: str) -> Value | None:
     if len({v.name for v in distinct if v}) < len(distinct):
         return None
     graph = body.graph(infos, [v for v in distinct if v])
-    count = g.constant(trips) if g.maybe(0.7) else g.input("int64", (), "integer", 0, 3)
-    if not count.constant and scanned:
+    count, follows = g.constant(trips), True
+    if g.maybe(0.3):
+        size = _first_size(g) if g.maybe(0.5) else None
+        count, follows = size or g.input("int64", (), "integer", 0, 3), size is not None
+    if not follows and scanned:
         return None  # its size would follow from data
     found = g.nodes_(
         op,
