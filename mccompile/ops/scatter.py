@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ..base.dtypes import DType, bool_, i64, string
 from ..base.tensor import TensorType, agree
 from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind
+from ..program.ir import Call, View
+from ..program.relocate import covers_in_any_order
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .gather import along_axis, check_indices, index_depth, index_views
 from .rules.known_shapes import FIX_DIMENSIONS
@@ -24,6 +27,18 @@ def reduction(name: str, dtype: DType) -> Expr | None:
     if name not in _OF_BOOL:
         raise Invalid(f"reduction {name!r} is not none, add, mul, max or min")
     return apply(_OF_BOOL[name] if dtype is bool_ else name, operand(0, dtype), operand(1, dtype))
+
+
+def scattered(to: Lowering, kind: ScatterKind, ins: Sequence[View]) -> View:
+    """The result of a scatter, in a buffer of its own. What becomes of a state lies as that does, so that it can be
+    written over it."""
+    x = ins[0]
+    states = {buffer for name, buffer in to.program.inputs if name in to.program.states}
+    if x.buffer not in states or x.is_dense or not covers_in_any_order(x):
+        return to.call(kind, ins, to.type())[0]
+    made = replace(x, buffer=to.buffer(x.buffer.dtype, x.buffer.shape))
+    to.body.append(Call(kind, tuple(ins), (made,), to.provenance))
+    return made
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ class ScatterElements(Operator):
         to.require_elements(x.shape[axis], updates.type.count)
         axes = tuple(-1 if a == axis else a for a in range(len(x.shape)))
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
-        to.set(0, x if updates.type.count == 0 else to.call(kind, [x, updates, places], to.type())[0])
+        to.set(0, x if updates.type.count == 0 else scattered(to, kind, [x, updates, places]))
 
 
 @dataclass(frozen=True)
@@ -86,7 +101,7 @@ class ScatterND(Operator):
         axes = tuple(-1 - a if a < depth else a + later for a in range(len(x.shape)))
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
         ins = [x, updates, *index_views(to, places, depth, updates.shape)]
-        to.set(0, x if updates.type.count == 0 else to.call(kind, ins, to.type())[0])
+        to.set(0, x if updates.type.count == 0 else scattered(to, kind, ins))
 
 
 @dataclass(frozen=True)
@@ -129,4 +144,4 @@ class TensorScatter(Operator):
         shape = tuple(dim if a in (0, axis) else 1 for a, dim in enumerate(updates.shape))
         rows = to.map(row, ins, shape).broadcast_to(updates.shape)
         kind = ScatterKind(tuple(-1 if a == axis else a for a in range(rank)))
-        to.set(0, to.call(kind, [x, updates, rows], to.type())[0])
+        to.set(0, scattered(to, kind, [x, updates, rows]))

@@ -49,8 +49,8 @@ def bind_states(program: Program, registry: Registry, target: Target) -> None:
     buffers, outputs = dict(program.inputs), dict(program.outputs)
     for before, after in program.states.items():
         kept, view = buffers[before], outputs[after]
-        made = view.buffer
-        if made.role != TEMPORARY or made.overlap is not None or not view.covers_buffer:
+        made, start = root(view.buffer)  # what was written over something else goes with that
+        if made.role != TEMPORARY or start or not view.covers_buffer:
             continue
         if any(other.overlap and other.overlap.base is kept for other in program.buffers()):
             continue

@@ -178,6 +178,34 @@ def test_state_is_written_where_it_is_kept() -> None:
     assert "memcpy" not in package.files["streaming.c"].decode().split("streaming_run")[1]
 
 
+TURNED = model(  # a static cache as PyTorch exports it: the place is the outermost axis of what is scattered into
+    "(float[1,2,1,3] x, int64[1] at, float[1,2,5,3] k) => (float[1,2,1] y, float[1,2,5,3] k2)"
+    "{ a = Transpose<perm=[2,1,0,3]>(k) b = Transpose<perm=[2,1,0,3]>(x) i = Unsqueeze(at, one) c = ScatterND(a, i, b)"
+    "  k2 = Transpose<perm=[2,1,0,3]>(c) s = ReduceSum<keepdims=0>(k2, axes) y = Unsqueeze(s, axes) }",
+    one=np.array([1]), axes=np.array([2]),
+)  # fmt: skip
+CLEARED = model(  # what becomes the state is changed once more in its place, as GroupQueryAttention does
+    "(float[1,3] x, int64[1] at, float[5,3] k) => (float[3] y, float[5,3] k2)"
+    "{ i = Unsqueeze(at, one) c = ScatterND(k, i, x) b = Less(places, at) d = Unsqueeze(b, one) k2 = Where(d, c, low)"
+    "  y = ReduceSum<keepdims=0>(k2, nought) }",
+    one=np.array([1]), nought=np.array([0]), places=np.arange(5) - 1, low=np.array(0, np.float32),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["turned", "cleared"])
+def test_a_state_that_is_scattered_into_is_written_in_place(name: str, tmp_path: Path) -> None:
+    made = {"turned": TURNED, "cleared": CLEARED}[name]
+    package = compiled(made, {"k2": "k"})
+    assert "memcpy" not in package.files["streaming.c"].decode().split("streaming_run")[1]
+    (scatter,) = [step for step in package.plan.steps() if step.function.call.kind.name == "scatter"]
+    assert scatter.arguments[0].address == scatter.arguments[1].address  # so it copies nothing either
+    rep, reference = built(package, tmp_path), Stepwise(made, {"k2": "k"})
+    shape = [dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim]
+    for at in (0, 1, 2, 1, 4):
+        inputs = {"x": floats(*shape), "at": np.array([at])}
+        same(rep.run(inputs), reference.step(inputs))
+
+
 def test_state_of_a_batch_that_is_not_fixed_is_forgotten_when_the_batch_changes(tmp_path: Path) -> None:
     made = model(
         "(float[1,batch,5] x, float[1,batch,6] h) => (float[1,1,batch,6] y, float[1,batch,6] g)"
