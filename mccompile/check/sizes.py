@@ -39,6 +39,12 @@ def trials(graph: Graph) -> list[dict[str, int]]:
     return [sizes for number, sizes in enumerate(found) if sizes not in found[:number]]
 
 
+def agreeing(graph: Graph, sizes: Sizes) -> Sizes:
+    """Sizes of which those that follow from others, for the graph to be right, are what they have to be."""
+    bound = [each for each in _equal(graph) if {found.name for found in symbols(each[1])} <= sizes.keys()]
+    return _agreeing(dict(sizes), bound)
+
+
 def _equal(graph: Graph) -> list[tuple[Symbol, Dim]]:
     """Sizes that the graph is right for only if they are equal, such as total and past + new: of operands that are
     added, say, and of axes that products sum over."""

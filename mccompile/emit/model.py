@@ -13,6 +13,7 @@ from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.ir import Arena, Place, Plan, Quantized, State, Tensor, max_bytes, swaps
+from ..plan.sizes import of_states
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
@@ -68,6 +69,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
     """What the templates of a model's own files are told."""
     written = _Written(plan)
     parts = [] if plan.sliced else run_parts(plan)
+    moving = of_states(plan)
     return {
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
@@ -104,14 +106,14 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
         "state_bytes": state_bytes(plan),
-        "state_moves": any(not state.tensor.type.is_static for state in plan.states),
+        "moving": [symbol.name.removeprefix("n_") for symbol in plan.given if symbol.name in moving],
         "string_inputs": any(t.type.dtype is string for t in plan.inputs),
         "has_strings": any(t.type.dtype is string for t in (*plan.inputs, *plan.outputs)),
         "not_negative": [dim_c(dim) for dim in plan.not_negative],
         "given": [_size(symbol) for symbol in plan.given],
         "measured": [_size(symbol) for symbol in plan.measured],
         "sizes": [_size(symbol) for symbol in (*plan.given, *plan.measured)],
-        "same_sizes": " && ".join(f"m->{symbol.name} == {symbol.name}" for symbol in plan.given),
+        "moved": " || ".join(f"m->{symbol.name} != {symbol.name}" for symbol in plan.given if symbol.name in moving),
         "resize_parameters": "".join(f", mcc_index {symbol.name}" for symbol in plan.given),
         "shaped": [
             {**_tensor(plan.prefix, t, True), "way": way}

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dims import Dim, symbol, upper
+from ..base.dims import Dim, Symbol, symbol, upper
 from ..base.provenance import Provenance
 from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
@@ -293,6 +293,7 @@ class Graph:
         self.few_numbers = False  # sums are rescaled by two numbers of each channel where that can be
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
+        self.lengths: dict[str, Symbol] = {}  # sizes that states say, which a run measures first: by the input's name
         self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option
         self.assumed: tuple[str, ...] = ()  # what the file does not say, and reading it took for granted
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why

@@ -48,6 +48,7 @@ def _lines(graph: Graph, head: str, known: set[Value]) -> list[str]:
         lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
     lines += [f"  fact {json.dumps(fact)}" for fact in graph.facts_used]
     lines += [f"  state {name_text(before)} = {name_text(after)}" for before, after in graph.states.items()]
+    lines += [f"  length {name_text(name)} = {symbol}" for name, symbol in graph.lengths.items()]
     lines += [f"  input {name_text(v.name)}: {v.type}" for v in graph.inputs]
     known = known | set(graph.inputs)
     for value in graph.constants():
@@ -104,6 +105,10 @@ class _GraphReader:
                 before = self.reader.value_name()
                 reader.expect("=")
                 graph.states[before] = self.reader.value_name()
+            elif reader.take("length"):
+                name = self.reader.value_name()
+                reader.expect("=")
+                (graph.lengths[name],) = dims.symbols(reader.symbols[reader.word()])
             elif reader.take("input"):
                 value = self._declared()
                 graph.inputs.append(value)

@@ -38,6 +38,7 @@ from ..passes.io.turn_io import IoLayout
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from .building import build, input_sets
+from .growing import Growing
 from .handing import handed_over, handing_over, turned
 from .narrow_weights import effects_of_narrow_weights
 from .runs import Runs, run_twice
@@ -95,7 +96,9 @@ class _Check:
         self.remarks = {name: "not compared: the file has no such tensor" for name in observed if name not in in_file}
         self.names = [*self.made, *self.observed]
         self.forms, self.orders = handing_over(self._load(), options)
+        self.growing = Growing(self._load(), options.state)
         self.package = compile_graph(graph, options, options.name or path.stem)
+        self.measured = graph.lengths
         self.model = build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)
         self.streamed = self.package.plan.streamed
@@ -119,13 +122,15 @@ class _Check:
             return self._pushed(self.streamed, data, seed, runs)
         state = self.options.state
         sets = random_sets(self._load(), seed, runs, STEPS if state else 1, self.lengths)
+        if self.growing.states:
+            sets = self.growing.sets(self._load(), seed, runs, STEPS)
         done: list[Run] = []
         kept: list[Kept] = []
         tried: list[DataSet] = []
         refused: list[CheckFailed] = []
         for data_set in sets if data is None else input_sets(self._load(), data, seed, runs):
             if state:
-                data_set = self._continued(data_set, tried, kept)
+                data_set = self._continued(data_set, kept)
             data_set, given = handed_over(data_set, self.forms)
             try:
                 wanted, reference = self._wanted(data_set)
@@ -229,15 +234,13 @@ class _Check:
             return f"store the outputs again: {self.oracle.name} gives what the compiled model gives"
         return ""
 
-    def _continued(self, data_set: DataSet, tried: Sequence[DataSet], kept: Sequence[Kept]) -> DataSet:
+    def _continued(self, data_set: DataSet, kept: Sequence[Kept]) -> DataSet:
         """Inputs with the state that the reference has got to; other sizes than before reset it."""
-        states = set(self.options.state.values())
-        now = {name: np.zeros_like(data_set.inputs[name]) for name in states}
-        if kept:
-            after = {before: kept[-1].wanted[name] for name, before in self.options.state.items()}
-            moved = any(after[name].shape != now[name].shape for name in states)
-            same = all(data_set.inputs[n].shape == a.shape for n, a in tried[-1].inputs.items() if n not in states)
-            now = after if same or not (moved or self.model.report.state_moves) else now
+        if kept and not self.runs.reset_by(self._handed_in(handed_over(data_set, self.forms)[1])):
+            now = {before: kept[-1].wanted[name] for name, before in self.options.state.items()}
+        else:
+            now = {name: np.zeros_like(data_set.inputs[name]) for name in self.options.state.values()}
+            now |= self.growing.empty(data_set.inputs)
         return DataSet(data_set.name, data_set.inputs | now)
 
     def _wanted(self, data_set: DataSet) -> tuple[dict[str, Any], str]:
@@ -257,12 +260,18 @@ class _Check:
             results = self.reference.given(results)
         return results | {name: forms.handed(name, results[name]) for name in forms.outputs if name in results}
 
-    def _results(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _handed_in(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the compiled model is given."""
         states = self.options.state.values()
         inputs = turned({name: array for name, array in given.items() if name not in states}, self.orders)
-        results = self.runs(inputs)
+        return self.growing.with_room(inputs, self.model.report)
+
+    def _results(self, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        results = self.runs(self._handed_in(given))
         if self.options.state:
-            left = self.runs.states({name: given[name].shape for name in states})
+            states = self.options.state.values()
+            shapes = self.growing.rooms({name: given[name].shape for name in states}, self.model.report)
+            left = self.growing.used(self.runs.states(shapes), self.measured)
             results |= {name: left[before] for name, before in self.options.state.items()}
         return as_lists(self.lists.outputs, turned(results, self.orders, back=True))
 

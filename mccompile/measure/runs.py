@@ -31,8 +31,8 @@ class Runs:
         """Outputs by name."""
         model, report = self.model, self.model.report
         sizes = given_sizes(report, inputs) if report.given else {}
-        if self._sizes is not None and sizes != self._sizes and report.state_moves:
-            self._state = None  # other sizes reset it
+        if self.reset_by(inputs):
+            self._state = None
         if isinstance(model, Emulated):
             first, second = model.run_twice(inputs, self._state)
         else:
@@ -40,6 +40,11 @@ class Runs:
         _must_agree(first, second)
         self._sizes, self._state = sizes, first.state
         return first.outputs
+
+    def reset_by(self, inputs: Mapping[str, np.ndarray]) -> bool:
+        """Do sizes of the inputs, which are other ones than before, reset the state?"""
+        report = self.model.report
+        return self._sizes is not None and report.resets(self._sizes, given_sizes(report, inputs))
 
     def states(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
         """What the last run left for the next one, by the names of the inputs that it becomes."""

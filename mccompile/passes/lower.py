@@ -16,7 +16,7 @@ from ..graph.ir import Graph, Node, Origin, Refused, Unsupported, Value
 from ..ops.api import Lowering, Operator
 from ..ops.control_flow import If
 from ..ops.rules.known_shapes import FIX_DIMENSIONS
-from ..program.ir import CONSTANT, INPUT, Buffer, Item, Program, View
+from ..program.ir import CONSTANT, INPUT, Buffer, Item, Measure, Program, View
 
 
 def lower(graph: Graph) -> Program:
@@ -39,6 +39,8 @@ class _Lower:
             buffer = Buffer(self.names.take(value.name), value.type.dtype, value.type.shape, INPUT)
             self.program.inputs.append((value.name, buffer))
             self.views[value] = buffer.whole()
+            if value.name in self.graph.lengths:
+                self.program.body.append(Measure(self.graph.lengths[value.name], buffer.whole(), (value.name,)))
         self.nodes(self.graph, self.program.body)
         raise_all(UnsupportedModel, self.problems)
         for value in self.graph.outputs:

@@ -56,6 +56,11 @@ def of_tensor(tensor: Tensor) -> set[str]:
     return of_address(tensor.address) | of_dims(tensor.type.shape)
 
 
+def of_states(plan: Plan) -> set[str]:
+    """What the shapes of states name: other values than before reset them."""
+    return of_dims(dim for state in plan.states for dim in state.tensor.type.shape)
+
+
 def of_step(step: Step) -> set[str]:
     return {*step.function.sizes, *(name for each in step.arguments for name in of_address(each.address))}
 

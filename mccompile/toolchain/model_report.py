@@ -71,10 +71,11 @@ class Report:
     def state_bytes(self) -> int:
         return sum(state.nbytes for state in self.states) + (_COUNT if self.warm_up else 0)
 
-    @property
-    def state_moves(self) -> bool:
-        """Do sizes other than before reset it?"""
-        return not all(state.is_static for state in self.states)
+    def resets(self, before: Mapping[str, int], now: Mapping[str, int]) -> bool:
+        """Do other sizes than before reset it? Those in its shapes do."""
+        known = {name: dims.symbol(name, low, high) for name, (low, high) in self.given.items()}
+        shapes = (dims.parse(size, known) for state in self.states for size in state.shape if isinstance(size, str))
+        return any(before[symbol.name] != now[symbol.name] for dim in shapes for symbol in dims.symbols(dim))
 
 
 def read_report(folder: Path) -> Report:

@@ -20,6 +20,10 @@ GRAPHS = {
     "denoiser": """denoiser (float[1, 16] x, float[1, 4] h_in, float[1, 4] c_in)
         => (float[1, 4] y, float[1, 4] h_out, float[1, 4] c_out) {
         p = MatMul(x, w16x4)  c_out = Add(p, c_in)  g = Tanh(c_out)  h_out = Mul(g, h_in)  y = Add(h_out, g) }""",
+    "decoder": """decoder (float[1, 1, 4] token, float[1, past, 4] keys)
+        => (float[1, 1, 4] y, float[1, all, 4] new_keys) {
+        k = MatMul(token, w4x4)  new_keys = Concat <axis = 1> (keys, k)  t = Transpose <perm = [0, 2, 1]> (new_keys)
+        s = MatMul(token, t)  a = Softmax(s)  y = MatMul(a, new_keys) }""",
     "wake": """wake (float[1, 8, 20] x) => (float[1, 2] scores) {
         c = Conv(x, w8x8x3)  r = Relu(c)  d = Conv <dilations = [2]> (r, w8x8x3)  f = Flatten(d)
         g = MatMul(f, w112x2)  scores = Softmax(g) }""",

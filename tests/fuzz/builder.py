@@ -152,8 +152,9 @@ class Builder:
         found: list[Dim] = []
         for axis in range(rank):
             room = largest // max(prod(self.sizes_of(dim)[-1] for dim in found), 1)
-            if self.free and self.maybe(0.45 if axis == 0 else 0.2):
-                found.append(self.pick(list(self.free)))
+            free = [name for name, sizes in self.free.items() if sizes[0]]
+            if free and self.maybe(0.45 if axis == 0 else 0.2):
+                found.append(self.pick(free))
             else:
                 found.append(self.pick([n for n in sizes if n <= max(room, 1)] or [1]))
         if rank and self.maybe(0.012):

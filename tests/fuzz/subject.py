@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, helper, numpy_helper
 from tests.passes import qdq_graphs
 
 from . import official
-from .builder import Builder, Input, Value, initializers
+from .builder import Builder, Dim, Input, Value, initializers
 from .evaluate import IR_VERSION, captured, opsets
 from .operators.registry import drawn, entries
 
@@ -38,6 +38,7 @@ class Subject:
         """What is given to one run after the other; states are zeros, of the first run."""
         chance = np.random.default_rng([*seed, 1])
         order = [0, 1, 2, 0] if self.free else [0] * (5 if self.state else 2)
+        order = [0, 1, 2] if self.free and self.state else order  # the state grows
         found = []
         for number in order:
             sizes = {name: among[number] for name, among in self.free.items()}
@@ -71,7 +72,7 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset()) -> Subjec
         if found is not None:
             return found
     while True:
-        found = _grown(chance)
+        found = _grown(chance, growing=np.random.default_rng([seed, number, 7]).random() < 0.06)
         if found is not None:
             return found
 
@@ -108,13 +109,18 @@ def _case(chance: np.random.Generator) -> Subject | None:
     return Subject(model, tuple(inputs), source="official")
 
 
-def _grown(chance: np.random.Generator, having: frozenset[str] = frozenset()) -> Subject | None:
+def _grown(chance: np.random.Generator, having: frozenset[str] = frozenset(), growing: bool = False) -> Subject | None:
     free: dict[str, tuple[int, ...]] = {}
-    if chance.random() < 0.3:
+    if growing:
+        new = int(chance.choice([1, 1, 1, 2, 3]))
+        free["p"] = (0, new, 2 * new)
+    elif chance.random() < 0.3:
         for name in ("n", "t")[: int(chance.integers(1, 3))]:
             low, odd = int(chance.choice([1, 1, 1, 2])), int(chance.choice([3, 5]))
             free[name] = (low, odd, odd + int(chance.integers(1, 4)))
     g = Builder(chance, int(chance.choice(OPSETS)), free)
+    if growing:
+        _put_growing(g, new)
     wanted = int(chance.choice([1, 2, 3, 4, 5, 6, 8, 10]))
     for _ in range(wanted * 3):
         if len(g.nodes) >= wanted:
@@ -122,6 +128,22 @@ def _grown(chance: np.random.Generator, having: frozenset[str] = frozenset()) ->
         entry = entries()[g.pick(sorted(having))] if having and g.maybe() else drawn(g)
         entry.put(g)
     return finished(g) if g.nodes else None
+
+
+def _put_growing(g: Builder, new: int) -> None:
+    """States that each run makes longer, `past` joined to what is new, and an input that is as long."""
+    for number in range(g.pick([1, 2, 3])):
+        dims: list[Dim] = [g.pick([1, 1, 2, 3, 5]) for _ in range(g.integer(1, 4))]
+        axis, dtype = g.integer(0, len(dims) - 1), g.pick(["float32", "float32", "float16", "int8", "int64"])
+        parts = []
+        for size in ("p", new):
+            dims[axis] = size
+            parts.append(g.input(dtype, dims))
+        joined = g.node("Concat", parts, axis=axis - g.pick([0, len(dims)]), exact=True)
+        if joined is not None and number < 2:
+            g.state[joined.name] = parts[0].name
+        if g.maybe(0.9):
+            g.values.remove(parts[0])
 
 
 def finished(g: Builder) -> Subject | None:
@@ -155,8 +177,12 @@ def finished(g: Builder) -> Subject | None:
 
 
 def _state(g: Builder, made: list[Value], outputs: list[Value], used: set[str]) -> dict[str, str]:
+    for name in g.state:
+        grown = next(v for v in g.values if v.name == name)
+        if grown not in outputs:
+            outputs.append(grown)
     if g.free or not g.maybe(0.25):
-        return {}
+        return g.state
     by_name = {v.name: v for v in g.values}
     for entry in g.inputs:
         before = by_name[entry.name]

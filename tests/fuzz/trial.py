@@ -84,10 +84,12 @@ class Trial:
         write_folder(folder, made.files)
         self.winograd, package = made.winograd, made.package
         report = read_report(folder)
-        given = {tensor.name for tensor in report.inputs}
+        given = {tensor.name: tensor for tensor in report.inputs}
         fed = self.runs if self.fed is None else self.fed.given
         fed = fed if package.plan.streamed is None else windows.pushes(package.plan.streamed, fed[0])
         runs = [{n: self._turned(n, a) for n, a in feeds.items() if n in given} for feeds in fed]
+        if self.subject.free and self.subject.state:
+            runs = [{n: _with_room(a, given[n].shape) for n, a in feeds.items()} for feeds in runs]
         sessions = [runs, runs if self.options.state or package.plan.streamed else runs[:1]]
         self.item = Item(folder, report, sessions, made.blob, way=self.way)
         self.package = package
@@ -199,6 +201,15 @@ class Trial:
             if any(agrees) or any(oracle.explains(got, want, others) for want in answers):
                 return Verdict(NEAR, f"{name} of run {number}: {said[0]}")
         return Verdict(WRONG, f"{name} of run {number}: {' / '.join(said)}")
+
+
+def _with_room(array: np.ndarray, shape: Sequence[int | str]) -> np.ndarray:
+    """An input as large as the program has it, where that is longer than what the run reads."""
+    if array.dtype.kind in "OSU" or array.ndim != len(shape):
+        return array
+    rooms = zip(shape, array.shape, strict=True)
+    more = [(0, max(room - size, 0) if isinstance(room, int) else 0) for room, size in rooms]
+    return np.pad(array, more, constant_values=1) if any(behind for _, behind in more) else array
 
 
 def _bytes(array: np.ndarray) -> Any:

@@ -15,6 +15,7 @@ from ...kernels.api import Needs
 from ...kernels.registry import Registry
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Overlap, Program, View, loop_spans, reads, root, walk, writes
 from ...targets.api import Target
+from .growing_states import freed, grow_states, growth
 
 
 def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
@@ -34,14 +35,15 @@ def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
         if after not in outputs or before not in inputs:
             continue
         made, taken = outputs[after].type, inputs[before].type
-        if made != taken:
+        if made != taken and growth(taken, made) is None:
             why = f"output {after!r} is {made}, input {before!r} is {taken}"
-            fix = "a state has one type and shape: give sizes that agree, or change the model"
+            fix = freed(before, taken, made) or "a state has one type and shape: give sizes that agree"
             problems.append(Problem("a state does not fit together", where, why, fix))
         elif made.dtype.kind == "string":
             problems.append(Problem("strings cannot be a state", where, "they point into memory that a run uses anew"))
         graph.states[before] = after
     raise_all(WrongUse, problems)
+    grow_states(graph)
 
 
 def bind_states(program: Program, registry: Registry, target: Target) -> None:
