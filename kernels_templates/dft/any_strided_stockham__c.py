@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i16
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
@@ -72,7 +72,9 @@ class DftStockham(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        reason = static_views(call, *call.ins[1:]) or supports_types(call)
+        if not reason and not isinstance(call.ins[0].shape[-2], int):
+            reason = f"the signal is {call.ins[0].shape[-2]} long, known only at run time"
         if reason:
             return No(reason)
         scratch = 4 * _room(call) * work_type(call.ins[0].buffer.dtype).bits // 8
@@ -80,7 +82,7 @@ class DftStockham(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         points = _points(call)
-        around = static(call.outs[0].type.count) / (2 * call.of(Dft).bins)
+        around = upper(call.outs[0].type.count) / (2 * call.of(Dft).bins)
         work = sum(step.radix if step.radix > 5 else 2 for step in _passes(points)) + 4
         return Cost(around * points * work * 2 * target.machine.element, code=800)
 

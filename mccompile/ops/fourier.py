@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..base.dims import Dim
+from ..base.dims import Dim, upper
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, index
 from ..kinds.dft import Dft as DftKind
@@ -157,8 +157,9 @@ class STFT(Operator):
         if site.has(2) and (site.type(2).dtype is not signal.dtype or site.type(2).rank != 1):
             raise Invalid(f"the window {site.type(2)} is not a vector of {signal.dtype}")
         batch, size = signal.shape[:2]
-        if not isinstance(size, int):
-            raise Unsupported(f"the signal is {size} long, known only at run time", FIX_DIMENSIONS)
+        if not isinstance(size, int) and not site.is_known(1, 3):
+            what = "how it is cut into frames is computed"
+            raise Unsupported(f"the signal is {size} long, known only at run time, and {what}", FIX_DIMENSIONS)
         length = self.lengths(site, size)[0]
         frames: Dim
         if site.is_known(1):
@@ -166,7 +167,7 @@ class STFT(Operator):
         else:
             declared = site.declared(0, "frame_step")
             frames = declared[1] if len(declared) == 4 else 0
-            if not 1 <= frames <= size - length + 1:
+            if not 1 <= frames <= upper(size) - length + 1:
                 raise Invalid(f"the model declares {declared}, which no step leads to")
         return [Fact(TensorType(signal.dtype, (batch, frames, self.kind(length).bins, 2)))]
 
@@ -178,7 +179,7 @@ class STFT(Operator):
             raise Invalid(f"frame_step {step} is not positive")
         return step
 
-    def lengths(self, site: Site, size: int) -> list[int]:
+    def lengths(self, site: Site, size: Dim) -> list[int]:
         """How long a frame can be: one number where nothing is computed at run time."""
         window = site.shape(2)[0] if site.has(2) else None
         if window is not None and not isinstance(window, int):
@@ -189,13 +190,15 @@ class STFT(Operator):
                 raise Invalid(f"the window has {window} numbers, a frame {length}")
             found = [length] if isinstance(length, int) else []
         elif window is not None or not site.has(3):
-            found = [size if window is None else window]
+            if window is None and not isinstance(size, int):
+                raise Unsupported(f"a frame is {size} long, known only at run time", FIX_DIMENSIONS)
+            found = [_static(size) if window is None else window]
         else:
             declared = site.declared(0, "frame_length")
             bins = declared[2] if len(declared) == 4 else 0
             found = [2 * bins - 2, 2 * bins - 1] if self.onesided else [bins]
-            found = [length for length in found if 1 <= length <= size]
-        if not found or not all(1 <= length <= size for length in found):
+            found = [length for length in found if 1 <= length <= upper(size)]
+        if not found or not all(1 <= length <= upper(size) for length in found):
             raise Invalid(f"no frame of {found or 'the declared length'} fits into a signal of {size}")
         return found
 
@@ -204,7 +207,6 @@ class STFT(Operator):
         if len(signal.shape) == 2:
             signal = to.reshape(signal, (*signal.shape, 1))
         batch, size, parts = signal.shape
-        assert isinstance(size, int)
         site = replace(to.site, results=(type,))
         frames = type.shape[1]
         window = [to.input(2)] if to.has(2) else []
@@ -217,7 +219,7 @@ class STFT(Operator):
                 return dft(to, self.kind(length), sliding, *window)
             formula = Formula(to)
             start = apply("mul", index(0), formula.element(1))
-            places = formula.map(clamped(apply("add", start, index(1)), 0, size - 1), (frames, length))
+            places = formula.map(clamped(apply("add", start, index(1)), 0, _static(size) - 1), (frames, length))
             spread = to.reshape(places, (1, frames, length, 1)).broadcast_to(shape)
             every = to.reshape(signal, (batch, 1, size, parts)).broadcast_to((batch, frames, size, parts))
             return dft(to, self.kind(length), gathered(to, every, {2: spread}, shape), *window)

@@ -9,10 +9,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from mccompile import backend
+from mccompile.base.dims import symbol
 from mccompile.base.dtypes import f32, i64
 from mccompile.base.errors import CheckFailed
 from mccompile.base.tensor import TensorType
-from mccompile.graph.ir import Fact, Invalid, Site
+from mccompile.graph.ir import Fact, Invalid, Site, Unsupported
 from mccompile.ops.fourier import DFT, STFT
 
 from .bundle import One, outcomes
@@ -129,3 +130,15 @@ def test_frames_fit_into_the_signal() -> None:
     facts = (Fact(TensorType(f32, (1, 8, 1))), step, Fact(TensorType(f32, (9,))))
     with pytest.raises(Invalid, match="fits"):
         STFT().infer(Site(facts, 1))
+
+
+def test_how_a_signal_of_free_length_is_cut_has_to_be_known() -> None:
+    size = symbol("n", 4, 40)
+    step, computed = Fact(TensorType(i64, ()), np.array(2, dtype=object)), Fact(TensorType(i64, ()))
+    free, window = Fact(TensorType(f32, (1, size))), Fact(TensorType(f32, (8,)))
+    assert STFT().infer(Site((free, step, window), 1))[0].type.shape == (1, (size - 8) // 2 + 1, 5, 2)
+    for facts, why in (((free, computed, window), "how it is cut"), ((free, step), "a frame is n long")):
+        with pytest.raises(Unsupported, match=why):
+            STFT().infer(Site(facts, 1))
+    with pytest.raises(Invalid, match="fits"):
+        STFT().infer(Site((free, step, Fact(TensorType(f32, (41,)))), 1))

@@ -196,6 +196,17 @@ OPERATORS = {
         two=ints(2)[0], three=ints(3)[0], zero=0.0, one=1.0, half=0.5, double=2.0, down=ints(-1, 1),
         across=ints(1, -1), first=ints(0), last=ints(-1), pairs=ints(-1, 2),
     ),
+    "spectrogram": graph(  # as torch.stft is exported, with centred frames
+        "(float[batch,time] x) => (float[batch,5,o,2] y, float[batch,p,8,2] z)"
+        "{ c = Pad(x, p) s = STFT(c, step, w, length) y = Transpose<perm=[0,2,1,3]>(s)"
+        "  z = STFT<onesided=0>(c, two, , length) }",
+        p=ints(0, 4, 0, 4), step=ints(3)[0], two=ints(2)[0], length=ints(8)[0], w=np.hanning(8).astype(np.float32),
+    ),
+    "transform": graph(
+        "(float[batch,time,8] x) => (float[batch,time,5,2] y, float[batch,time,8] z)"
+        "{ a = Unsqueeze(x, last) y = DFT<axis=2,onesided=1>(a) f = DFT<axis=2>(a) b = DFT<axis=2,inverse=1>(f)"
+        "  r, i = Split<axis=3>(b) z = Squeeze(r, last) }", last=ints(-1),
+    ),
     "sizes_as_numbers": graph(
         f"{ROWS} => (int64[3] y, float z, int64 n)"
         "{ s = Shape(x) y = Mul(s, s) c = Cast<to=1>(s) z = ReduceSum<keepdims=0>(c) n = Size(x) }"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...base.budgets import budgets
-from ...base.dims import static
+from ...base.dims import static, upper
 from ...kinds.conv import Conv
 from ...kinds.dft import Dft
 from ...kinds.pool import Pool
@@ -83,7 +83,7 @@ def _row_strides(body: Sequence[Item]) -> Strides:
                 _note(known, view, AXIS)
         if isinstance(item, Call) and isinstance(item.kind, Dft) and len(item.outs[0].shape) > 2:
             frames = item.outs[0].shape[:-2]
-            _note(known, item.outs[0], max(range(len(frames)), key=lambda axis: static(frames[axis])))
+            _note(known, item.outs[0], max(range(len(frames)), key=lambda axis: upper(frames[axis])))
     for line in (body, list(reversed(body)), body):
         for item in line:
             if isinstance(item, Call) and isinstance(item.kind, FOLLOWING):
