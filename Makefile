@@ -17,7 +17,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init size \
+.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init size spills \
         bench mutants docs wheel clean
 
 help: ## show this list
@@ -72,6 +72,9 @@ fuzz-init: $(TESTS) ## offer broken blobs to the init of compiled models, with l
 
 size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 	$(PY) -m benchmarks.size
+
+spills: $(TESTS) ## hot loops of vectors that keep sums on the stack, beside those that are recorded (ARGS="--update")
+	$(PY) -m benchmarks.spills --jobs $(JOBS) $(ARGS)
 
 bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS="a.onnx b.onnx" against all peers
 	$(PY) -m benchmarks.bench
