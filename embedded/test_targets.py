@@ -25,6 +25,7 @@ from mccompile.driver import Options, compile
 from mccompile.emit.blob import Carrier
 from mccompile.frontend.load import load
 from mccompile.measure.correctness import build, check
+from mccompile.passes.io.io_forms import InputForm
 from mccompile.targets import api
 from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.wasm import with_counters
@@ -63,6 +64,17 @@ ZOO_NAMES = (
 def test_results_are_right(target: str, model: str, tmp_path: Path) -> None:
     verdict = check(path_of(model, tmp_path), Options(target=target), runs=1)
     assert verdict.ok, [output for run in verdict.runs for output in run.outputs if not output.ok]
+
+
+@pytest.mark.parametrize("target", ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc", "aarch64", "wasm32"))
+def test_an_input_comes_row_by_row(target: str, tmp_path: Path) -> None:
+    """Each row once and in order, or mcc_fetch_array would refuse it."""
+    path = save(separable_int8(), tmp_path)
+    (name,) = (entry.name for entry in separable_int8().graph.input)
+    options = Options(target=target, inputs={name: InputForm(rows=True)})
+    assert check(path, options, runs=1).ok
+    whole, rows = compile(path, Options(target=target)).plan, compile(path, options).plan
+    assert rows.arena_bytes <= whole.arena_bytes
 
 
 @pytest.mark.parametrize("target", ("cortex-m4", "armv7a", "aarch64", "riscv64v", "riscv64v256", "wasm32"))

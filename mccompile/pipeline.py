@@ -27,6 +27,7 @@ from .passes.program.bind_storage import bind_storage
 from .passes.program.byte_weights import byte_weights
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
+from .passes.program.fetch_rows import fetch_rows
 from .passes.program.few_bits import few_bits
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
@@ -71,6 +72,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("band_products", band_products),
     ProgramPass("part_states", part_states),
+    ProgramPass("fetch_rows", fetch_rows, optional=False),
     ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("split_phases", split_phases),
     ProgramPass("byte_weights", byte_weights),

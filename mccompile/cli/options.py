@@ -168,8 +168,9 @@ MODEL_OPTIONS = [
         "--input",
         "input_forms",
         multiple=True,
-        metavar="NAME=u8,nhwc,bgr,mean=..,scale=..",
-        help="Element type and layout that the program passes; the model gets (input - mean) * scale. Frames of a "
+        metavar="NAME=u8,nhwc,bgr,rows,mean=..,scale=..",
+        help="Element type and layout that the program passes; the model gets (input - mean) * scale. With `rows` a "
+        "function of the program's gives them row by row, and the input never lies in memory whole. Frames of a "
         "camera: NAME=nv21,resize=bilinear:640x480,crop=X:Y:WxH,letterbox; also nv12, yuyv, rgb565, gray, rgb.",
     ),
     click.option(

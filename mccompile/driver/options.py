@@ -133,7 +133,8 @@ class Options:
         """What may be done with tensors in memory, on a resolved target."""
         rows = self.rows == RowByRow.AUTO and target.prefer == Prefer.RAM and "form_rows" not in self.without
         balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
-        return Memory(self.keep_inputs, self.external, rows, self.enough, balanced)
+        fetched = tuple(name for name, form in self.inputs.items() if form.rows)
+        return Memory(self.keep_inputs, self.external, fetched, rows, self.enough, balanced)
 
 
 PLAIN = Options()

@@ -166,7 +166,7 @@ def _context(
     plans = [replace(variant.plan, name=name, prefix=prefix) for variant in variants]
     each = [model_context(plan, bytes(16), align, weights_bytes, carrier) for plan in plans]
     first = dict(each[0])
-    for key in ("inputs", "outputs", "outside"):
+    for key in ("inputs", "outputs", "outside", "placed", "fetched"):
         first[key] = [_merged(same) for same in zip(*(context[key] for context in each), strict=True)]
     first["arenas"] = [_merged(same) for same in zip(*(context["arenas"] for context in each), strict=True)]
     first["slices"] = max((context["slices"] for context in each), key=len)
@@ -256,7 +256,9 @@ def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) 
     if context["sliced"]:
         yield one("mcc_status", "begin")
         yield one("mcc_status", "run_steps", [("uint32_t ", "steps")])
-    for t in context["outside"]:
+    for t in context["fetched"]:
+        yield one("mcc_status", f"set_{t['field']}", [("mcc_fetch ", "fetch"), ("void *", "user")])
+    for t in context["placed"]:
         const = "const " if t["way"] == "input" else ""
         yield one("mcc_status", f"set_{t['field']}", [(f"{const}{t['c']} *", "to")])
     for t in context["inputs"]:

@@ -54,7 +54,7 @@ def _row(step: Step, made: Made, axis: int, indent: str) -> list[str]:
     stride = static(made.strides[axis]) * dtype.bits // 8
     row = f"row % {made.lines}" if made.lines else "row"
     place = f"{pointer(made.address, 'uint8_t', True)} + ({row}) * {stride}"
-    kind = "MCC_DUMP_VALUE" if made.is_value else "MCC_DUMP_BUFFER"
+    kind = _kind(made)
     shape = tuple(1 if place == axis else dim for place, dim in enumerate(made.type.shape))
     call = _call(kind, made.name, step.number, dtype.onnx, dtype.bits, made.type.rank, f"{axis}, row", place)
     return [f"{indent}static const mcc_index {_lists(shape, made.strides, '')};", f"{indent}{call}"]
@@ -63,11 +63,17 @@ def _row(step: Step, made: Made, axis: int, indent: str) -> list[str]:
 def _made(step: Step, made: Made, indent: str) -> list[str]:
     names = of_address(made.address) | of_dims((*made.type.shape, *made.strides))
     declared = "" if names <= of_step(step) and not step.shared else IN_STRUCT
-    kind = "MCC_DUMP_VALUE" if made.is_value else "MCC_DUMP_BUFFER"
+    kind = _kind(made)
     place = pointer(made.address, "uint8_t", True, declared)
     dtype = made.type.dtype
     call = _call(kind, made.name, step.number, dtype.onnx, dtype.bits, made.type.rank, _WHOLE, place)
     return _block(call, made.type.shape, made.strides, declared, indent)
+
+
+def _kind(made: Made) -> str:
+    if made.is_input:
+        return "MCC_DUMP_INPUT"
+    return "MCC_DUMP_VALUE" if made.is_value else "MCC_DUMP_BUFFER"
 
 
 def _call(kind: str, name: str, step: int, type: int, bits: int, rank: int, row: str, place: str) -> str:
@@ -93,7 +99,7 @@ def given(plan: Plan) -> str:
     lines: list[str] = []
     states = [state.tensor for state in plan.states]
     for kind, tensors in (("MCC_DUMP_INPUT", plan.inputs), ("MCC_DUMP_STATE", states)):
-        for tensor in (t for t in tensors if t.type.dtype is not string):
+        for tensor in (t for t in tensors if t.type.dtype is not string and t.rows is None):
             call = _tensor(kind, tensor)
             lines += _block(call, tensor.type.shape, dense_strides(tensor.type.shape), IN_STRUCT, "    ")
     return "\n".join(lines)

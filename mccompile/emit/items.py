@@ -180,7 +180,10 @@ def _settle(swap: Swap) -> str:
 
 
 def _step(step: Step, indent: str, more: tuple[()] | tuple[str, str] = ()) -> list[str]:
-    lines = [f"{indent}{_comment(step)}", *timed(step, [f"{call});" for call in _calls(step, more)], indent)]
+    calls = [f"{call});" for call in _calls(step, more)]
+    if step.may_end:
+        calls = [f"if ({call}) != 0) return MCC_ERR_ROWS;" for call in _calls(step, more)]
+    lines = [f"{indent}{_comment(step)}", *timed(step, calls, indent)]
     return lines + (rows_handed_out(step, indent, *more) if more else [])
 
 
@@ -216,14 +219,16 @@ def _comment(step: Step) -> str:
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:
     unpassed = step.function.kernel.unpassed(step.function.call)
-    arguments = [_argument(a) for a in step.arguments if a.role not in unpassed]
+    arguments = [_argument(a, step.may_end) for a in step.arguments if a.role not in unpassed]
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
     table = [step.table.name] if step.table else []
     return listed([*arguments, *table, *step.function.sizes, *more])
 
 
-def _argument(argument: Argument) -> str:
+def _argument(argument: Argument, asks: bool) -> str:
+    if asks and not argument.written:
+        return f"&m->{argument.address.base}"
     return pointer(argument.address, argument.type.dtype.storage_c, const=not argument.written)
 
 

@@ -18,7 +18,8 @@ from .unread import without_unread
 
 def signature(function: Function) -> str:
     """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
-    return "void " + called(function.name, parameters(function).values() or ["void"])
+    returns = "int" if function.kernel.asks else "void"
+    return f"{returns} " + called(function.name, parameters(function).values() or ["void"])
 
 
 def parameters(function: Function) -> dict[str, str]:
@@ -29,6 +30,8 @@ def parameters(function: Function) -> dict[str, str]:
         for name, view in zip(names, views, strict=True):
             if name not in unpassed:
                 found[name] = f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}"
+        if const and function.kernel.asks:
+            found |= {name: f"const mcc_rows *MCC_RESTRICT {name}" for name in names}
     if function.call.scratch is not None:
         found["scratch"] = f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch"
     if function.table_c:
@@ -134,6 +137,7 @@ def kernel_files(
         "also": also,
         "users": users or f"{prefix}.c",
         "functions": shown,
+        "asks": any(function.kernel.asks for function in functions),
         "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
         "own_headers": sorted(own),
         "headers": sorted(h for h in headers - own if not h.startswith("mcc_")),

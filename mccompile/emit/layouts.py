@@ -151,6 +151,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
             ]
             for model in models
         },
+        "fetched": {model["prefix"]: [t["symbol"] for t in model["inputs"] if "rows" in t] for model in models},
     }
     for template in layout.templates:
         path = template.relative_to(LAYOUTS / layout.name).as_posix().removesuffix(".j2").replace("NAME", name)

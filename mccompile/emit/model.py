@@ -12,7 +12,8 @@ from ..base.dtypes import DType, f32, string
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
-from ..plan.ir import Arena, Place, Plan, Quantized, State, Tensor, max_bytes, swaps
+from ..plan.handed import Quantized
+from ..plan.ir import Arena, Place, Plan, State, Tensor, max_bytes, swaps
 from ..plan.sizes import of_states
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
@@ -70,6 +71,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
     written = _Written(plan)
     parts = [] if plan.sliced else run_parts(plan)
     moving = of_states(plan)
+    outside = [*_outside(plan, "input"), *_outside(plan, "output")]
     return {
         "prefix": plan.prefix,
         "P": plan.prefix.upper(),
@@ -133,7 +135,9 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "pieces": [piece for step in plan.steps() if step.shared for piece in pieces(step, step.shared)],
         "parallel": plan.parallel,
         "threads": max((step.shared.workers for step in plan.steps() if step.shared), default=1),
-        "outside": [*_outside(plan, "input"), *_outside(plan, "output")],
+        "outside": outside,
+        "placed": [t for t in outside if not t["rows"]],
+        "fetched": [t for t in outside if t["rows"]],
         "turns": any(swap.now for swap in swaps(plan.items)),
         "pointers": any(swap.now for swap in swaps(plan.items)) or any(t.is_outside for t in plan.outputs),
     }
@@ -260,6 +264,7 @@ def _tensor(prefix: str, tensor: Tensor, kept: bool, way: str = "output") -> dic
         "preserved": int(kept),
         "preserved_text": "the input is intact after a run" if kept else "a run overwrites the input",
         "outside": tensor.is_outside,
+        "rows": tensor.rows,
         "align": tensor.align,
         "room": max(tensor.room, 1),
         "slots": max(-(-tensor.room // max(type.dtype.bits // 8, 1)), 1),

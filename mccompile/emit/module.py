@@ -45,6 +45,8 @@ def refuse_with(options: Mapping[str, Any]) -> None:
     found = [reason for name, reason in _REFUSED.items() if options[name]]
     if options["threads"] > 1:
         found.append(("--threads", "workers of the program do not know what the module's code keeps in a register"))
+    if any(form.rows for form in options["inputs"].values()):
+        found.append(("rows of --input", "a function that the program gives a model is no part of a module's table"))
     if options["blob"] == blob_format.Carrier.EXTERNAL:
         found.append(("--blob external", "a module is code and weights together"))
     if options["module"] and found:

@@ -38,7 +38,7 @@ def report(
         "arena_bytes": plan.arena_bytes,
         "arena_align": plan.arena_align,
         **({"pools": [_pool(arena) for arena in plan.arenas]} if plan.has_pools else {}),
-        "external_bytes": sum(t.room for t in (*plan.inputs, *plan.outputs)),
+        "external_bytes": sum(t.room for t in (*plan.inputs, *plan.outputs) if t.rows is None),
         "arena_bound_bytes": plan.arena_bound,
         "arena_naive_bytes": plan.arena_naive,
         "arena_call_by_call_bytes": plan.arena_by_calls,
@@ -123,6 +123,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "dtype": tensor.type.dtype.name,
         "shape": [dim if isinstance(dim, int) else str(dim) for dim in tensor.type.shape],
         "bytes": max_bytes(tensor.type),
-        **({"external": external} if tensor.is_outside else {}),
+        **({"external": external} if tensor.is_outside and tensor.rows is None else {}),
+        **({"rows": asdict(tensor.rows)} if tensor.rows else {}),
         **({"quantized": asdict(tensor.quantized)} if tensor.quantized else {}),
     }

@@ -38,7 +38,24 @@ def row_region(region: RowRegion, indent: str, step_c: Callable[[Step, str, tupl
         lines.append(f"{indent}}}")
 
     loop(len(stages) - 1, str(stages[-1].height), inner)
+    for number, asked in enumerate(_asked(region)):
+        if stages[number].run.may_end and asked < stages[number].height:  # rows that nobody reads are fetched as well
+            loop(number, str(stages[number].height), inner)
     return [*lines, f"{indent}}}"]
+
+
+def _asked(region: RowRegion) -> list[int]:
+    """How many rows of each stage the others want."""
+    stages = region.stages
+    found = [0] * (len(stages) - 1) + [stages[-1].height]
+
+    def ask(number: int) -> None:
+        for pull in stages[number].pulls:
+            found[pull.stage] = min(stages[pull.stage].height, pull.wanted(found[number]))
+            ask(pull.stage)
+
+    ask(len(stages) - 1)
+    return found
 
 
 def _least(text: str, limit: int, may_exceed: bool) -> str:

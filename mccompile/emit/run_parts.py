@@ -73,4 +73,4 @@ def _may_end(items: Sequence[Item]) -> bool:
                 return True
             case Repeat() if _may_end(item.items):
                 return True
-    return False
+    return any(step.may_end for step in walk(items))

@@ -137,6 +137,7 @@ STATUSES = (
         "a module was compiled without what it is asked for",
         "the module was compiled without what it is asked for",
     ),
+    Status(30, "MCC_ERR_ROWS", "the program's function did not give rows of an input", "rows of an input did not come"),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

@@ -25,6 +25,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
             *_pools(plan),
             *_outside(plan),
+            *_fetched(plan),
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
@@ -45,9 +46,25 @@ def _pools(plan: Plan) -> list[str]:
 
 def _outside(plan: Plan) -> list[str]:
     """What the arena does not hold."""
-    tensors = [t for t in (*plan.inputs, *plan.outputs) if t.is_outside]
+    tensors = [t for t in (*plan.inputs, *plan.outputs) if t.is_outside and t.rows is None]
     parts = ", ".join(f"{t.name} {t.room}" for t in tensors)
     return [f"external {sum(t.room for t in tensors)} bytes, where pointers say ({parts})"] if tensors else []
+
+
+def _fetched(plan: Plan) -> list[str]:
+    """Of inputs that the program gives row by row, how many rows the arena holds."""
+    lines = []
+    for tensor in (t for t in plan.inputs if t.rows):
+        held = next(
+            made.high - made.low
+            for made, given in (step.arguments[:2] for step in plan.steps() if step.may_end)
+            if given.address.base == tensor.address.base
+        )
+        assert tensor.rows is not None
+        some = f"{held // tensor.rows.bytes} of its {tensor.rows.count} rows lie in the arena"
+        whole = "all of it lies in the arena: what reads it does not run row by row"
+        lines.append(f"fetched  {tensor.name}: {some if held < tensor.room else whole}")
+    return lines
 
 
 def _stream(plan: Plan) -> list[str]:
@@ -166,7 +183,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[in
 def _tensors(plan: Plan) -> list[str]:
     lines = []
     for word, tensors in (("input", plan.inputs), ("output", plan.outputs)):
-        lines += [f"{word:<7}  {t.name}: {t.type} at {t.address.base} {t.address.offset}" for t in tensors]
+        for t in tensors:
+            place = (
+                f"in {t.rows.count} rows along axis {t.rows.axis}"
+                if t.rows
+                else f"at {t.address.base} {t.address.offset}"
+            )
+            lines.append(f"{word:<7}  {t.name}: {t.type} {place}")
     return lines
 
 

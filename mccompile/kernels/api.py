@@ -125,6 +125,8 @@ class Kernel:
     stem: str = ""  # the name of its file, and the end of that: set by the registry
     isa: str = ""
     template: Path
+    # Functions of the program's give its operands, which are passed as mcc_rows: it returns not 0 where one fails.
+    asks: ClassVar[bool] = False
 
     @property
     def id(self) -> str:

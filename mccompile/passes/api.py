@@ -70,6 +70,7 @@ class Memory:
 
     keep_inputs: bool = False  # a run must not overwrite the model's inputs
     external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
+    fetched: tuple[str, ...] = ()  # inputs that the program gives row by row
     rows: bool = True  # calls may run row by row where that saves memory
     enough: int = 0  # bytes of the arena: less is no better
     balanced: bool = False  # kernels are chosen for the smallest product of the arena and time

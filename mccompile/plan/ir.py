@@ -20,6 +20,7 @@ from ..kernels.api import Kernel
 from ..program.ir import Call
 from ..program.pull import Pull
 from ..targets.api import Build
+from .handed import InRows, Quantized
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
@@ -112,6 +113,7 @@ class Made:
     also: tuple[str, ...] = ()  # other tensors of the file in the same memory
     axis: int | None = None  # where only the newest rows are there: along which they go,
     lines: int = 0  # and so many of them; row y is row y % lines. 0: all of them
+    is_input: bool = False  # that the program gives in this run
 
     @property
     def reach(self) -> Dim:
@@ -132,6 +134,11 @@ class Step:
     timed: bool = False  # how long it takes is counted
     ticks: bool = False  # a function of the program is told when it ends
     made: tuple[Made, ...] = ()  # what is there as a whole once it, or its region of rows, has run; only to be dumped
+
+    @property
+    def may_end(self) -> bool:
+        """Does it ask the program for rows, which may fail?"""
+        return self.function.kernel.asks
 
     @property
     def arena_ranges(self) -> dict[str, tuple[int, int]]:
@@ -223,15 +230,6 @@ Item = Step | Branch | Repeat | RowRegion | Halt | Measured
 
 
 @dataclass(frozen=True)
-class Quantized:
-    """An integer q stands for (q - zero) * scale: one of each, or one per position of an axis."""
-
-    scales: tuple[float, ...]
-    zeros: tuple[int, ...]
-    axis: int | None  # None: one for all
-
-
-@dataclass(frozen=True)
 class Tensor:
     """An input or an output: dense, at a fixed address, or outside the arena where the program says."""
 
@@ -242,6 +240,7 @@ class Tensor:
     align: int = 1  # of memory outside the arena
     room: int = 0  # bytes of it that must be there: a kernel may read some past the end
     quantized: Quantized | None = None  # what its integers stand for
+    rows: InRows | None = None  # an input that lies nowhere: the program gives it row by row
 
     @property
     def is_outside(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
+from ..kinds.fetch import Fetch
 from . import ir
 
 
@@ -37,9 +38,27 @@ def verify(program: ir.Program, after: str = "") -> None:
                 checker.problems.append(f"{buffer} overlaps itself")
                 break
             seen.add(base)
+    checker.problems += _asked_again(program)
     if checker.problems:
         place = f" after {after}" if after else ""
         raise InternalError(f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20]))
+
+
+def _asked_again(program: ir.Program) -> list[str]:
+    """Inputs of which the program would not be asked for each row once and in order: by several, or somewhere that does
+    not run once."""
+    once = [item for item in program.body if isinstance(item, ir.Call)]
+    once += [stage.call for item in program.body if isinstance(item, ir.Rows) for stage in item.stages]
+    calls = list(program.calls())
+    problems = []
+    for call in (call for call in calls if isinstance(call.kind, Fetch)):
+        (x,) = call.ins
+        readers = sum(view.buffer is x.buffer for other in calls for view in other.ins)
+        if call not in once or readers != 1 or not x.covers_buffer or call.workers > 1:
+            problems.append(f"rows of {x.buffer} are not fetched once and in order")
+        if call.rows not in (None, call.of(Fetch).axis):
+            problems.append(f"{x.buffer} is fetched along axis {call.rows}")
+    return problems
 
 
 class _Checker:

@@ -82,11 +82,15 @@ def read_dump(contents: bytes) -> Dump:
             found.runs.append(Run(record.name, record.data))
         elif found.runs:
             _add(found.runs[-1], record)
+    for run in found.runs:
+        given = {key: parts for key, parts in run.parts.items() if parts[0].kind == INPUT}
+        run.inputs |= {parts[0].name: _joined(parts).array for parts in given.values()}
+        run.parts = {key: parts for key, parts in run.parts.items() if key not in given}
     return found
 
 
 def _add(run: Run, record: Record) -> None:
-    if record.kind == INPUT:
+    if record.kind == INPUT and record.axis < 0:  # others come in rows
         run.inputs[record.name] = record.array
     elif record.kind == STATE:
         run.states.append(record)

@@ -239,7 +239,7 @@ class Emulated:
         for tensor in self.report.inputs:
             array = inputs[tensor.name]
             parts += [] if tensor.is_static else [_WORD.pack(array.size)]
-            parts.append(_on_the_wire(array, tensor.dtype))
+            parts.append(_on_the_wire(tensor.in_memory(array), tensor.dtype))
         return b"".join(parts)
 
     def _results(self, contents: bytes) -> tuple[Results, bytes]:
@@ -368,7 +368,12 @@ def _placed(report: Report) -> list[str]:
             name, c = f"{way}_{tensor.symbol}", tensor.dtype.storage_c
             lines.append(f"static MCC_ALIGNED({max(tensor.align, 8)}) uint8_t outside_{name}[{tensor.room}];")
             lines.append(f"#define {report.prefix}_{name}(m) ((void)(m), ({c} *)(void *)outside_{name})")
-            calls.append(f"{report.prefix}_set_{name}(m, ({c} *)(void *)outside_{name})")
+            given = f"({c} *)(void *)outside_{name}"
+            if tensor.rows:
+                fields = f"outside_{name}, {tensor.rows.bytes}u, {tensor.rows.count}, 0"
+                lines.append(f"static mcc_array_rows rows_{name} = {{{fields}}};")
+                given = f"mcc_fetch_array, &rows_{name}"
+            calls.append(f"{report.prefix}_set_{name}(m, {given})")
     return [*lines, f"#define MCC_HOST_PLACE(m) {' | '.join(calls) or 'MCC_OK'}"]
 
 

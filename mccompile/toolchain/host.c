@@ -10,6 +10,7 @@
  *     #define MCC_HOST_RESIZE(m, n) MCC_OK           or kws_resize(m, n[0], ...)
  *     #define MCC_HOST_RUN kws_run                   or a function that runs step by step
  *     #define MCC_HOST_PLACES(MCC_HOST_EACH)         (position, input_symbol, C type) of what lies outside the arena
+ *     #define MCC_HOST_ROWS(MCC_HOST_EACH)           (position, input_symbol, bytes of a row, rows), only where there are
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
@@ -23,6 +24,16 @@
 #define MCC_HOST_NAME(rest) MCC_HOST_JOIN(MCC_HOST_PREFIX, rest)
 
 typedef MCC_HOST_NAME(_model) mcc_host_model;
+
+/* What a host keeps: the model, and the frames that it fetches rows of. */
+typedef struct mcc_host_all {
+    mcc_host_model model;
+#ifdef MCC_HOST_ROWS
+#define MCC_HOST_ONE_ARRAY(position, name, bytes, rows) mcc_array_rows name;
+    MCC_HOST_ROWS(MCC_HOST_ONE_ARRAY)
+#undef MCC_HOST_ONE_ARRAY
+#endif
+} mcc_host_all;
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,7 +51,7 @@ int mcc_host_state(void *model, void *to, const void *from);
 int mcc_host_place(void *model, int index, void *memory);
 const char *mcc_host_status_text(int status);
 
-size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_model); }
+size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_all); }
 
 #if defined(MCC_HOST_WORKERS) && defined(__TINYC__)
 /* tcc has no atomic operations for a pool: the pieces run one after the other. */
@@ -162,6 +173,19 @@ int mcc_host_place(void *model, int index, void *memory)
     if (index == position) return (int)MCC_HOST_NAME(_set_##name)(m, (type *)memory);
     MCC_HOST_PLACES(MCC_HOST_ONE_PLACE)
 #undef MCC_HOST_ONE_PLACE
+#ifdef MCC_HOST_ROWS
+#define MCC_HOST_ONE_INPUT(position, name, bytes, count)                                                               \
+    if (index == position) {                                                                                           \
+        mcc_array_rows *const array = &((mcc_host_all *)model)->name;                                                  \
+        array->from = memory;                                                                                          \
+        array->row_bytes = bytes;                                                                                      \
+        array->rows = count;                                                                                           \
+        array->next = 0;                                                                                               \
+        return (int)MCC_HOST_NAME(_set_##name)(m, mcc_fetch_array, array);                                             \
+    }
+    MCC_HOST_ROWS(MCC_HOST_ONE_INPUT)
+#undef MCC_HOST_ONE_INPUT
+#endif
     (void)m;
     (void)index;
     (void)memory;

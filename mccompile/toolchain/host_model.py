@@ -21,7 +21,9 @@ def host_model_header(report: Report) -> str:
     inputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.inputs if not tensor.room)
     outputs = " ".join(f"MCC_HOST_EACH({tensor.symbol})" for tensor in report.outputs if not tensor.room)
     ways = [("input", t) for t in report.inputs if t.room] + [("output", t) for t in report.outputs if t.room]
-    places = (f"MCC_HOST_EACH({n}, {way}_{t.symbol}, {t.dtype.storage_c})" for n, (way, t) in enumerate(ways))
+    placed = [(n, f"{way}_{t.symbol}", t) for n, (way, t) in enumerate(ways)]
+    places = (f"MCC_HOST_EACH({n}, {name}, {t.dtype.storage_c})" for n, name, t in placed if t.rows is None)
+    rows = [f"MCC_HOST_EACH({n}, {name}, {t.rows.bytes}u, {t.rows.count})" for n, name, t in placed if t.rows]
     shaped = ((n, t.symbol) for n, t in enumerate(report.outputs) if not t.is_static)
     shapes = " ".join(f"MCC_HOST_EACH({n}, {symbol})" for n, symbol in shaped)
     sizes = ", ".join(f"(mcc_index)(n)[{n}]" for n in range(len(report.given)))
@@ -40,5 +42,6 @@ def host_model_header(report: Report) -> str:
         f"#define MCC_HOST_INIT(m, a, n, w, s) {name}_init(m, {arenas}, w, s)\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
+        + (f"#define MCC_HOST_ROWS(MCC_HOST_EACH) {' '.join(rows)}\n" if rows else "")
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,15 @@ _COUNT = 4  # bytes of the number of pushes, which is saved behind the states
 
 
 @dataclass(frozen=True)
+class InRows:
+    """An input that a function gives row by row."""
+
+    axis: int
+    count: int
+    bytes: int  # of each
+
+
+@dataclass(frozen=True)
 class Tensor:
     """An input or output as report.json describes it; `symbol` is its part of the accessor's name."""
 
@@ -31,6 +40,7 @@ class Tensor:
     nbytes: int  # at most
     room: int = 0  # of memory outside the arena: bytes, and alignment; 0: it lies in the arena
     align: int = 1
+    rows: InRows | None = None  # `room` holds them all then, one after the other
 
     @property
     def is_static(self) -> bool:
@@ -39,6 +49,10 @@ class Tensor:
     @property
     def static_shape(self) -> tuple[int, ...]:
         return tuple(int(size) for size in self.shape)
+
+    def in_memory(self, array: np.ndarray) -> np.ndarray:
+        """As programs have it: of an input by rows, these come first."""
+        return array if self.rows is None else np.moveaxis(array, self.rows.axis, 0)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -124,6 +138,9 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
         room=max(int(outside["bytes"]), 1) if outside else 0,
         align=int(outside["align"]) if outside else 1,
     )
+    if "rows" in entry:
+        rows = InRows(*(int(entry["rows"][word]) for word in ("axis", "count", "bytes")))
+        tensor = replace(tensor, room=max(tensor.nbytes, 1), rows=rows)
     if tensor.is_static and tensor.nbytes != dtype.nbytes(prod(tensor.static_shape)):
         raise ValueError(f"{tensor.name}: {tensor.nbytes} bytes do not hold {tensor}")
     return tensor

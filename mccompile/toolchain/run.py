@@ -159,7 +159,7 @@ class Model:
             if tensor.dtype is string:
                 content, place = descriptors(given[tensor.name], place)
             else:
-                content = to_bytes(inputs[tensor.name], tensor.dtype)
+                content = to_bytes(tensor.in_memory(inputs[tensor.name]), tensor.dtype)
             found.append((self._tensor_pointer(tensor, accessor, self.report.inputs), content))
         return found
 

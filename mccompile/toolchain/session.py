@@ -99,7 +99,7 @@ class Session:
             if tensor.dtype is string:
                 content, place = descriptors(texts[tensor.name], place)
             else:
-                content = to_bytes(inputs[tensor.name], tensor.dtype)
+                content = to_bytes(tensor.in_memory(inputs[tensor.name]), tensor.dtype)
             ffi.memmove(self._place(tensor, self.report.inputs), content, len(content))
         self._check("run", c.mcc_host_run(self._here))
         results = []
@@ -128,7 +128,9 @@ class Session:
                 views.append(np.empty(tensor.static_shape, tensor.dtype.numpy))
                 continue
             memory = self._library.ffi.buffer(self._place(tensor, tensors), tensor.nbytes)
-            views.append(np.frombuffer(memory, tensor.dtype.numpy).reshape(tensor.static_shape))
+            shape = tensor.in_memory(np.empty(tensor.static_shape, np.uint8)).shape
+            view = np.frombuffer(memory, tensor.dtype.numpy).reshape(shape)
+            views.append(view if tensor.rows is None else np.moveaxis(view, 0, tensor.rows.axis))
         return views
 
     def _place(self, tensor: Tensor, among: Sequence[Tensor]) -> Any:

@@ -54,7 +54,8 @@ typedef enum mcc_status {
     MCC_ERR_MODULE_MACHINE = 26,  /* a module for another machine, or for a core that has more than this one */
     MCC_ERR_MODULE_CRC = 27,      /* a module is damaged */
     MCC_ERR_MODULE_FUNCTION = 28, /* a module calls a function that the program does not give */
-    MCC_ERR_MODULE_CALL = 29      /* a module was compiled without what it is asked for */
+    MCC_ERR_MODULE_CALL = 29,     /* a module was compiled without what it is asked for */
+    MCC_ERR_ROWS = 30             /* the program's function did not give rows of an input */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -91,6 +92,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_MODULE_CRC: return "the module is damaged";
     case MCC_ERR_MODULE_FUNCTION: return "the module calls a function that the program does not give";
     case MCC_ERR_MODULE_CALL: return "the module was compiled without what it is asked for";
+    case MCC_ERR_ROWS: return "rows of an input did not come";
     }
     return "unknown status";
 }

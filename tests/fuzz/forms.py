@@ -5,7 +5,7 @@ of users compare with that as well, and tests/passes/io hold it against OpenCV a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,22 @@ class Fed:
 
 
 def inputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, InputForm] | None:
-    if chance.random() > SHARE:
+    formed, by_rows = chance.random() < SHARE, chance.random() < SHARE
+    if not formed and not by_rows:
         return None
     free = [made for made in subject.inputs if made.name not in subject.state.values()]
-    drawn = {made.name: _input(chance, made) for made in free if chance.random() < 0.5}
+    drawn = {made.name: _input(chance, made) if formed and chance.random() < 0.5 else InputForm() for made in free}
+    if by_rows:
+        rows = [made.name for made in free if _may_have_rows(made) or chance.random() < 0.1]
+        drawn |= {name: replace(drawn[name], rows=True) for name in rows if chance.random() < 0.7}
     return {name: form for name, form in drawn.items() if form != InputForm()}
+
+
+def _may_have_rows(made: Input) -> bool:
+    """Is it of known sizes, more than one element, and no batch?"""
+    sizes = [size for size in made.dims if isinstance(size, int)]
+    is_batch = len(sizes) > 3 and sizes[0] != 1
+    return len(sizes) == len(made.dims) and max(sizes, default=1) > 1 and not is_batch and made.dtype != object
 
 
 def _input(chance: Chance, made: Input) -> InputForm:
@@ -103,7 +114,8 @@ def outputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, Outp
 def fed(subject: Subject, options: Options, runs: Sequence[Arrays]) -> Fed | None:
     """None where programs take and give what the model does, or where that is refused."""
     plain = (InputForm(), InputForm(nhwc=True), OutputForm(), OutputForm(nhwc=True))
-    if all(form in plain for form in (*options.inputs.values(), *options.outputs.values())):
+    forms = (*(replace(form, rows=False) for form in options.inputs.values()), *options.outputs.values())
+    if all(form in plain for form in forms):
         return None
     try:
         graph = load_proto(subject.model, None, options.dims, options.shapes, bounds=options.bounds)

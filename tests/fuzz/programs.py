@@ -273,7 +273,7 @@ def _script(item: Item, bare: bool) -> bytes:
                     parts.append(_words(TEXTS, *where, len(given)))
                     parts += [_words(len(text)) + text for text in given]
                 else:
-                    content = to_bytes(inputs[tensor.name], tensor.dtype)
+                    content = to_bytes(tensor.in_memory(inputs[tensor.name]), tensor.dtype)
                     parts += [_words(INPUT, *where, len(content)), content]
             parts.append(_words(RUN))
             for index, tensor in enumerate(report.outputs):

@@ -29,6 +29,7 @@ from mccompile.emit.folding import folded
 from mccompile.emit.kernels import printed, signature
 from mccompile.kernels.api import Case, Kernel, Needs, No
 from mccompile.kernels.work import phases
+from mccompile.kinds.fetch import Fetch
 from mccompile.passes.rows.row_windows import AXIS, pooled_whole
 from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
@@ -288,7 +289,8 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
             texts.append(text)
             declared.append(f"{head};")
         called.append(names.setdefault(key, name))
-    (folder / "kernels.h").write_text('#include "mcc.h"\n' + "\n".join(declared) + "\n")
+    asks = '#include "mcc_rows.h"\n' if any(trial.function.kernel.asks for trial in found) else ""
+    (folder / "kernels.h").write_text(f'#include "mcc.h"\n{asks}' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(
         '#include "kernels.h"\n' + "".join(f"#include <{name}>\n" for name in sorted(headers)) + "\n" + "\n".join(texts)
     )
@@ -303,7 +305,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     for number, (trial, name) in enumerate(zip(found, called, strict=True)):
         runs = [f", {begin}, {end}" for begin, end in trial.pieces] or [""]
         calls = " ".join(f"{name}({_arguments(trial)}{run});" for run in runs)
-        lines.append(f"static void call_{number}(uint8_t **b) {{ {calls} }}")
+        lines.append(f"static void call_{number}(uint8_t **b) {{ {_given_rows(trial)}{calls} }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
         aligns = ", ".join(f"{align}u" for align in trial.aligns)
         strings = sum(1 << block for block in trial.strings)
@@ -320,10 +322,23 @@ def _arguments(trial: Trial) -> str:
             if name in unpassed:
                 continue
             at = place.offset + _first_byte(view)
+            if const and kernel.asks:
+                found.append("&rows")
+                continue
             found.append(f"({const}{view.buffer.dtype.storage_c} *)(void *)(b[{place.block}] + {at})")
     if trial.scratch is not None:
         found.append(f"b[{trial.scratch.block}]")
     return ", ".join(found)
+
+
+def _given_rows(trial: Trial) -> str:
+    """What the program gives rows of, where a kernel asks for them."""
+    call = trial.function.call
+    if not trial.function.kernel.asks:
+        return ""
+    rows = static(call.ins[0].shape[call.of(Fetch).axis])
+    array = f"{{b[{trial.ins[0].block}], {call.ins[0].type.max_bytes // rows}u, {rows}, 0}}"
+    return f"mcc_array_rows array = {array}; const mcc_rows rows = {{mcc_fetch_array, &array}}; "
 
 
 def _first_byte(view: View) -> int:

@@ -14,6 +14,7 @@ from mccompile.base.errors import BadFile, CheckFailed, WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure import board
 from mccompile.measure.board import compare_dump, first_element
+from mccompile.passes.io.io_forms import InputForm
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import random_inputs, save
@@ -145,3 +146,12 @@ def test_the_command_ends_as_checks_do(
     assert '"board_only": true' in capsys.readouterr().out
     assert cli.run(["compare", str(out), str(bad)]) == CheckFailed.exit_code
     assert "step 1 (c2/Conv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", ["auto", "off"])
+def test_an_input_that_came_in_rows_is_in_the_dump(rows: str, tmp_path: Path) -> None:
+    made = small_models.conv()
+    options = Options(dump_values=True, name="net", rows=rows, inputs={"x": InputForm(rows=True)})
+    out = folder_of(made, tmp_path / "rows", options)
+    found = compare_dump(out, dump_of(out, made, tmp_path / "dump.bin"))
+    assert found.ok and "y" in [line.name for line in found.lines]

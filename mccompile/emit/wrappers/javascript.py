@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..statuses import ERRORS
-from .refusals import refuse
+from .refusals import kept_inside, refuse
 
 _ARRAYS = {"float": "Float32Array", "double": "Float64Array", "mcc_f16": "Uint16Array", "mcc_bf16": "Uint16Array"}
 _ARRAYS |= {f"{sign.lower()}{bits}_t": f"{sign}{bits}Array" for sign in ("Int", "Uint") for bits in (8, 16, 32)}
@@ -22,7 +22,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         "JavaScript",
         context["title"],
         (context["has_strings"], "strings are pointers of C", "leave out --package npm, and call the C"),
-        (context["outside"], "inputs and outputs live in the memory of the module", "leave out --io external"),
+        (context["outside"], "inputs and outputs live in the memory of the module", kept_inside(context)),
         (context["variants"], "its code is for several processors", "name one target, such as --target wasm32"),
     )
     ways = ("input", "output", "state")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...base.marked import called
-from .refusals import refuse
+from .refusals import kept_inside, refuse
 
 _CODES = {
     "float": "f",
@@ -35,7 +35,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         (
             context["outside"],
             "nothing would keep memory of Python's alive that the model has a pointer to",
-            "leave out --io external",
+            kept_inside(context),
         ),
         (
             context["carrier"] == "external",

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ...base.errors import Problem, UnsupportedModel
+
+
+def kept_inside(context: Mapping[str, Any]) -> str:
+    """A fix for a model with inputs or outputs outside of the arena."""
+    return "leave out --io external" if context["placed"] else "leave out rows of --input"
 
 
 def refuse(language: str, model: str, *reasons: tuple[object, str, str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..statuses import ERRORS
-from .refusals import refuse
+from .refusals import kept_inside, refuse
 
 _MORE = "MCC_MORE"
 SHARED = ("mcc.rs",)  # beside the modules of all models
@@ -42,7 +42,7 @@ def facts(context: Mapping[str, Any]) -> dict[str, Any]:
         (
             context["outside"],
             "a model keeps pointers to inputs and outputs, which safe Rust cannot watch",
-            "leave out --io external",
+            kept_inside(context),
         ),
     )
     arenas = [_arena(arena) for arena in context["arenas"]]

@@ -49,6 +49,7 @@ class InputForm:
     frame: tuple[int, ...] = ()  # width and height of the sensor's; none: those of the model's pictures
     crop: tuple[int, ...] = ()  # x, y, width and height of what is used of them
     letterbox: int | None = None  # keep the ratio of sides; what there is around it
+    rows: bool = False  # a function of the program's gives it row by row
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,14 @@ def parse_input(text: str) -> tuple[str, InputForm]:
             form["camera"] = word
         elif what in ("resize", "crop", "letterbox"):
             form |= read_camera(what, numbers)
-        elif what in ("nhwc", "bgr", "raw") and not numbers:
+        elif what in ("nhwc", "bgr", "raw", "rows") and not numbers:
             form[what] = True
         elif what in ("mean", "scale"):
             form[what] = _numbers(numbers)
         elif what == "std":
             form["scale"] = tuple(1 / number for number in _numbers(numbers))
         else:
-            known = ("nhwc", "bgr", "raw", "mean=", "scale=", "std=", "resize=", "crop=", "letterbox", *FORMATS)
+            known = ("nhwc", "bgr", "raw", "rows", "mean=", "scale=", "std=", "resize=", "crop=", "letterbox", *FORMATS)
             form["dtype"] = _dtype(word, ", ".join(known))
     if form.keys() & {"resize", "crop", "letterbox"}:
         form.setdefault("camera", "rgb")

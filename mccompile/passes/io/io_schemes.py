@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...graph.ir import Graph, Value
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ...ops.transpose import Transpose
-from ...plan.ir import Quantized
+from ...plan.handed import Quantized
 from ..quantized.quantized_tensors import Scheme, scheme
 
 _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")

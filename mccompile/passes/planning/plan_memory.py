@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...base.dims import Dim, Symbol, upper
+from ...base.dims import Dim, Symbol, static, upper
 from ...base.dims import symbols as dim_symbols
 from ...base.errors import InternalError
 from ...base.names import Names, c_identifier
 from ...kernels.registry import Registry
 from ...kernels.work import phases
+from ...kinds.fetch import Fetch
 from ...memory.interval import Block, Placement, align_up, lower_bound, naive_size, peak
 from ...memory.verify import verify as verify_placement
+from ...plan.handed import InRows
 from ...plan.ir import (
     BLOB,
     STREAMS,
@@ -117,6 +119,8 @@ def plan_memory(
     planner_ = _Planner(registry, prefix, offsets, blob)
     planner_.read |= {view.buffer for item in walk(program.body) for view in reads(item)}
     planner_.read |= {view.buffer for _, view in program.outputs}
+    axes = {call.ins[0].buffer: call.kind.axis for call in program.calls() if isinstance(call.kind, Fetch)}
+    planner_.fetched = {buffer: (name, axes[buffer]) for name, buffer in program.inputs if buffer in axes}
     given = {s for _, buffer in program.inputs for dim in buffer.shape for s in dim_symbols(dim)}
     planner_.shown = shown(program) if show else {}
     planner_.sizes, planner_.not_negative = set(given), list(program.not_negative)
@@ -217,6 +221,7 @@ class _Planner:
         self.swaps = self.shared = self.steps = 0
         self.shown: Mapping[int, tuple[Shown, ...]] = {}
         self.outside: dict[Buffer, str] = {}  # inputs and outputs that are told by pointer
+        self.fetched: dict[Buffer, tuple[str, int]] = {}  # inputs that the program gives, and the axes of their rows
         self.streams: dict[Buffer, int] = {}
         self.checks: dict[Checked, None] = {}  # in order, each once
         self.read: set[Buffer] = set()  # by anybody; nothing else has to be brought to its place after a loop
@@ -295,6 +300,9 @@ class _Planner:
         macs = upper(call.macs) * self.times
         number, self.steps = self.steps, self.steps + 1
         made = tuple(self.made(each) for each in self.shown.get(id(call), ()))
+        if isinstance(call.kind, Fetch):
+            name, _ = self.fetched[call.ins[0].buffer]
+            made = tuple(replace(each, name=name, is_input=True) for each in made[:1])
         function = self.functions[key]
         step = Step(call.kind.name, function, tuple(arguments), macs, call.provenance, shared)
         return replace(step, number=number, made=made)
@@ -344,6 +352,11 @@ class _Planner:
         if buffer.role != EXTERNAL:
             return Tensor(name, symbol, view.type, self.address(view))
         self.outside[buffer] = outside(way, symbol)
+        if buffer in self.fetched:
+            _, axis = self.fetched[buffer]
+            count = static(buffer.shape[axis])
+            rows = InRows(axis, count, buffer.type.max_bytes // count)
+            return Tensor(name, symbol, view.type, self.address(view), room=buffer.type.max_bytes, rows=rows)
         align = max(buffer.storage.align, buffer.dtype.bits // 8, 1)
         return Tensor(name, symbol, view.type, self.address(view), align, buffer.max_bytes)
 

@@ -17,6 +17,7 @@ from ...base.budgets import budgets
 from ...base.dims import static, upper
 from ...kinds.conv import Conv
 from ...kinds.dft import Dft
+from ...kinds.fetch import Fetch
 from ...kinds.pool import Pool
 from ...kinds.resize import Resize
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
@@ -64,7 +65,7 @@ class Chain:
 
 def row_calls(program: Program, context: Context) -> list[RowCall | None]:
     """Per item of the body, how it can run row by row; None where it cannot."""
-    known = _row_strides(program.body)
+    known = row_strides(program.body)
     found: list[RowCall | None] = []
     for item in program.body:
         found.append(_row_call(item, known, context) if isinstance(item, Call) else None)
@@ -74,7 +75,7 @@ def row_calls(program: Program, context: Context) -> list[RowCall | None]:
 Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
 
 
-def _row_strides(body: Sequence[Item]) -> Strides:
+def row_strides(body: Sequence[Item]) -> Strides:
     """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
     known: Strides = {}
     for item in body:
@@ -130,6 +131,8 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         if found is None:
             return None
         axis, windows = found, [Window(index) for index in followers(call) if len(call.ins[index].shape) > found]
+    elif isinstance(kind, Fetch):
+        axis, windows = kind.axis, []
     else:
         said = windows_of(call)
         if said is None:

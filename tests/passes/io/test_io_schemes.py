@@ -12,7 +12,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.passes.io.io_forms import InputForm
 from mccompile.passes.io.io_schemes import io_schemes
-from mccompile.plan.ir import Quantized
+from mccompile.plan.handed import Quantized
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
 CONSTANTS = "<float s = {0.5}, int8 z = {-7}, float t = {0.25}, float[2] cs = {0.5, 2.0}, int8[2] cz = {1, -1}>"

@@ -1,0 +1,23 @@
+"""What programs are told of inputs and outputs besides their types and places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """An integer q stands for (q - zero) * scale: one of each, or one per position of an axis."""
+
+    scales: tuple[float, ...]
+    zeros: tuple[int, ...]
+    axis: int | None  # None: one for all
+
+
+@dataclass(frozen=True)
+class InRows:
+    """An input that a function of the program's gives: each row dense, with the other axes in order."""
+
+    axis: int
+    count: int
+    bytes: int  # of each
