@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dims import bounds
 from ..base.dtypes import f64
 from ..graph.ir import Unsupported
 from .composed_body import Body
@@ -33,9 +34,14 @@ def _conv_integer(body: Body) -> None:
 def _max_pool(body: Body) -> None:
     if body.wants(1):
         raise Unsupported("positions of maxima, with auto_pad and a stride over a free dimension", _FIX)
-    dtype = body.type(0).dtype
-    lowest = np.array(dtype.low, dtype.numpy)
-    x = _padded(body, body.operand(0), _kernel(body), body.constant(lowest))
+    dtype, space = body.type(0).dtype, body.type(0).shape[2:]
+    if all(gap == 1 for gap in body.attribute("dilations", ())) and all(bounds(dim)[0] > 0 for dim in space):
+        # A window that hangs over an edge has the elements there in it: repeated they change no maximum, and they are
+        # quantized like all others.
+        x = _padded(body, body.operand(0), _kernel(body), "", mode="edge")
+    else:
+        lowest = np.array(dtype.low, dtype.numpy)
+        x = _padded(body, body.operand(0), _kernel(body), body.constant(lowest))
     body.give(0, body.op("MaxPool", x, **_without_pads(body)), dtype.is_float)
 
 
@@ -67,7 +73,7 @@ def _without_pads(body: Body) -> dict[str, Any]:
     return attributes
 
 
-def _padded(body: Body, x: str, kernel: tuple[Any, ...], number: str) -> str:
+def _padded(body: Body, x: str, kernel: tuple[Any, ...], number: str, mode: str = "constant") -> str:
     """All spatial axes with what SAME adds to them, half of it before (SAME_UPPER: an odd one goes after)."""
     rank = len(kernel)
     ones = (1,) * rank
@@ -81,7 +87,7 @@ def _padded(body: Body, x: str, kernel: tuple[Any, ...], number: str) -> str:
     small = body.op("Div", total, body.ints(*(2 for _ in ones)))
     large = body.op("Sub", total, small)
     sides = (large, small) if body.attribute("auto_pad", "") == "SAME_LOWER" else (small, large)
-    return body.op("Pad", x, body.op("Concat", *sides, axis=0), number, body.ints(*range(2, 2 + rank)))
+    return body.op("Pad", x, body.op("Concat", *sides, axis=0), number, body.ints(*range(2, 2 + rank)), mode=mode)
 
 
 WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {

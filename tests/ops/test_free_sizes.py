@@ -423,3 +423,15 @@ def test_parts_of_a_free_size_are_as_large_as_that_allows() -> None:
         y, z = rep.run({"x": x})
         np.testing.assert_array_equal(np.concatenate([y, z]), np.maximum(x, 0))
         assert len(y) == (time + 1) // 2
+
+
+def test_windows_with_gaps_are_padded_as_with_sizes_that_are_known() -> None:
+    made = graph(
+        f"{PLANES} => (float[batch,8,o] y)"
+        '{ y = MaxPool<auto_pad="SAME_UPPER",kernel_shape=[3],strides=[2],dilations=[2]>(x) }'
+    )
+    rep = backend.prepare(made, flags=STRICT, dims={"batch": (1, 2), "time": (1, 9)})
+    for time in (9, 4, 2):
+        fixed = backend.prepare(made, flags=STRICT, dims={"batch": (1, 1), "time": (time, time)})
+        inputs = feed(made, 1, time)
+        np.testing.assert_array_equal(rep.run(inputs)[0], fixed.run(inputs)[0])

@@ -203,8 +203,38 @@ def test_sizes_that_the_file_does_not_have_are_refused(asked: dict[str, Any], sa
 
 
 def test_a_range_where_a_number_is_needed_is_refused_with_one() -> None:
-    with pytest.raises(UnsupportedModel, match=r"has a range, with the stride 2(?s:.*)--dim x_1=9"):
-        mccompile.compile(averaged([1], stride=2), dims={"x_1": (4, 9)})
+    net = Net()
+    x, y = net.input((1, 4, 4, 2), name="x", open=[1]), net.tensor((1, 6, 4, 2), open=[1])
+    pads = net.constant(np.array([[0, 0], [1, 1], [0, 0], [0, 0]], np.int32))
+    net.op("MIRROR_PAD", [x, pads], [y], "MirrorPadOptions")
+    with pytest.raises(UnsupportedModel, match=r"mirrors axis 1, whose size has a range(?s:.*)--dim x_1=9"):
+        mccompile.compile(net.file([y]), dims={"x_1": (4, 9)})
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 3), (9, 6), (7, 5)])
+def test_windows_with_a_stride_over_a_range(rows: int, columns: int) -> None:
+    picture = CHANCE.random((1, rows, columns, 2), np.float32)
+    same(averaged([1, 2], stride=2), picture, dims={"x_1": (4, 9), "x_2": (3, 6)})
+
+
+def strided() -> bytes:
+    """int8 windows with SAME and a stride."""
+    net = Net()
+    x = net.input((1, 6, 4, 2), "INT8", 0.05, 3, name="x", open=[0, 1, 2])
+    w = net.constant(CHANCE.integers(-99, 99, (3, 3, 3, 2), np.int8), 0.02)
+    y, made = (net.tensor((1, size, 2, 3), "INT8", 0.1, -5, open=[0, 1, 2]) for size in (3, 2))
+    bias = net.constant(CHANCE.integers(-99, 99, 3, np.int32), 0.001)
+    net.op("CONV_2D", [x, w, bias], [y], "Conv2DOptions", StrideH=2, StrideW=2)
+    fields = {"FilterHeight": 3, "FilterWidth": 2, "StrideH": 2, "StrideW": 1}
+    net.op("MAX_POOL_2D", [y], [made], "Pool2DOptions", **fields)
+    return net.file([made])
+
+
+def test_windows_with_a_stride_over_ranges_stay_integers() -> None:
+    data, asked = strided(), {"dims": {"batch": (1, 2), "x_1": (1, 9), "x_2": (1, 9)}}
+    assert mccompile.compile(data, **asked).report["float_in_quantized"] == []
+    for rows, columns in ((1, 1), (6, 9), (9, 4)):
+        same(data, CHANCE.integers(-128, 128, (2, rows, columns, 2), np.int8), steps=1, **asked)
 
 
 def test_sizes_that_contradict_weights_are_refused() -> None:

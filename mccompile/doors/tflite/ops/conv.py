@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....graph.ir import Invalid
 from ..file import Options
 from ..site import Site, converts
-from ..windows import pads
+from ..windows import padded
 
 
 @converts("CONV_2D")
@@ -39,7 +39,7 @@ def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) 
         bias(site),
         strides=strides,
         dilations=dilations,
-        pads=pads(options["Padding"], site.dims(0)[1:3], site.shape(1)[1:3], strides, dilations),
+        **padded(options["Padding"], site.dims(0)[1:3], site.shape(1)[1:3], strides, dilations),
         group=group,
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....graph.ir import Invalid
 from ..site import Site, converts
-from ..windows import pads
+from ..windows import padded
 
 
 @converts("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -14,11 +14,8 @@ def _pool(site: Site) -> None:
         raise Invalid(f"its input has the shape {list(site.dims(0))}")
     kernel = (options["FilterHeight"], options["FilterWidth"])
     strides = (options["StrideH"], options["StrideW"])
-    window = {
-        "kernel_shape": kernel,
-        "strides": strides,
-        "pads": pads(options["Padding"], site.dims(0)[1:3], kernel, strides, (1, 1)),
-    }
+    pads = padded(options["Padding"], site.dims(0)[1:3], kernel, strides, (1, 1))
+    window = {"kernel_shape": kernel, "strides": strides, **pads}
     x = site.first(0)
     if site.name == "L2_POOL_2D":
         made = site.op("Sqrt", site.op("AveragePool", site.op("Mul", x, x), **window))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....graph.ir import Invalid
 from ..file import Options, SizeOpen
 from ..site import Site, converts
-from ..windows import SAME, pads
+from ..windows import SAME, padded
 from .conv import bias
 
 
@@ -44,7 +44,7 @@ def _conv_3d(site: Site) -> None:
         bias(site),
         strides=strides,
         dilations=dilations,
-        pads=pads(options["Padding"], x[1:4], w[:3], strides, dilations),
+        **padded(options["Padding"], x[1:4], w[:3], strides, dilations),
         group=x[4] // w[3],
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
