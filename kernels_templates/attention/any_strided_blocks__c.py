@@ -15,7 +15,7 @@ import numpy as np
 
 from mccompile.base.dims import Dim, upper
 from mccompile.base.dtypes import f32
-from mccompile.base.marked import named
+from mccompile.base.marked import marked_name, named
 from mccompile.codegen.attention_cases import attention_cases
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import (
@@ -115,6 +115,7 @@ class _Printer:
         self.block = min(-(-BLOCK // self.wide) * self.wide, upper(self.keys))
         indexed = any(isinstance(node, Index) for expr in self.kind.expressions() for node in walk(expr))
         self.batches = nest(self.y.shape[:-2], self.views, keep_axes=indexed, prefix="n")
+        self.batch = tuple(map(marked_name, self.batches.axes))
 
     def context(self) -> dict[str, Any]:
         found = [self.run(outer, rows) for outer, rows in parts("i", self.rows, self.high)]
@@ -165,7 +166,7 @@ class _Printer:
             operands.append(load_c(view.buffer.dtype, self.names[number], at))
         places = [index_c([1, 1], counters[:2]), index_c([1, 1], counters[2:])]
         score = self.kind.score or operand(0, f32)
-        lines, value = to_statements(score, ["total", *operands], [*self.batches.axes, *places], local="v")
+        lines, value = to_statements(score, ["total", *operands], [*self.batch, *places], local="v")
         at = index_c([self.block, 1, 1], [counters[1], "j", counters[3]])
         store = store_c(f32, "shares", f"{at} - {named('first')}", value)
         return Block(outer, tile, around, inside, a_in, b_in, *loads, tuple(lines), store)
@@ -207,5 +208,6 @@ class _Printer:
             for number in range(self.kind.fixed, len(self.names))
         ]
         expr = self.kind.epilogue or operand(0, f32)
-        lines, value = to_statements(expr, ["element", *loads], [*self.batches.axes, "i + point", "c"], local="v")
+        places = [*self.batch, index_c([1, 1], ["i", "point"]), "c"]
+        lines, value = to_statements(expr, ["element", *loads], places, local="v")
         return lines, store_c(self.y.buffer.dtype, self.result, at(0), value)

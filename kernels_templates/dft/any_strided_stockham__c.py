@@ -89,6 +89,12 @@ class DftStockham(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"string.h"})
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """Short transforms turn by numbers that are written out."""
+        points = _points(call)
+        looks_up = points != call.of(Dft).length or any(step.groups > 1 or step.radix > 5 for step in _passes(points))
+        return frozenset() if looks_up else frozenset({"table"})
+
     def context(self, call: Call) -> Mapping[str, Any]:
         outs, ins = self.parameter_names(call)
         by_rows = row_by_row(call, outs, ins, whole=range(1, len(ins)))
@@ -116,8 +122,6 @@ class DftStockham(Kernel):
             return f"table[{index_c([table.strides[0] * step, table.strides[1]], [place, str(part)])}]"
 
         passes = _passes(points)
-        packed = points != kind.length
-        looks_up = packed or any(step.groups > 1 or step.radix > 5 for step in passes)
         return {
             "kind": kind,
             "loops": around.loops,
@@ -125,13 +129,12 @@ class DftStockham(Kernel):
             "pointers": by_rows.pointers,
             "points": points,
             "room": _room(call),
-            "packed": packed,
+            "packed": points != kind.length,
             "passes": passes,
             "spread": kind.length // points,
             "size": static(x.shape[-2]),
             "is_real": x.shape[-1] == 1,
             "halves": kind.inverse and kind.onesided,
-            "looks_up": looks_up,
             "type": work.compute_c,
             "number": lambda value: literal_c(value, work),
             "index": index_c,

@@ -47,9 +47,16 @@ class GatherRows(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * len(call.ins) * target.machine.element, code=80 * len(call.ins))
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """An index of an axis of one element moves nothing."""
+        _, (_, *index_names) = self.parameter_names(call)
+        axes = zip(call.of(Gather).axes, call.ins[0].strides, strict=True)
+        return frozenset(index_names[-1 - number] for number, stride in axes if number < 0 and stride == 0)
+
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y, indices, axes = call.ins[0], call.outs[0], call.ins[1:], call.of(Gather).axes
         (y_name,), (x_name, *index_names) = self.parameter_names(call)
+        unread = self.unpassed(call)
         order = [axis for axis in memory_order(y) if axis != call.rows]
         whole = (y, along(x, axes, y.shape), *indices)
         views = [view.permuted(order) for view in whole]
@@ -67,13 +74,12 @@ class GatherRows(Kernel):
         lines = []
         steps = []
         for axis, number in enumerate(axes):
-            if number < 0:
+            if number < 0 and index_names[-1 - number] not in unread:
                 view, operand = indices[-1 - number], 1 - number
                 load = load_c(view.buffer.dtype, index_names[-1 - number], at(operand, len(counters)))
                 lines += position_c(f"p{axis}", load, x.shape[axis], call.of(Gather).in_range)
                 ring = x.lines if call.rows is not None and indices[-1 - number].strides[call.rows] != 0 else 0
                 steps.append((f"(p{axis} % {ring})" if ring else f"p{axis}", x.strides[axis]))
-                lines += [f"(void)p{axis};"] if steps[-1][1] == 0 else []
         from_index = [at(1, depth), *(name for name, _ in steps)]
         from_steps = [1, *(step for _, step in steps)]
         inner = loops.loops[depth:]

@@ -38,6 +38,9 @@ class GridSampleTaps(Kernel):
             case("one_axis", f64, (5,), (4,), GridSample("linear", "zeros", False)),
             case("three_axes", f32, (2, 3, 1), (3, 2, 2), GridSample("cubic", "reflection", True)),
             case("of_one", f32, (1, 3), (2, 2), GridSample("nearest", "border", False)),
+            case("of_one_alone", f32, (1, 1), (2, 2), GridSample("nearest", "border", False)),
+            case("of_one_between", f32, (1, 3), (2, 2), GridSample("linear", "border", False)),
+            case("of_one_or_zero", f32, (1, 3), (2, 2), GridSample("nearest", "zeros", False)),
             case("integers", i8, (3, 3), (4, 4), GridSample("nearest", "zeros", False)),
             case("f16", f16, (3, 3), (4, 4), GridSample("linear", "border", False)),
         ]
@@ -49,6 +52,12 @@ class GridSampleTaps(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * 3 * target.machine.element, code=600)
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """The one element of a picture is the nearest to all places."""
+        nearest = call.of(GridSample).mode == "nearest"
+        counts = any(_counts(call, axis) for axis in range(len(call.ins[0].shape) - 2))
+        return frozenset({"grid"}) if nearest and not counts else frozenset()
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind
@@ -70,12 +79,13 @@ class GridSampleTaps(Kernel):
         rank = len(shape) - 1
         for number in range(rank):
             last = index_c((*loops.strides[2], grid.strides[-1]), [*counters, str(rank - 1 - number)])
-            step = index_c((x.strides[2 + number],), (f"p{number}[t{number}]",))
+            tap = f"p{number}[{0 if kind.mode == 'nearest' else f't{number}'}]"
+            step = index_c((x.strides[2 + number],), (tap,))
             axes.append(
                 {
                     "n": number,
                     "size": static(x.shape[2 + number]),
-                    "stride": static(x.strides[2 + number]),
+                    "counts": _counts(call, number),
                     "place": load_c(grid.buffer.dtype, "grid", last),
                     "step": f"{before} + {step}".removeprefix("0 + "),
                 }
@@ -102,6 +112,11 @@ class GridSampleTaps(Kernel):
 
     def label(self, call: Call) -> str:
         return f"grid_sample_{call.of(GridSample).mode}"
+
+
+def _counts(call: Call, axis: int) -> bool:
+    """Does it matter where a place lies on an axis of the picture?"""
+    return call.ins[0].strides[2 + axis] != 0 or call.of(GridSample).padding == "zeros"
 
 
 def _of(view: View, shape: Sequence[Dim], strides: Sequence[Any]) -> View:

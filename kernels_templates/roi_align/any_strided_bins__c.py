@@ -33,6 +33,8 @@ class RoiAlignBins(Kernel):
             case("adaptive_largest", f32, RoiAlign(2, 2, 0, 1.0, False, True), far=30.0),
             case("largest", f32, RoiAlign(2, 2, 2, 1.0, False, True)),
             case("of_one", f32, RoiAlign(2, 2, 2, 1.0, True, False), (1, 1, 1, 1)),
+            case("one_high", f32, RoiAlign(2, 2, 2, 1.0, True, True), (1, 2, 1, 4)),
+            case("one_wide", f32, RoiAlign(2, 2, 0, 1.0, True, False), (2, 1, 4, 1)),
             case("f64", f64, RoiAlign(1, 1, 3, 1.0, False, False)),
             case("f16", f16, RoiAlign(2, 2, 1, 0.25, False, False)),
         ]
@@ -44,6 +46,10 @@ class RoiAlignBins(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * 40 * target.machine.element, code=1200)
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """Which picture a region lies in says nothing where there is one."""
+        return frozenset({"batches"}) if call.ins[0].strides[0] == 0 else frozenset()
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (x, rois, batches), y = call.kind, call.ins, call.outs[0]
@@ -59,20 +65,22 @@ class RoiAlignBins(Kernel):
             return load_c(dtype, "x", index_c(strides[x], ["n", "c", row, column]))
 
         load = load_c(i64, "batches", index_c(strides[batches], ["r"]))
+        picture = position_c("n", load, x.shape[0], in_range=False)
         count, channels = y.shape[:2]
         return {
             "kind": kind,
             "count": count,
             "channels": channels,
-            "images": x.shape[0],
             "height": static(x.shape[2]),
             "width": static(x.shape[3]),
+            "one_high": x.shape[2] == 1 and x.strides[2] == 0,
+            "one_wide": x.shape[3] == 1 and x.strides[3] == 0,
             "type": work.compute_c,
             "suffix": "f" if work is f32 else "",
             "name": work.name,
             "number": lambda value: literal_c(value, work),
             "corner": corner,
             "pixel": pixel,
-            "batch": position_c("n", load, x.shape[0], in_range=False),
+            "batch": () if self.unpassed(call) else picture,
             "store": store_c(dtype, "y", index_c(strides[y], ["r", "c", "row", "column"]), "total"),
         }

@@ -47,10 +47,17 @@ class ScatterRows(Kernel):
         elements = upper(call.ins[0].type.count) + upper(call.ins[1].type.count) * len(call.ins)
         return Cost(elements * target.machine.element, code=100 * len(call.ins))
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """An index of an axis of one element moves nothing."""
+        _, (_, _, *index_names) = self.parameter_names(call)
+        axes = zip(call.of(Scatter).axes, call.outs[0].strides, strict=True)
+        return frozenset(index_names[-1 - number] for number, stride in axes if number < 0 and stride == 0)
+
     def context(self, call: Call) -> Mapping[str, Any]:
         (x, updates, *indices), y, kind = call.ins, call.outs[0], call.of(Scatter)
         axes, reduction = kind.axes, kind.reduction
         (y_name,), (x_name, updates_name, *index_names) = self.parameter_names(call)
+        unread = self.unpassed(call)
         loops = nest(updates.shape, [updates, along(y, axes, updates.shape), *indices])
         counters = [loop.counter for loop in loops.loops]
         used = (1 + level for strides in loops.strides[2:] for level, s in enumerate(strides) if s != 0)
@@ -59,12 +66,11 @@ class ScatterRows(Kernel):
         to_index = list(counters)
         to_steps = list(loops.strides[1])
         for axis, number in enumerate(axes):
-            if number < 0:
+            if number < 0 and index_names[-1 - number] not in unread:
                 load = load_c(indices[-1 - number].buffer.dtype, index_names[-1 - number], loops.index(1 - number))
                 lines += position_c(f"p{axis}", load, x.shape[axis], in_range=False)
                 to_index.append(f"p{axis}")
                 to_steps.append(y.strides[axis])
-                lines += [f"(void)p{axis};"] if to_steps[-1] == 0 else []
         dtype, place = y.buffer.dtype, index_c(to_steps, to_index)
         if reduction is None:
             work = [move_c(dtype, y_name, place, updates_name, loops.index(0))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.marked import plain, sized
+from ..base.marked import marked_name, plain, sized
 from .tiles import Tile
 
 
@@ -22,7 +22,7 @@ def packed_lane_c(lane: str, lanes: int, row: int, steps: int) -> str:
     the sum."""
     if row == lanes:
         return lane
-    name = lane if plain(lane).isidentifier() else f"({lane})"
+    name = marked_name(lane) if plain(lane).isidentifier() else f"({lane})"
     return f"{name} / {sized(row)} * {sized(row * steps)} + {name} % {sized(row)}"
 
 

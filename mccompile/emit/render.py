@@ -19,9 +19,10 @@ from typing import Any
 
 import jinja2
 
+from ..base import marked
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
-from ..base.marked import between_items, called, including, marked_name, part, plain, read, sized, unmarked, words
+from ..base.marked import called, including, marked_name, plain, read, sized, unmarked, words
 from ..expr.dims_c import factor_c
 from .folding import folded
 from .runtime import include_line
@@ -47,10 +48,11 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FunctionLoader(_shared),
     )
     environment.globals["called"] = called
-    environment.globals["comma"] = between_items
+    environment.globals["comma"] = marked.between_items
     environment.globals["include"] = including
+    environment.globals["local"] = marked.local
     environment.globals["named"] = marked_name
-    environment.globals["part"] = part
+    environment.globals["part"] = marked.part
     environment.globals["included"] = lambda header: including(header) + include_line(header)
     environment.filters["words"] = words
     environment.filters["size"] = _size

@@ -280,6 +280,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     for trial in found:
         made = printed(trial.function)
         assert not too_long(folded(made.text)), f"{trial.name} has functions that nobody reads"
+        assert _cast_away(made.text) <= _empty(trial), f"{trial.name} is given what it does not read"
         text, name, headers = plain(made.text), trial.function.name, headers | made.headers
         head = plain(signature(trial.function))
         if not restrict:
@@ -312,6 +313,20 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
         rows.append(f"    {{{len(trial.blocks)}, {{{sizes}}}, {{{aligns}}}, {strings}u, call_{number}}},")
     lines += ["static const struct harness_case cases[] = {", *rows, "};", ""]
     (folder / "cases.h").write_text("\n".join(lines))
+
+
+def _cast_away(text: str) -> set[str]:
+    """Names that are cast to void, so that no compiler warns of them."""
+    lines = (line.strip() for line in plain(text).splitlines())
+    names = (line.removeprefix("(void)").rstrip(";").strip() for line in lines if line.startswith("(void)"))
+    return {name for name in names if name.isidentifier()}
+
+
+def _empty(trial: Trial) -> set[str]:
+    """Of parameters those without elements, which nothing can be read of."""
+    call = trial.function.call
+    names = (name for some in trial.function.kernel.parameter_names(call) for name in some)
+    return {name for name, view in zip(names, (*call.outs, *call.ins), strict=True) if view.type.count == 0}
 
 
 def _arguments(trial: Trial) -> str:

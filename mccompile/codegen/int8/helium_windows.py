@@ -58,10 +58,17 @@ class HeliumWindows(PatchConv):
             align={1: 4, found.bias: 4},
             slack={0: over} if over else {},
             alias={} if again else epilogue_alias(call, conv_of(call).fixed),
-            scratch=lanes * self.depth(call) + over + results,
+            scratch=(0 if _in_place(call) else lanes * self.depth(call)) + over + results,
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        return super().unpassed(call) | (frozenset() if self._reads_zero(call) else frozenset({"x_zero"}))
+
+    def _reads_zero(self, call: Call) -> bool:
+        """Is what lies outside of the image something else than 0?"""
+        return conv_of(call).x_zero and self.padded(call) and not _flat(call)
 
     def depth(self, call: Call) -> int:
         """Elements of a window, in blocks of 16."""
@@ -100,14 +107,14 @@ class HeliumWindows(PatchConv):
         return {**found, **(vectors or {}), "rest_vectors": vectors is not None, "rest_joined": joined}
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, found = conv_of(call), call.ins[0], rescaling_of(call)
+        x, found = call.ins[0], rescaling_of(call)
         lanes, small = call.blocks
         count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
             **found.told,
             "lanes": lanes,
-            "zero": kind.x_zero,
+            "reads_zero": self._reads_zero(call),
             "padded": self.padded(call),
             "flat": _flat(call),
             "by_rows": by_rows,

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* right, 288 bytes */
 };
 
-#define READY 0x5E0868EBu
+#define READY 0x5B59522Du
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x5E, 0x08, 0x68, 0xEB, 0x00, 0x96, 0xAC, 0xD4, 0xCB, 0x81, 0x03, 0x2B, 0x7D, 0x1A, 0x19, 0xAF
+        0x5B, 0x59, 0x52, 0x2D, 0x8C, 0x88, 0xAF, 0x83, 0x8D, 0xAE, 0xFC, 0x42, 0xE3, 0xD9, 0xB6, 0xF8
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -125,7 +125,6 @@ void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, cons
 {
     const mcc_index j = 0;
     const mcc_index i = 0;
-    (void)i;
     float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f;
     for (mcc_index k = 0; k < 108; ++k) {
         const mcc_index a_in = k;
