@@ -387,10 +387,16 @@ def domains() -> frozenset[str]:
 
 
 def composed(
-    domain: str, node: NodeProto, attributes: Mapping[str, Any], operands: Sequence[Value | None]
+    domain: str,
+    node: NodeProto,
+    attributes: Mapping[str, Any],
+    operands: Sequence[Value | None],
+    declared: Sequence[tuple[int, ...] | None],
 ) -> FunctionProto:
-    """The function that is one of these operators, for these operands; raises Refused."""
+    """The function that is one of these operators, for these operands; raises Refused. `declared` are the shapes that
+    the file says of the results."""
     body = Body(node, attributes, operands)
+    body.declared = declared
     writers = _WRITERS if (domain, node.op_type) in _WRITERS else SAME_PADDING
     writers[domain, node.op_type](body)
     return body.function()

@@ -42,6 +42,7 @@ class Body:
     ) -> None:
         self.node, self.attributes, self.operands = node, attributes, operands
         self.prefix = prefix  # before the names made here
+        self.declared: Sequence[tuple[int, ...] | None] = ()  # what the file says of the shapes of results
         self.nodes: list[NodeProto] = []
         self.opset = OPSET
         narrow = (v.type.dtype for v in operands if v is not None and v.type.dtype.is_narrow_float)
@@ -167,7 +168,8 @@ class Body:
         missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
         if missing:
             raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
-        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(CONTRIB, 1)]
+        own = sorted({node.domain for node in self.nodes} - {"", CONTRIB})
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(name, 1) for name in (CONTRIB, *own))]
         return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
 
     # -- pieces that several operators share

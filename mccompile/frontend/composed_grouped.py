@@ -2,7 +2,8 @@
 cache that the new ones are written into.
 
 Invariant: the cache is as long as `past_key` or the total length, whatever is more; a batch whose `seqlens_k` says that
-less of it is taken writes and sees no more than that. What lies behind is 0.
+less of it is taken writes and sees no more than that. What lies behind is 0. A total length that is known only at run
+time is that of a cache that stays as long as it is, unless the file declares a longer one; another ends the run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from onnx import TensorProto
 from ..base.dims import Dim, upper
 from ..base.dtypes import i64
 from ..graph.ir import Invalid, Unsupported
+from ..ops.slots import SlotPosition
 from .composed_body import Body, Size
 
 (QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK) = range(12)
@@ -47,9 +49,9 @@ def group_query_attention(body: Body) -> None:
         before = body.op("Add", last, start)
     if body.attribute("do_rotary", 0):
         query, key = (_rotated(body, side, before, length) for side in (query, key))
-    keys = body.op("Unsqueeze", _keys(body, past, room), body.ints(0, 1, 3))
+    keys = _keys(body, past, room)
     end = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), body.sizes(length))
-    taken = body.op("Less", keys, end)
+    taken = body.op("Less", body.op("Unsqueeze", keys, body.ints(0, 1, 3)), end)
     caches = []
     for number, new in ((0, key), (1, value)):
         cache = _cache(body, number, body.sizes(batch, groups, _rest(body, room, past, length), width), room)
@@ -57,7 +59,7 @@ def group_query_attention(body: Body) -> None:
         caches.append(written if length == room else body.op("Where", taken, written, body.number(0.0)))
         if body.wants(1 + number):
             body.give(1 + number, caches[-1])
-    seen = _seen(body, before, length, room)
+    seen = _seen(body, before, length, keys)
     queries = body.op("Reshape", query, body.ints(0, groups, -1, width))
     scores = body.op("MatMul", queries, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
     scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
@@ -87,16 +89,26 @@ def _room(body: Body, past: Size, length: Size) -> Size:
         return max(past, total)
     if not past:
         return length
+    if total is None:
+        said = [shape[2] for shape in body.declared[1:3] if shape is not None and len(shape) == 4]
+        return max([past, *said])
     if upper(total) > past:
         raise Unsupported(f"a total length of {total}, for which a cache of {past} may be too short", _FIX)
     return past
 
 
 def _keys(body: Body, past: Size, room: Size) -> str:
-    """The places of the cache. The total length has to be that of a cache that grows; a run where it is not stops."""
-    if (isinstance(past, int) and past) or _total(body) == room:
+    """The places of the cache. The total length has to be that of a cache that grows, and no more than there is room
+    for in another; a run where it is not stops."""
+    total = _total(body)
+    if total == room or (total is not None and isinstance(past, int) and past):
         return body.places(room)
     said = body.op("Reshape", body.op("Cast", body.operand(TOTAL), to=TensorProto.INT64), body.ints(1))
+    if total is None:
+        more = body.op("Sub", said, body.sizes(room))
+        wrong = body.op("Max", more, body.ints(0)) if room == past else body.op("Abs", more)
+        zero = body.op("SlotPosition", wrong, body.ints(1), domain=SlotPosition.domain)
+        return body.op("Add", body.places(room), zero)
     return body.op("Reshape", body.places(said), body.sizes(room))
 
 
@@ -119,14 +131,12 @@ def _sides(body: Body, heads: tuple[int, int], width: int) -> tuple[str, str, st
     return query, key, value
 
 
-def _total(body: Body) -> Dim:
-    """The most tokens that a sample has with those of this run."""
-    operand = body.operands[TOTAL] if body.has(TOTAL) else None
-    value = None if operand is None else operand.fact.value
+def _total(body: Body) -> Dim | None:
+    """The most tokens that a sample has with those of this run; None where that is known only at run time."""
+    if not body.has(TOTAL) or body.type(TOTAL).count != 1:
+        raise Invalid("total_sequence_length is not one number")
+    value = body.operands[TOTAL].fact.value  # type: ignore[union-attr]
     first = None if value is None else value.reshape(-1)[0]
-    if first is None:
-        fix = "compute it from the shape of the attention mask, as exporters do, or make it a constant"
-        raise Unsupported("total_sequence_length is not known before the model runs", fix)
     return int(first) if isinstance(first, np.integer) else first
 
 
@@ -152,11 +162,11 @@ def _cache(body: Body, number: int, rest: str, room: Size) -> str:
     return body.op("Concat", given, body.op("Expand", body.number(0.0), rest), axis=2)
 
 
-def _seen(body: Body, before: str, length: Size, room: Size) -> str:
+def _seen(body: Body, before: str, length: Size, keys: str) -> str:
     """Which keys each token sees: those up to its own, and where there is a window only the last ones."""
     tokens = body.op("Unsqueeze", body.places(length), body.ints(0, 1, 3))
     own = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), tokens)
-    keys = body.op("Unsqueeze", body.places(room), body.ints(0, 1, 2))
+    keys = body.op("Unsqueeze", keys, body.ints(0, 1, 2))
     seen = body.op("LessOrEqual", keys, own)
     window = int(body.attribute("local_window_size", -1))
     if window < 0:

@@ -398,7 +398,7 @@ class NodeReader(GraphReader):
         values = [value if isinstance(value, Value) else None for value in inputs]
         check_operands(sig, values)
         attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
-        function = composed.composed(domain, node, attributes, values)
+        function = composed.composed(domain, node, attributes, values, [scope.shapes.get(name) for name in node.output])
         plain = NodeProto()
         plain.CopyFrom(node)
         del plain.attribute[:]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
-from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import MccError
+from mccompile.base.errors import CheckFailed
 
 from .test_composed import CONTRIB, agrees, f, i32
 
@@ -74,13 +76,43 @@ def test_lengths_that_differ_between_samples() -> None:
     agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS)
 
 
-def test_a_total_length_that_is_not_known_is_refused() -> None:
-    total = helper.make_tensor_value_info("total", TensorProto.INT32, [])
-    query = helper.make_tensor_value_info("q", TensorProto.FLOAT, [1, 1, 128])
-    lengths = numpy_helper.from_array(i32(6), "lengths")
-    of = {"domain": CONTRIB}
-    node = helper.make_node("GroupQueryAttention", ["q", "", "", "", "", "lengths", "total"], ["y"], **of, **HEADS)
-    graph = helper.make_graph([node], "g", [query, total], [ValueInfoProto(name="y")], [lengths])
+def with_total(length: int, past: int, present: int | None = None, more: Sequence[str] = ()) -> ModelProto:
+    """The total length is an input, or computed from one where nodes say how."""
+    infos = [("q", (1, length, 128)), *((name, (1, 2, past, 16)) for name in ("pk", "pv") if past)]
+    ins = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in infos]
+    ins += [helper.make_tensor_value_info(name, TensorProto.INT32, [n] * n) for name, n in (("lengths", 1), ("n", 0))]
+    names = ["q", "", "", *(("pk", "pv") if past else ("", "")), "lengths", "total" if more else "n"]
+    node = helper.make_node("GroupQueryAttention", names, ["y", "k", "v"], domain=CONTRIB, **HEADS)
+    outs = [ValueInfoProto(name="y"), *(ValueInfoProto(name=name) for name in "kv")]
+    if present is not None:
+        outs[1:] = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 2, present, 16)) for name in "kv"]
+    graph = helper.make_graph([*map(parser.parse_node, more), node], "g", ins, outs)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
-    with pytest.raises(MccError, match="total_sequence_length is not known before the model runs"):
-        backend.prepare(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize(
+    ("length", "past", "present", "totals", "too_many"),
+    [(1, 8, None, (3, 8), 9), (1, 6, 7, (7,), 6), (5, 0, None, (5,), 6), (3, 8, 8, (4, 7), 12)],
+)
+@pytest.mark.parametrize("more", [(), ("one = Constant<value_int=1>()", "wide = Cast<to=7>(n)",
+    "most = Mul(wide, one)", "total = Cast<to=6>(most)")])  # fmt: skip
+def test_a_total_length_that_comes_at_run_time(
+    length: int, past: int, present: int | None, totals: Sequence[int], too_many: int, more: Sequence[str]
+) -> None:
+    model = with_total(length, past, present, more)
+    rep = backend.prepare(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+
+    def feed(total: int) -> dict[str, np.ndarray]:
+        given = {"q": f(1, length, 128), "lengths": i32(total - 1), "n": np.array(total, np.int32)}
+        return given | ({"pk": f(1, 2, past, 16), "pv": f(1, 2, past, 16)} if past else {})
+
+    for total in totals:
+        given = feed(total)
+        got, want = rep.run(given), session.run(None, given)
+        np.testing.assert_allclose(got[0], want[0], atol=1e-5)
+        for mine, theirs in zip(got[1:], want[1:], strict=True):
+            np.testing.assert_allclose(mine[:, :, :total], theirs[:, :, :total], atol=1e-6)
+    with pytest.raises(CheckFailed, match="outside the bounds"):
+        rep.run(feed(too_many))

@@ -189,7 +189,8 @@ def grouped(g: Builder, op: str) -> Value | None:
     groups, each, width, length = g.integer(1, 2), g.integer(1, 2), 8, g.integer(1, 4)
     q = g.leaf("float32", (1, length, groups * each * width), "exact")
     k, v = (g.leaf("float32", (1, length, groups * width), "exact") for _ in range(2))
-    ends = [g.constant([length - 1], "int32"), g.constant(length, "int32")]
+    total = g.input("int32", (), "integer", length, length) if g.maybe(0.3) else g.constant(length, "int32")
+    ends = [g.constant([length - 1], "int32"), total]
     form = {"num_heads": groups * each, "kv_num_heads": groups}
     found = g.nodes_(op, [q, k, v, None, None, *ends], 3, domain=MS, **form)
     return found[0] if found else None
