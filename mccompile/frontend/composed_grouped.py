@@ -18,7 +18,8 @@ from ..ops.slots import SlotPosition
 from .composed_body import Body, Size
 
 (QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK) = range(12)
-_LATER = ("scales of a quantized cache", "the same", "norms of queries", "norms of keys")
+_SCALES = (12, 13)
+_NORMS = (14, 15)  # of queries, of keys
 _FIX = "fix sizes with --dim or --shape"
 
 
@@ -28,9 +29,8 @@ def group_query_attention(body: Body) -> None:
         "smooth_softmax", "causal", "qk_output", "k_quant_type", "v_quant_type", "kv_cache_bit_width",
         "sliding_window_cache", "qk_norm_epsilon",
     )  # fmt: skip
-    for number, what in enumerate(_LATER, SINK + 1):
-        if body.has(number):
-            raise Unsupported(f"{what} (operand {number})", "export the model without them")
+    if any(body.has(number) for number in _SCALES):
+        raise Unsupported("scales of a quantized cache", "export the model without them")
     if not body.attribute("causal", 1) or body.attribute("sliding_window_cache", 0):
         raise Unsupported("attention to what comes later, or a cache that rows are driven out of")
     body.opset = 24
@@ -39,6 +39,14 @@ def group_query_attention(body: Body) -> None:
         raise Invalid(f"{heads} heads of queries do not share {groups} of keys and values")
     width = _width(body, heads, groups)
     query, key, value = _sides(body, (heads, groups), width)
+    if any(body.has(number) for number in _NORMS):
+        if not all(body.has(number) for number in _NORMS):
+            raise Invalid("queries are normalized and keys are not, or the other way round")
+        epsilon = body.attribute("qk_norm_epsilon", 1e-6)
+        query, key = (
+            body.op("RMSNormalization", side, body.operand(number), axis=-1, epsilon=epsilon)
+            for side, number in zip((query, key), _NORMS, strict=True)
+        )
     batch, length = body.size(QUERY, 0), body.size(QUERY, 1)
     past: Size = body.size(PAST_KEY, 2) if body.has(PAST_KEY) else 0
     room = _room(body, past, length)
@@ -63,8 +71,10 @@ def group_query_attention(body: Body) -> None:
     queries = body.op("Reshape", query, body.ints(0, groups, -1, width))
     scores = body.op("MatMul", queries, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
     scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
-    scores = body.op("Reshape", scores, body.sizes(0, heads, length, room))
-    shares = _shares(body, scores, seen, (batch, heads, length), room)
+    scores = _moved(body, body.op("Reshape", scores, body.sizes(0, heads, length, room)), room)
+    shares = _shares(body, scores, seen, (batch, heads, length))
+    if body.wants(3):
+        _give_scores(body, scores, shares, seen, room)
     shares = body.op("Reshape", shares, body.sizes(0, groups, -1, room))
     mixed = body.op("Reshape", body.op("MatMul", shares, caches[1]), body.sizes(0, heads, length, width))
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
@@ -174,9 +184,8 @@ def _seen(body: Body, before: str, length: Size, keys: str) -> str:
     return body.op("And", seen, body.op("Greater", keys, body.op("Sub", own, body.index(window))))
 
 
-def _shares(body: Body, scores: str, seen: str, shape: tuple[Size, int, Size], room: Size) -> str:
-    """The softmax over the keys that are seen."""
-    batch, heads, length = shape
+def _moved(body: Body, scores: str, room: Size) -> str:
+    """With their cap and their bias."""
     cap = body.attribute("softcap", 0.0)
     if cap:
         scores = body.op("Mul", body.op("Tanh", body.op("Div", scores, body.number(cap))), body.number(cap))
@@ -186,6 +195,26 @@ def _shares(body: Body, scores: str, seen: str, shape: tuple[Size, int, Size], r
         if isinstance(wide, int) and isinstance(room, int) and wide != room:
             bias = body.op("Pad", bias, body.ints(0, 0, 0, 0, 0, 0, 0, room - wide))
         scores = body.op("Add", scores, bias)
+    return scores
+
+
+def _give_scores(body: Body, scores: str, shares: str, seen: str, room: Size) -> None:
+    """Result 3: of the keys that are there, and 0 for those that are not seen."""
+    which = body.attribute("qk_output", 0)
+    if which not in (1, 2):
+        raise Invalid(f"result 3 is asked for, and qk_output is {which}")
+    made = shares if which == 2 else body.op("Where", seen, scores, body.number(0.0))
+    total = _total(body)
+    if total != room:
+        if not isinstance(total, int):
+            raise Unsupported(f"scores of {total} keys as a result, known only at run time", _FIX)
+        made = body.op("Slice", made, body.ints(0), body.ints(total), body.ints(3))
+    body.give(3, made)
+
+
+def _shares(body: Body, scores: str, seen: str, shape: tuple[Size, int, Size]) -> str:
+    """The softmax over the keys that are seen."""
+    batch, heads, length = shape
     scores = body.op("Where", seen, scores, body.number(float("-inf")))
     if not body.has(SINK) and not body.attribute("smooth_softmax", 0):
         return body.op("Softmax", scores, axis=-1)

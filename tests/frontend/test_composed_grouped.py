@@ -8,22 +8,30 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto, ValueInfoProto, helper, parser
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import BadFile, CheckFailed
 
 from .test_composed import CONTRIB, agrees, f, i32
 
 HEADS: dict[str, Any] = {"num_heads": 4, "kv_num_heads": 2}
 
 
-def grouped(length: int, past: int, total: int, *more: np.ndarray | None, taken: int | None = None, **kw: Any) -> None:
+def grouped(
+    length: int,
+    past: int,
+    total: int,
+    *more: np.ndarray | None,
+    taken: int | None = None,
+    outs: str = "y,k,v",
+    **kw: Any,
+) -> None:
     batch = 1
     before = [f(batch, 2, past, 16), f(batch, 2, past, 16)] if past else [None, None]
     lengths, whole = i32((total if taken is None else taken) - 1), np.array(total, np.int32)
     ins = [f(batch, length, 64), f(batch, length, 32), f(batch, length, 32), *before, lengths, whole, *more]
-    agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS, **kw)
+    agrees("GroupQueryAttention", *ins, outs=outs, **HEADS, **kw)
 
 
 @pytest.mark.parametrize("length, past, total", [(5, 0, 5), (1, 6, 7), (3, 4, 7)])
@@ -61,6 +69,49 @@ def test_a_cache_with_room_to_spare() -> None:
     """It is as long as the longest conversation; how much of it is taken is known only at run time."""
     grouped(1, 9, 7, f(9, 8), f(9, 8), do_rotary=1)
     grouped(1, 9, 9, f(9, 8), f(9, 8), do_rotary=1, taken=4)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_scores_as_a_result(which: int) -> None:
+    for length, past, total in ((5, 0, 5), (1, 6, 7), (1, 9, 7)):
+        grouped(length, past, total, outs="y,k,v,s", qk_output=which, softcap=0.5)
+    grouped(5, 0, 5, None, None, None, f(1, 4, 5, 5), outs="y,k,v,s", qk_output=which, local_window_size=2)
+    grouped(5, 0, 5, outs="y,k,v,s", qk_output=which, smooth_softmax=1)
+
+
+def test_scores_that_nothing_asks_for() -> None:
+    with pytest.raises(BadFile, match="qk_output is 0"):
+        grouped(5, 0, 5, outs="y,k,v,s")
+
+
+def test_queries_and_keys_are_normalized_by_heads() -> None:
+    """onnxruntime does so on other machines only: compared with what it says that this means."""
+    infos = [("q", (1, 3, 64)), ("k", (1, 3, 32)), ("v", (1, 3, 32)), ("c", (9, 8)), ("s", (9, 8))]
+    ins = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in infos]
+    weights = [numpy_helper.from_array(array, name) for name, array in (
+        ("qn", f(16)), ("kn", f(16)), ("n", i32(2)), ("t", np.array(3, np.int32)), ("heads", np.array([0, 0, -1, 16])),
+        ("flat", np.array([0, 0, -1])))]  # fmt: skip
+
+    def model(nodes: Sequence[str], operands: Sequence[str], more: Sequence[str], **also: float) -> ModelProto:
+        names = [*operands, "v", "", "", "n", "t", "c", "s", "", "", "", *more]
+        node = helper.make_node(
+            "GroupQueryAttention", names, ["y", "pk", "pv"], domain=CONTRIB, do_rotary=1, **HEADS, **also
+        )
+        outs = [ValueInfoProto(name=name) for name in node.output]
+        graph = helper.make_graph([*map(parser.parse_node, nodes), node], "g", ins, outs, weights)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    spelled = [
+        f"{x}n_ = Reshape({x}, heads) {x}r = SimplifiedLayerNormalization<axis=-1,epsilon=0.001>({x}n_, {x}n)"
+        f" {x}f = Reshape({x}r, flat)" for x in "qk"
+    ]  # fmt: skip
+    nodes = [f"{part})" for text in spelled for part in text.split(")")[:-1]]
+    feed = {name: f(*shape) for name, shape in infos}
+    want = onnxruntime.InferenceSession(model(nodes, ["qf", "kf"], []).SerializeToString()).run(None, feed)
+    got = backend.prepare(model([], ["q", "k"], ["", "", "qn", "kn"], qk_norm_epsilon=0.001)).run(feed)
+    for mine, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
 
 
 def test_narrow_floats() -> None:

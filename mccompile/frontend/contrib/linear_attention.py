@@ -19,16 +19,25 @@ _WINDOW = ("a state for each of the last tokens (state_window)", "export the mod
     "g (float[1, 3, 8] q, float[1, 3, 4] k, float[1, 3, 4] v, float[1, 1, 4, 4] p)"
     " => (float[1, 3, 8] y, float[1, 1, 4, 4] s) { y, s = com.microsoft.LinearAttention"
     ' <q_num_heads = 2, kv_num_heads = 1, update_rule = "linear", scale = 0.5, state_window = 0> (q, k, v, p) }',
+    "g (float[2, 3, 8] q, float[2, 3, 16] k, float[2, 3, 12] v) => (float[2, 3, 12] y, float[2, 4, 4, 3] s)"
+    " { y, s = com.microsoft.LinearAttention"
+    ' <q_num_heads = 2, kv_num_heads = 4, update_rule = "linear"> (q, k, v) }',
 )
 def linear_attention(body: Body) -> None:
     kept = ("chunk_size", "kv_num_heads", "q_num_heads", "scale", "update_rule")
     if body.attribute("state_window", 0):
         raise Unsupported(*_WINDOW)
-    if int(body.attribute("q_num_heads", 0)) < int(body.attribute("kv_num_heads", 0)):
-        raise Unsupported("fewer heads of queries than of keys", "export the model with its queries repeated")
     body.only(*kept, off=("state_window",))
     body.opset = 27  # that has LinearAttention
-    made = body.op("LinearAttention", *(body.operand(index) for index in range(6)), outs=2, **body.picked(*kept))
+    given, query = body.picked(*kept), body.operand(0)
+    heads, groups = (int(body.attribute(name, 0)) for name in ("q_num_heads", "kv_num_heads"))
+    if 0 < heads < groups:  # which ONNX's does not take: several heads of keys share one of queries
+        if groups % heads:
+            raise Invalid(f"{groups} heads of keys do not share {heads} of queries")
+        cut = body.op("Unsqueeze", body.op("Reshape", query, body.ints(0, 0, heads, -1)), body.ints(3))
+        query = body.op("Reshape", body.op("Tile", cut, body.ints(1, 1, 1, groups // heads, 1)), body.ints(0, 0, -1))
+        given["q_num_heads"] = groups
+    made = body.op("LinearAttention", query, *(body.operand(index) for index in range(1, 6)), outs=2, **given)
     body.give(0, made)
     if body.wants(1):
         past = body.operands[3] if body.has(3) else None  # whose type the state has

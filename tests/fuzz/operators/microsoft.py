@@ -192,7 +192,8 @@ def grouped(g: Builder, op: str) -> Value | None:
     total = g.input("int32", (), "integer", length, length) if g.maybe(0.3) else g.constant(length, "int32")
     ends = [g.constant([length - 1], "int32"), total]
     form = {"num_heads": groups * each, "kv_num_heads": groups}
-    found = g.nodes_(op, [q, k, v, None, None, *ends], 3, domain=MS, **form)
+    scores = {"qk_output": g.integer(1, 2)} if g.maybe(0.3) else {}
+    found = g.nodes_(op, [q, k, v, None, None, *ends], 4 if scores else 3, domain=MS, **form, **scores)
     return found[0] if found else None
 
 
