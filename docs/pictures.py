@@ -51,10 +51,10 @@ def memory_map() -> str:
         name = f"{block.name.removesuffix('/last').split('/')[0]}, {block.bytes:,}"
         if block.height >= 15 and block.width >= 6.2 * len(name) + 8:
             parts.append(f'<text x="{x + 5:.2f}" y="{y + 12:.2f}" font-size="11" fill="#1c2733">{escape(name)}</text>')
-    for bytes in range(0, found.bytes + 1, 1024):
-        y = top + height * (1 - bytes / found.bytes)
+    for nbytes in range(0, found.bytes + 1, 1024):
+        y = top + height * (1 - nbytes / found.bytes)
         parts.append(
-            f'<text x="{left - 6}" y="{y + 4:.2f}" font-size="11" text-anchor="end" fill="#5b6b7b">{bytes:,}</text>'
+            f'<text x="{left - 6}" y="{y + 4:.2f}" font-size="11" text-anchor="end" fill="#5b6b7b">{nbytes:,}</text>'
         )
     for step in range(found.steps):
         x = left + 1000 * (step + 0.5) / found.steps

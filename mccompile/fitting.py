@@ -128,7 +128,7 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
         return attempt({**point.changes, **changes}).plan.arena_bytes
 
     alone = [(words, tried(changes)) for words, changes in frugal]
-    fit = [f"with {words} it takes {bytes} bytes" for words, bytes in alone if bytes <= limit]
+    fit = [f"with {words} it takes {nbytes} bytes" for words, nbytes in alone if nbytes <= limit]
     allow = f"allow it: --budget ram={point.ram} (or make the model's largest tensors smaller"
     if fit or not frugal:
         return "; ".join(fit) or f"{allow})"

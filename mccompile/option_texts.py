@@ -134,13 +134,13 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     for text in texts:
         what, comma, speed = text.partition(",")
         name, equals, size = what.partition("=")
-        bytes = _number(size)
-        if not POOL_NAME.fullmatch(name) or (equals and bytes is None) or (comma and speed != "fast"):
+        nbytes = _number(size)
+        if not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or (comma and speed != "fast"):
             small = f"{name.lower()}{equals}{size}{comma}{speed.lower()}"
             hint = f"; did you mean --mem {small}?" if small != text else ""
             form = "NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits"
             raise ValueError(f"{text!r} is not {form}{hint}")
-        found.append(Pool(name, bytes, 0 if comma else 1))
+        found.append(Pool(name, nbytes, 0 if comma else 1))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:

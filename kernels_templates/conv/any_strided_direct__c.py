@@ -90,10 +90,10 @@ class Direct(Kernel):
         for dtype in (f16, bf16):
             kind = replace(plain, epilogue=cast(operand(0, f32), dtype))
             cases.append(_case(dtype.name, kind, (1, 3, 6, 7), (4, 3, 3, 3), dtype=dtype))
-        bytes = (TensorType(f32, (1, 3, 6, 7)), TensorType(i8, (4, 3, 3, 3)))
+        mixed = (TensorType(f32, (1, 3, 6, 7)), TensorType(i8, (4, 3, 3, 3)))
         for name, constants in (("bytes", frozenset[int]()), ("packed_bytes", frozenset({1}))):
             out = (TensorType(f32, (1, 4, 6, 7)),)
-            cases.append(Case(name, plain, bytes, out, constant=constants, ranges={1: (-128.0, 127.0)}))
+            cases.append(Case(name, plain, mixed, out, constant=constants, ranges={1: (-128.0, 127.0)}))
         integers = replace(plain, accumulator=i32, x_zero=True, w_zero=True, pads=(1, 0, 1, 2))
         x, w = TensorType(u8, (1, 3, 6, 7)), TensorType(i8, (4, 3, 3, 3))
         zeros = (TensorType(u8, ()), TensorType(i8, (4,)))

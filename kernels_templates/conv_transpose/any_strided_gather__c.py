@@ -111,12 +111,12 @@ class Gather(Kernel):
             _case("epilogue", replace(twice, epilogue=RELU_OF_SUM), (1, 3, 4, 5), (3, 4, 2, 2), (8, 10), extras=1),
             _case("f64", replace(twice, accumulator=f64), (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=f64),
         ]
-        zero, bytes = replace(twice, accumulator=i32, x_zero=True, pads=(1, 0)), {0: (0.0, 255.0), 1: (-128.0, 127.0)}
+        zero, spans = replace(twice, accumulator=i32, x_zero=True, pads=(1, 0)), {0: (0.0, 255.0), 1: (-128.0, 127.0)}
         for x, w in ((u8, i8), (i8, u8)):
             shaped = _case("", zero, (1, 3, 4, 5), (3, 4, 3, 3), (7, 11))
             ins = (replace(shaped.ins[0], dtype=x), replace(shaped.ins[1], dtype=w), TensorType(x, ()))
             out = (replace(shaped.outs[0], dtype=i32),)
-            cases.append(replace(shaped, name=f"integers_{x}", ins=ins, outs=out, ranges={**bytes, 2: (-100.0, 100.0)}))
+            cases.append(replace(shaped, name=f"integers_{x}", ins=ins, outs=out, ranges={**spans, 2: (-100.0, 100.0)}))
         for dtype in (f16, bf16):
             kind = replace(twice, epilogue=cast(operand(0, f32), dtype))
             cases.append(_case(dtype.name, kind, (1, 3, 4, 5), (3, 4, 3, 3), (9, 11), dtype=dtype))

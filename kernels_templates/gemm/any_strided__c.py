@@ -84,10 +84,10 @@ class Strided(Kernel):
         ]
         for dtype in (f16, bf16):
             cases.append(_case(dtype.name, Gemm(f32, cast(operand(0, f32), dtype)), (5, 6), (6, 9), dtype=dtype))
-        bytes = (TensorType(f32, (5, 6)), TensorType(i8, (6, 9)))
+        mixed = (TensorType(f32, (5, 6)), TensorType(i8, (6, 9)))
         for name, constants in (("bytes", frozenset[int]()), ("packed_bytes", frozenset({1}))):
             out = (TensorType(f32, (5, 9)),)
-            cases.append(Case(name, plain, bytes, out, constant=constants, ranges={1: (-128.0, 127.0)}))
+            cases.append(Case(name, plain, mixed, out, constant=constants, ranges={1: (-128.0, 127.0)}))
         ins = (TensorType(u8, (2, 5, 6)), TensorType(i8, (2, 6, 9)), TensorType(u8, (2, 5)), TensorType(i8, (2, 9)))
         ranges = {0: (0.0, 255.0), 1: (-128.0, 127.0), 2: (0.0, 255.0), 3: (-9.0, 9.0)}
         integers = Gemm(i32, a_zero=True, b_zero=True)

@@ -36,7 +36,7 @@ class StridedLoops(Kernel):
         scaled = apply("add", apply("mul", operand(0, f32), operand(1, f32)), operand(2, f32))
         bounded = apply("max", operand(0, f32), literal(0.2, f32))
         to_half = cast(operand(0, f32), f16)
-        bytes = TensorType(i8, t.shape)
+        stored = TensorType(i8, t.shape)
         off = apply("sub", operand(0, f32), operand(1, f32))
         read = apply("mul", cast(operand(0, i8), f32), operand(1, f32))
         more = apply("add", operand(0, f32), literal(1, f32))
@@ -59,11 +59,11 @@ class StridedLoops(Kernel):
             Case("l2", Normalize((1,), "l2", f64), (double,), (double,)),
             Case("l2_of_zeros", Normalize((1,), "l2", f32), (t,), (t,), ranges={0: (0.0, 0.0)}),
             Case("softmax_of_differences", Normalize((3,), "softmax", f32, element=off, operands=2), (t, t), (t,)),
-            Case("softmax_quantized", Normalize((3,), "softmax", f32, element=read, operands=2), (bytes, t), (t,)),
+            Case("softmax_quantized", Normalize((3,), "softmax", f32, element=read, operands=2), (stored, t), (t,)),
             Case(
                 "standardize_quantized",
                 Normalize((2, 3), "standardize", f32, 1e-5, scaled, read, 2),
-                (bytes, t, t, t),
+                (stored, t, t, t),
                 (t,),
                 permute={0: (0, 2, 3, 1)},
             ),

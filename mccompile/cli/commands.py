@@ -69,7 +69,7 @@ def commands() -> None:
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
 @click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")
 @model_options
-def compile(
+def compile(  # noqa: A001 - what users type
     models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, pages: bool, options: Options
 ) -> None:
     """Compile a model into a folder of C files.

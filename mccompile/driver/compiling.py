@@ -55,7 +55,9 @@ from .options import PLAIN, Options, RowByRow
 _NOT_RECORDED = ("name", "budget", "print_after", "dump", "trust")
 
 
-def compile(model: Path, options: Options = PLAIN, facts: frozenset[str] | None = None) -> Package:
+def compile(  # noqa: A001 - what mccompile does
+    model: Path, options: Options = PLAIN, facts: frozenset[str] | None = None
+) -> Package:
     """Compiles an ONNX file. The package knows its files; `Package.write` puts them into a folder. `facts`: those that
     code made before relies on, where the blob is for that."""
     return _fitting(model, options, facts).package

@@ -76,8 +76,8 @@ def _data_offset(plan: Plan) -> int:
     return _padded(HEADER_BYTES + ENTRY_BYTES * len(plan.entries) * plan.lists_constants)
 
 
-def _padded(bytes: int) -> int:
-    return -(-bytes // SECTION) * SECTION
+def _padded(nbytes: int) -> int:
+    return -(-nbytes // SECTION) * SECTION
 
 
 def _table(entries: Iterable[Entry]) -> bytes:
@@ -132,7 +132,7 @@ class Delivery:
             raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
 
 
-def incbin_source(prefix: str, bytes: int, alignment: int, section: str = "") -> str:
+def incbin_source(prefix: str, nbytes: int, alignment: int, section: str = "") -> str:
     """The blob's file brought in by the assembler: compiles at once, however large it is. For compilers like gcc and
     linkers of ELF files; the folder of the blob must be on the include path."""
     return f"""/* {prefix}_weights.c: brings {prefix}.mcb, which must be on the include path, into the program. */
@@ -142,7 +142,7 @@ def incbin_source(prefix: str, bytes: int, alignment: int, section: str = "") ->
 #error "{prefix}.mcb is brought in by .incbin, for ELF only: compile the model with --blob array"
 #endif
 
-const size_t {prefix}_weights_bytes = {bytes}u;
+const size_t {prefix}_weights_bytes = {nbytes}u;
 
 __asm__(".section {section or f".rodata.{prefix}_weights"},\\"a\\"\\n"
         ".balign {alignment}\\n"
@@ -169,7 +169,7 @@ def _section_macro(name: str, section: str) -> list[str]:
     ]
 
 
-def weights_source(prefix: str, blob: Rendered, bytes: int, alignment: int, section: str = "") -> Iterator[bytes]:
+def weights_source(prefix: str, blob: Rendered, nbytes: int, alignment: int, section: str = "") -> Iterator[bytes]:
     """The same bytes as a C array of 64-bit words: five times quicker to compile than one of bytes."""
     macro = f"{prefix.upper()}_WEIGHTS_SECTION"
     placed = f"{macro} " if section else ""
@@ -177,9 +177,9 @@ def weights_source(prefix: str, blob: Rendered, bytes: int, alignment: int, sect
         f"/* {prefix}_weights.c: the bytes of {prefix}.mcb, for programs that carry the weights in their image. */",
         f'#include "{prefix}.h"',
         "",
-        f"const size_t {prefix}_weights_bytes = {bytes}u;",
+        f"const size_t {prefix}_weights_bytes = {nbytes}u;",
         *(_section_macro(macro, section) if section else []),
-        f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{bytes // 8}] = {{",
+        f"MCC_ALIGNED({alignment}) {placed}const uint64_t {prefix}_weights[{nbytes // 8}] = {{",
         "",
     ]
     yield "\n".join(head).encode()

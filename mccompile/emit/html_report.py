@@ -136,8 +136,8 @@ def _map(analysis: Mapping[str, Any], pool: Mapping[str, Any]) -> Map:
     size = pool["bytes"] or 1
     starts = [b["start"] for b in buffers if b.get("at_peak")]
 
-    def height(bytes: int) -> float:
-        return bytes / size * _MAP_HEIGHT
+    def height(nbytes: int) -> float:
+        return nbytes / size * _MAP_HEIGHT
 
     blocks = tuple(
         Block(

@@ -89,13 +89,13 @@ def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> lis
 def _move(state: State, places: tuple[str, str], size: str) -> str:
     """The statement that brings a state to its place; pieces as long as it moves by do not overlap."""
     to, origin = state.tensor.address, state.made
-    bytes = max_bytes(state.tensor.type)
+    nbytes = max_bytes(state.tensor.type)
     if to.base != origin.base or not (isinstance(to.offset, int) and isinstance(origin.offset, int)):
         return f"memcpy({', '.join(places)}, {size});"
     by = origin.offset - to.offset
-    if abs(by) >= bytes:
+    if abs(by) >= nbytes:
         return f"memcpy({', '.join(places)}, {size});"
-    if by < _FAST or bytes % by:
+    if by < _FAST or nbytes % by:
         return f"memmove({', '.join(places)}, {size});"
     first, second = (f"{place} + i" for place in places)
     return f"for (size_t i = 0; i < {size}u; i += {by}u) memcpy({first}, {second}, {by});"

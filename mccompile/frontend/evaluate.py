@@ -57,7 +57,7 @@ def known_constant(fact: Fact) -> Constant | None:
     return Constant.of(np.array(fact.value.tolist(), fact.type.dtype.numpy).reshape(fact.type.static_shape))
 
 
-def evaluate(node: Node, limit: int, spend: Callable[[int], None] = lambda bytes: None) -> list[Constant | None] | None:
+def evaluate(node: Node, limit: int, spend: Callable[[int], None] = lambda _: None) -> list[Constant | None] | None:
     """The results (None for absent ones) of a node whose operands are constants, if they are few enough bytes; `spend`
     is told how many before they are made."""
     op = node.op

@@ -96,7 +96,7 @@ def _first(places: list[str], limit: int) -> list[str]:
 
 def check_bytes(what: str, type: TensorType) -> None:
     """Refuses a tensor that no machine has the memory for."""
-    bytes, most = type.max_bytes, budgets().tensor
-    if bytes > most:
-        why = f"{what} is {type}: {bytes} bytes, {most} are the most that one tensor may take"
+    nbytes, most = type.max_bytes, budgets().tensor
+    if nbytes > most:
+        why = f"{what} is {type}: {nbytes} bytes, {most} are the most that one tensor may take"
         raise Unsupported(why, "correct the sizes that it follows from, or bound them with --dim, --shape or --bound")

@@ -63,8 +63,8 @@ def checks(fn: ImageFunction, macro: str) -> str:
         wrong += [f"{name} < {row}"] if isinstance(s[name], str) else []
     lines += [f"    if ({condition}) return MCC_ERR_SIZE;" for condition in wrong]
     if scratch:
-        bytes = called(macro, names) if (names := _named(fn)) else macro
-        lines.append(f"    if (scratch_bytes < {bytes}) return MCC_ERR_ARENA_SIZE;")
+        nbytes = called(macro, names) if (names := _named(fn)) else macro
+        lines.append(f"    if (scratch_bytes < {nbytes}) return MCC_ERR_ARENA_SIZE;")
         lines.append(f"    if ((uintptr_t)scratch % {SCRATCH_ALIGN}u != 0) return MCC_ERR_ARENA_ALIGN;")
     return "\n".join(lines)
 
@@ -81,11 +81,11 @@ def _marked(s: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scratch(fn: ImageFunction, macro: str) -> dict[str, Any]:
     """The macro: a number, or one of arguments."""
-    bytes = fn.scratch(_marked(fn.c))
+    nbytes = fn.scratch(_marked(fn.c))
     names = _named(fn)
     if not names:
-        return {"macro": macro if bytes else "", "bytes": f"{bytes}u", "scratch": bytes}
-    text = str(bytes)
+        return {"macro": macro if nbytes else "", "bytes": f"{nbytes}u", "scratch": nbytes}
+    text = str(nbytes)
     for name in names:
         text = text.replace(f"@{name}@", f"(size_t)({name})")
     return {"macro": f"{macro}({', '.join(names)})", "bytes": f"({text})", "scratch": text.replace("(size_t)", "")}

@@ -20,8 +20,8 @@ _RELATIVE = 3e-5  # of floats, of the largest result
 def picture(shape: Sequence[int], dtype: DType) -> np.ndarray:
     """The picture of all tests."""
     count = np.arange(int(np.prod(shape)), dtype=np.uint64)
-    bytes = ((count * SPREAD & 0xFFFFFFFF) >> 24).astype(np.uint8).reshape(shape)
-    return bytes if dtype is u8 else bytes.astype(np.float32) / np.float32(256)
+    drawn = ((count * SPREAD & 0xFFFFFFFF) >> 24).astype(np.uint8).reshape(shape)
+    return drawn if dtype is u8 else drawn.astype(np.float32) / np.float32(256)
 
 
 def trial(fn: ImageFunction, prefix: str) -> dict[str, Any]:

@@ -45,8 +45,8 @@ class Registry(Mapping[str, Kernel]):
         self.measured = measured
         self._loaded: dict[str, Kernel] = {}
         self._by_kind: dict[str, list[str]] = {}
-        for id in self._files:
-            self._by_kind.setdefault(id.partition("/")[0], []).append(id)
+        for key in self._files:
+            self._by_kind.setdefault(key.partition("/")[0], []).append(key)
 
     @staticmethod
     def load(extra: Sequence[Path] = ()) -> Registry:
@@ -61,16 +61,16 @@ class Registry(Mapping[str, Kernel]):
 
     def but(self, ids: Set[str]) -> Registry:
         """All kernels but these."""
-        return Registry({id: path for id, path in self._files.items() if id not in ids}, self.measured)
+        return Registry({key: path for key, path in self._files.items() if key not in ids}, self.measured)
 
     def measured_by(self, measured: Measured) -> Registry:
         """The same kernels, with what they took instead of what their models say."""
         return Registry(self._files, measured)
 
-    def __getitem__(self, id: str) -> Kernel:
-        if id not in self._loaded:
-            self._loaded[id] = _load(self._files[id])
-        return self._loaded[id]
+    def __getitem__(self, key: str) -> Kernel:
+        if key not in self._loaded:
+            self._loaded[key] = _load(self._files[key])
+        return self._loaded[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
@@ -79,7 +79,7 @@ class Registry(Mapping[str, Kernel]):
         return len(self._files)
 
     def of_kind(self, kind: Kind) -> list[Kernel]:
-        return [self[id] for id in self._by_kind.get(kind.name, [])]
+        return [self[key] for key in self._by_kind.get(kind.name, [])]
 
     def match(self, call: Call, target: Target) -> Needs | No:
         """What the kernel that a call has asks for."""

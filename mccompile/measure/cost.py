@@ -141,4 +141,4 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
 
 def _stacks(package: Package, graph: CallGraph) -> dict[str, int]:
     bounds = {function.name: graph.bound(function.name).bytes for function in package.plan.functions}
-    return {name: bytes for name, bytes in bounds.items() if bytes is not None}
+    return {name: nbytes for name, nbytes in bounds.items() if nbytes is not None}

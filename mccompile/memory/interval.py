@@ -170,7 +170,7 @@ def spans_of(block: Block, grain: int) -> list[Span]:
         return [_span_of(block.parts[0], grain)]
     coverage = Coverage([(part.start, part.end, part.low, part.high) for part in block.parts])
     edges, covering = coverage.edges, coverage.covering
-    bytes = grains = 0
+    nbytes = grains = 0
     rests = _Rests(edges, covering, grain)
     spans: list[Span] = []
     since: Span | None = None
@@ -180,10 +180,10 @@ def spans_of(block: Block, grain: int) -> list[Span]:
         for cells, sign in ((come, 1), (gone, -1)):
             for cell in cells:
                 low, high = edges[cell], edges[cell + 1]
-                bytes += sign * (high - low)
+                nbytes += sign * (high - low)
                 grains += sign * (-(-high // grain) - -(-low // grain))
         rests.update([*come, *gone])
-        since = Span(time, time + 1, bytes, grains, rests.largest())
+        since = Span(time, time + 1, nbytes, grains, rests.largest())
     return spans
 
 

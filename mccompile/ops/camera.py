@@ -100,9 +100,9 @@ class Camera(Operator):
                     continue
                 line = self.height + places // 2 if chroma else places
                 lines = to.constant(line.astype(np.int32).reshape(1, 1, -1, 1), "rows")
-                bytes = to.constant(np.concatenate(table).astype(np.int32).reshape(1, 1, 1, -1), "columns")
+                picked = to.constant(np.concatenate(table).astype(np.int32).reshape(1, 1, 1, -1), "columns")
                 shape = (1, 1, height, width * len(table))
-                ins = [x, lines.broadcast_to(shape), bytes.broadcast_to(shape)]
+                ins = [x, lines.broadcast_to(shape), picked.broadcast_to(shape)]
                 (line_view,) = to.call(Gather((0, 1, -1, -2), in_range=True), ins, TensorType(u8, shape))
                 cut = [line_view.sliced(3, n * width, width) for n in range(len(table))]
                 for tap in range(len(columns)):

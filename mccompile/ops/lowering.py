@@ -125,8 +125,8 @@ class Lowering:
         """Constant strings: pointers cannot lie in the blob, so a call makes them, of bytes that do."""
         texts = encoded(contents.array)
         ends = np.cumsum([len(text) for text in texts], dtype=np.uint32)
-        bytes = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-        ins = [self.constant(ends, f"{name}_ends"), self.constant(bytes, f"{name}_bytes")]
+        joined = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
+        ins = [self.constant(ends, f"{name}_ends"), self.constant(joined, f"{name}_bytes")]
         return self.call(StringTable(), ins, contents.type)[0]
 
     def call(self, kind: Kind, ins: Sequence[View], *types: TensorType) -> tuple[View, ...]:

@@ -63,8 +63,8 @@ def made(to: Lowering, kind: Kind, ins: list[View], shape: Shape, room: int) -> 
             "make them outside of the loop, or choose among strings that are there",
         )
     types = TensorType(string, shape), TensorType(u8, (max(room, 1),)), TensorType(bool_, ())
-    strings, bytes, is_full = to.call(kind, ins, *types)
-    bytes.buffer.role = LASTING
+    strings, contents, is_full = to.call(kind, ins, *types)
+    contents.buffer.role = LASTING
     why = f"the strings take more than {room} bytes"
     to.body.append(If(is_full, [Stop(why, to.provenance, "STRING_ROOM")], [], to.provenance))
     return strings

@@ -167,23 +167,23 @@ def _read_nodes(attributes: dict[str, Any], kind: str) -> tuple[Forest, list[int
     at_leaf: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for tree, leaf, target, weight in zip(*names, weights, strict=True):
         at_leaf.setdefault((tree, leaf), []).append((target, weight))
-    place = {id: position for position, id in enumerate(ids)}
+    place = {node: position for position, node in enumerate(ids)}
     if len(place) != len(ids):
         raise Invalid("two nodes of one tree have the same id")
     forest = Forest()
     roots: dict[int, int] = {}  # of a tree: its first node
-    for position, (id, mode) in enumerate(zip(ids, columns["modes"], strict=True)):
-        roots.setdefault(id[0], position)
+    for position, (node, mode) in enumerate(zip(ids, columns["modes"], strict=True)):
+        roots.setdefault(node[0], position)
         if mode == "LEAF":
-            forest.leaf(at_leaf.get(id, []))
+            forest.leaf(at_leaf.get(node, []))
             continue
         if mode.removeprefix("BRANCH_") not in MODES:
             raise Invalid(f"a node has mode {mode!r}")
         number = MODES.index(mode.removeprefix("BRANCH_"))
         forest.branch(columns["featureids"][position], values[position], number, missing[position])
-        ways = [(id[0], columns[name][position]) for name in ("truenodeids", "falsenodeids")]
+        ways = [(node[0], columns[name][position]) for name in ("truenodeids", "falsenodeids")]
         if any(way not in place for way in ways):
-            raise Invalid(f"node {id[1]} of tree {id[0]} leads to a node that is not there")
+            raise Invalid(f"node {node[1]} of tree {node[0]} leads to a node that is not there")
         forest.yes[position], forest.no[position] = (place[way] for way in ways)
     forest.roots += roots.values()
     return forest, list(names[2])

@@ -46,7 +46,7 @@ def clone(program: Program) -> Program:
             return Rows(
                 [replace(stage, call=call(stage.call)) for stage in old.stages],
                 tuple(map(buffer, old.over)),
-                tuple((buffer(b), bytes) for b, bytes in old.before),
+                tuple((buffer(b), nbytes) for b, nbytes in old.before),
                 old.provenance,
             )
         return call(old)

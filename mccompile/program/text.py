@@ -130,7 +130,7 @@ def _body(body: list[Item], indent: str) -> list[str]:
             continue
         if isinstance(item, Rows):
             over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
-            over += "".join(f" before {_name(buffer.name)} by {bytes}" for buffer, bytes in item.before)
+            over += "".join(f" before {_name(buffer.name)} by {nbytes}" for buffer, nbytes in item.before)
             lines.append(f"{indent}rows{over}{_from(item.provenance)} {{")
             lines += [f"{indent}  {_stage(stage)} {_call(stage.call)}" for stage in item.stages]
             lines.append(f"{indent}}}")

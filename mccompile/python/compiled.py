@@ -69,7 +69,7 @@ class Compiled:
         return measured(self.path, self.options, cc, seed)
 
 
-def compile(
+def compile(  # noqa: A001 - mccompile.compile
     model: Any, options: Options | None = None, /, *, args: Any = (), dynamic: Dynamic | None = None, **keywords: Any
 ) -> Compiled:
     """Compiles a model: a path, the bytes of a file, an ONNX ModelProto, or an object of PyTorch, Keras, scikit-learn,

@@ -318,8 +318,8 @@ def _call(command: Sequence[str], what: str) -> None:
 def _external_weights(folder: Path, prefix: str, scratch: Path) -> Path:
     """A source that brings in the blob where the model's own files leave that to the program."""
     path = scratch / f"{prefix}_weights.c"
-    bytes = (folder / f"{prefix}.mcb").stat().st_size
-    path.write_text(_WEIGHTS.replace("BYTES_OF_BLOB", str(bytes)).replace("NAME", prefix), encoding="utf-8")
+    nbytes = (folder / f"{prefix}.mcb").stat().st_size
+    path.write_text(_WEIGHTS.replace("BYTES_OF_BLOB", str(nbytes)).replace("NAME", prefix), encoding="utf-8")
     return path
 
 
@@ -343,8 +343,8 @@ def _entry(tensor: Tensor, count: str) -> str:
         count = f"{prod(tensor.static_shape)}u"
     if tensor.dtype is string:
         return f"MCC_HOST_STRINGS({tensor.symbol}, {count})"
-    bytes = f"{tensor.nbytes}u" if tensor.is_static else f"((size_t){count} * {tensor.dtype.bits}u + 7u) / 8u"
-    return f"MCC_HOST_EACH({tensor.symbol}, {bytes})"
+    nbytes = f"{tensor.nbytes}u" if tensor.is_static else f"((size_t){count} * {tensor.dtype.bits}u + 7u) / 8u"
+    return f"MCC_HOST_EACH({tensor.symbol}, {nbytes})"
 
 
 def _not_fixed(report: Report) -> list[str]:

@@ -16,11 +16,11 @@ def read_map(path: Path, prefix: str) -> dict[str, dict[str, int]]:
     """Bytes that the linker kept, by where they come from and by section, from its map."""
     found: dict[str, dict[str, int]] = {}
     for section, size, file in _kept(path.read_text(encoding="utf-8")):
-        bytes = int(size, 16)
-        if bytes:
+        nbytes = int(size, 16)
+        if nbytes:
             sections = found.setdefault(_source(file.strip(), prefix), {})
             name = section.removeprefix("s") if section.startswith("s") else section
-            sections[name] = sections.get(name, 0) + bytes
+            sections[name] = sections.get(name, 0) + nbytes
     return found
 
 

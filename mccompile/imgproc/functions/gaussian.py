@@ -29,8 +29,8 @@ class Gaussian(ImageFunction):
         """A row of sums, with its borders."""
         width, more = s["width"], 2 * (len(_KERNELS[self.variant]) // 2)
         whole = width + more if isinstance(width, int) else f"({width} + {more})"
-        bytes: Size = times(2 if self.asked.dtype is u8 else 4, whole, s["channels"])
-        return bytes
+        nbytes: Size = times(2 if self.asked.dtype is u8 else 4, whole, s["channels"])
+        return nbytes
 
     def context(self) -> Mapping[str, Any]:
         kernel, wide = _KERNELS[self.variant], self.asked.dtype is not u8
@@ -53,13 +53,13 @@ class Gaussian(ImageFunction):
         }
 
     def reference(self, x: np.ndarray, s: Mapping[str, int], **extras: Any) -> np.ndarray:
-        kernel, bytes = _KERNELS[self.variant], x.dtype == np.uint8
-        wide, middle = x.astype(np.int64 if bytes else np.float64), len(kernel) // 2
+        kernel, of_bytes = _KERNELS[self.variant], x.dtype == np.uint8
+        wide, middle = x.astype(np.int64 if of_bytes else np.float64), len(kernel) // 2
         for axis in (0, 1):
             size, places = x.shape[axis], np.arange(x.shape[axis])
             taken = [wide.take(mirrored(places + n - middle, size), axis) for n in range(len(kernel))]
             wide = np.asarray(np.tensordot(np.array(kernel), np.stack(taken), 1))
-        return np.asarray((wide + _ONE * _ONE // 2) // (_ONE * _ONE) if bytes else wide / (_ONE * _ONE), x.dtype)
+        return np.asarray((wide + _ONE * _ONE // 2) // (_ONE * _ONE) if of_bytes else wide / (_ONE * _ONE), x.dtype)
 
 
 def mirrored(places: np.ndarray, size: int) -> np.ndarray:

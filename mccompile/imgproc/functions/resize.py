@@ -84,13 +84,13 @@ class Resize(ImageFunction):
             return 0
         across = all(isinstance(size, int) for size in self.sides[0])
         if self.variant == "nearest":
-            bytes: Size = 0 if across else times(4, s["to_width"])
-            return bytes
+            nbytes: Size = 0 if across else times(4, s["to_width"])
+            return nbytes
         wide = self.asked.dtype is not u8
         rows = times(8 if wide else 4, s["to_width"], s["channels"])
         if across:
-            bytes = rows
-            return bytes
+            nbytes = rows
+            return nbytes
         columns = times(8 if wide else 4, s["to_width"])
         return columns + rows if isinstance(rows, int) and isinstance(columns, int) else f"{columns} + {rows}"
 
@@ -168,14 +168,14 @@ class Resize(ImageFunction):
             return np.asarray(x[nearest(height, to_height)][:, nearest(width, to_width)])
         if self.variant == "area" and to_width <= width and to_height <= height:
             return _mean(x, to_width, to_height)
-        bytes = x.dtype == np.uint8
+        of_bytes = x.dtype == np.uint8
         places: _Places = enlarged if self.variant == "area" else linear
         first, share = _column(*places(width, to_width), width)
         low, high = x[:, first], x[:, np.minimum(first + 1, width - 1)]
         top, down = places(height, to_height)
         rows = [np.clip(top + n, 0, height - 1) for n in (0, 1)]
         across, down = self._weights(share)[:, None], self._weights(down)[:, None, None]
-        if not bytes:
+        if not of_bytes:
             lines = low * (1 - across.astype(np.float64)) + high * across
             return np.asarray(lines[rows[0]] * (1 - down) + lines[rows[1]] * down, np.float32)
         lines = (low.astype(np.int64) * (_ONE - across) + high.astype(np.int64) * across) >> 4
@@ -208,13 +208,13 @@ def _units(size: Size, out: Size) -> tuple[Size, Size]:
 
 def _mean(x: np.ndarray, to_width: int, to_height: int) -> np.ndarray:
     height, width = x.shape[:2]
-    bytes = x.dtype == np.uint8
+    of_bytes = x.dtype == np.uint8
     across, down = _shares(width, to_width), _shares(height, to_height)
-    if bytes:
+    if of_bytes:
         across, down = across.astype(np.int64), down.astype(np.int64)
     total = int(across[0].sum() * down[0].sum())
     sums = np.einsum("oh,hwc,pw->opc", down, x.astype(down.dtype), across, optimize=True)
-    return np.asarray((sums + total // 2) // total if bytes else sums / total, x.dtype)
+    return np.asarray((sums + total // 2) // total if of_bytes else sums / total, x.dtype)
 
 
 def _shares(size: int, out: int) -> np.ndarray:

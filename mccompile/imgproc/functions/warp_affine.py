@@ -73,7 +73,7 @@ class WarpAffine(ImageFunction):
 
     def reference(self, x: np.ndarray, s: Mapping[str, int], **extras: Any) -> np.ndarray:
         height, width = x.shape[:2]
-        bytes = x.dtype == np.uint8
+        of_bytes = x.dtype == np.uint8
         inner = [_fixed(n) for n in inverse(extras["matrix"])]
         columns, rows = np.arange(s["to_width"], dtype=np.int64), np.arange(s["to_height"], dtype=np.int64)[:, None]
         places, shares = list[np.ndarray](), list[np.ndarray]()
@@ -81,10 +81,10 @@ class WarpAffine(ImageFunction):
             place, bits = self._along(columns * across, rows * down + offset)
             places.append(place >> bits)
             share = place & ((1 << bits) - 1)
-            shares.append((share if bytes else (share >> 8) / 2.0**24)[..., None])
+            shares.append((share if of_bytes else (share >> 8) / 2.0**24)[..., None])
         (column, row), (right, below) = places, shares
         fill = extras.get("fill", 0)
-        wide = x.astype(np.int64 if bytes else np.float64)
+        wide = x.astype(np.int64 if of_bytes else np.float64)
 
         def pixel(i: np.ndarray, j: np.ndarray) -> np.ndarray:
             taken = np.asarray(wide[self._place(i, height), self._place(j, width)])
@@ -93,10 +93,10 @@ class WarpAffine(ImageFunction):
             inside = (i >= 0) & (i < height) & (j >= 0) & (j < width)
             return np.where(inside[..., None], taken, fill)
 
-        one = 1 << self.asked.fraction if bytes else 1.0
+        one = 1 << self.asked.fraction if of_bytes else 1.0
         top, bottom = (pixel(i, column) * (one - right) + pixel(i, column + 1) * right for i in (row, row + 1))
         mixed = top * (one - below) + bottom * below
-        return np.asarray((mixed + one * one // 2) // (one * one) if bytes else mixed, x.dtype)
+        return np.asarray((mixed + one * one // 2) // (one * one) if of_bytes else mixed, x.dtype)
 
     def _along(self, along: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, int]:
         """Positions of 1/2**32 as they are used, and how many bits these have behind the point."""

@@ -162,7 +162,7 @@ class _State:
     is_word: bool = False  # it was one of a word; only where that matters
 
 
-def _determined(steps: _Steps, start: int, end: int, bytes: list[int]) -> tuple[list[list[int]], list[bool]]:
+def _determined(steps: _Steps, start: int, end: int, values: list[int]) -> tuple[list[list[int]], list[bool]]:
     """The table of states that know where they are, by one byte of each column."""
     numbers = {_State(frozenset()): 0, _State(frozenset([start]), is_first=True): 1}
     table: list[list[int]] = []
@@ -170,7 +170,7 @@ def _determined(steps: _Steps, start: int, end: int, bytes: list[int]) -> tuple[
     waiting = list(numbers)
     for state in waiting:  # grows as it is walked
         row = []
-        for byte in bytes:
+        for byte in values:
             is_word = steps.minds_words and any(low <= byte <= high for low, high in WORD)
             before = steps.reached(state.places, _conditions(state, is_word))
             after = {to for place in before for low, high, to in steps.bytes[place] if low <= byte <= high}

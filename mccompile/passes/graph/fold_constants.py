@@ -31,14 +31,14 @@ def fold_dequantized(graph: Graph, context: Context) -> None:
     _fold(graph, graph, context, set(), keep=False)
 
 
-def _spend(node: Node, bytes: int, graph: Graph, context: Context) -> None:
+def _spend(node: Node, nbytes: int, graph: Graph, context: Context) -> None:
     """Counts what a node's results take; refuses what is over the budget, as constants are that double again and
     again."""
     folding, most = context.folding, budgets()
     if folding.allowed is None:
         given = {id(v.constant): v.constant.type.max_bytes for v in graph.values() if v.constant is not None}
         folding.allowed = most.folded + most.folded_per_byte * sum(given.values())
-    folding.spent += bytes
+    folding.spent += nbytes
     if folding.spent > folding.allowed:
         raise UnsupportedModel(
             Problem(
@@ -90,7 +90,7 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
     points = zero.constant.array.astype(np.int16) if zero is not None and zero.constant is not None else None
     no_zeros = f"every element of {zero.name} is 0" if zero is not None else ""
     if dtype is i8 and (points is None or (not points.any() and graph.may_use(no_zeros))):
-        bytes = integers.constant
+        narrow = integers.constant
         if zero is not None:
             graph.facts_used[no_zeros] = None
     else:
@@ -104,9 +104,9 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
             if not graph.may_use(fits):
                 return floats
             graph.facts_used[fits] = None
-        bytes = Constant.of(wide.astype(np.int8))
+        narrow = Constant.of(wide.astype(np.int8))
     spread = Constant.of(scale.constant.array.reshape(shape))
-    return Constant(floats.type, lambda: floats.array, (bytes, spread))
+    return Constant(floats.type, lambda: floats.array, (narrow, spread))
 
 
 def _replace(graph: Graph, value: Value, constant: Constant) -> None:

@@ -142,10 +142,10 @@ def _bind_before(region: Rows, target: Target, now: int, accesses: Known, parts:
     out = region.stages[-1].call.outs[0]
     buffer = out.buffer
     touched = {view.buffer for view in (*reads(region), *writes(region))}
-    for source, bytes in region.before if _is_free(out, now, accesses, parts) else ():
+    for source, nbytes in region.before if _is_free(out, now, accesses, parts) else ():
         base, shift = root(source)
         align = max(target.align, buffer.storage.align, base.storage.align)
-        start = (shift - bytes) // align * align
+        start = (shift - nbytes) // align * align
         later = accesses[base].used_after(now, start, start + buffer.max_bytes)
         if later or base.role not in (TEMPORARY, INPUT) or any(t is not source and root(t)[0] is base for t in touched):
             continue

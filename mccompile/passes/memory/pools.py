@@ -52,9 +52,9 @@ def _heat(body: Iterable[Item], blocks: Sequence[Block], owners: Owners) -> list
     as it does, and once where only the run knows."""
     heat = [0] * len(blocks)
 
-    def touch(buffer: Buffer, bytes: int) -> None:
+    def touch(buffer: Buffer, nbytes: int) -> None:
         if buffer in owners:
-            heat[owners[buffer][0]] += bytes
+            heat[owners[buffer][0]] += nbytes
 
     def count(items: Iterable[Item], times: int) -> None:
         for item in items:

@@ -226,22 +226,22 @@ class _Player:
             self.write(carry.last.whole())
 
     def hand_on(self, carry: ir.Carry) -> None:
-        bytes = self.cells(carry.next.whole())
-        if bytes is not None:
-            bytes[...] = self.owner(carry.now)
+        cells = self.cells(carry.next.whole())
+        if cells is not None:
+            cells[...] = self.owner(carry.now)
         self.moved[carry.now], self.moved[carry.next] = self.moved[carry.next], self.moved[carry.now]
 
     def bring(self, kept: ir.Buffer, made: ir.View) -> None:
         """What a state becomes, at its place."""
         if self.place(kept) == (self.place(made.buffer)[0], self.first(made)):
             return
-        bytes = self.cells(kept.whole())
-        if bytes is not None:
-            bytes[...] = self.owner(made.buffer)
+        cells = self.cells(kept.whole())
+        if cells is not None:
+            cells[...] = self.owner(made.buffer)
 
     def owned(self, kept: ir.Buffer, made: ir.Buffer, name: str) -> None:
-        bytes = self.cells(kept.whole())
-        if bytes is not None and not (bytes == self.owner(made)).all():
+        cells = self.cells(kept.whole())
+        if cells is not None and not (cells == self.owner(made)).all():
             self.problems.append(f"state {name!r} is overwritten before the next run")
 
     def read(self, view: ir.View, what: str, how: str) -> None:
@@ -249,13 +249,13 @@ class _Player:
             self.problems.append(f"{what} {how} {view.buffer}, which is overwritten")
 
     def holds(self, view: ir.View) -> bool:
-        bytes = self.cells(view)
-        return bytes is None or bool((bytes == self.owner(view.buffer)).all())
+        cells = self.cells(view)
+        return cells is None or bool((cells == self.owner(view.buffer)).all())
 
     def write(self, view: ir.View) -> None:
-        bytes = self.cells(view)
-        if bytes is not None:
-            bytes[...] = self.owner(view.buffer)
+        cells = self.cells(view)
+        if cells is not None:
+            cells[...] = self.owner(view.buffer)
 
     def owner(self, buffer: ir.Buffer) -> int:
         """Parts of a buffer are its own."""

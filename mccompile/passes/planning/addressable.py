@@ -18,7 +18,7 @@ def check_addressable(plan: Plan, target: Target) -> None:
     sizes = [("the arena" if not arena.pool else f"the arena in {arena.pool}", arena.bytes) for arena in plan.arenas]
     sizes += [("the weights", plan.data_bytes)]
     sizes += [(f"tensor {tensor.name!r}", tensor.type.max_bytes) for tensor in (*plan.inputs, *plan.outputs)]
-    total = sum(bytes for what, bytes in sizes if what.startswith("the "))
+    total = sum(nbytes for what, nbytes in sizes if what.startswith("the "))
     sizes += [("arena and weights together", total)] if total > 2 * most else []
     held = sorted((life for life in plan.lives if life.at_peak), key=lambda life: life.low - life.high)
     largest = ", ".join(f"{life.name} {life.high - life.low}" for life in held[:_SHOWN])
@@ -33,12 +33,12 @@ def check_addressable(plan: Plan, target: Target) -> None:
         UnsupportedModel,
         (
             Problem(
-                f"{what} of {bytes} bytes cannot be addressed" if what.startswith("the ") else f"{what} is too large",
+                f"{what} of {nbytes} bytes cannot be addressed" if what.startswith("the ") else f"{what} is too large",
                 where(what),
                 f"target {target.name} has addresses of {target.address_bits} bits, an array has up to {most} bytes",
                 "make these tensors smaller (--dim, --shape), or choose a target with more memory",
             )
-            for what, bytes in sizes
-            if bytes > (2 * most if what.startswith("arena") else most)
+            for what, nbytes in sizes
+            if nbytes > (2 * most if what.startswith("arena") else most)
         ),
     )

@@ -76,9 +76,9 @@ def _runs(used: np.ndarray) -> tuple[np.ndarray, int]:
     return np.minimum(low, rows - run).astype(np.int32), run
 
 
-def _effort(call: Call, context: Context, bytes: int) -> float:
+def _effort(call: Call, context: Context, nbytes: int) -> float:
     candidates = context.registry.choose(call, context.target).candidates
     if not candidates:
         return float("inf")
     cost = candidates[0].cost
-    return effort(Cost(cost.time, cost.code, cost.blob + bytes), context.target)
+    return effort(Cost(cost.time, cost.code, cost.blob + nbytes), context.target)

@@ -47,8 +47,8 @@ def byte_weights(program: Program, context: Context) -> None:
                 Buffer(names.take(f"{floats.name}_{what}"), c.type.dtype, c.type.shape, CONSTANT, c, floats.provenance)
                 for what, c in parts
             ]
-        bytes, scales = made[floats]
-        _multiply(call, place, bytes, scales, strides)
+        narrow, scales = made[floats]
+        _multiply(call, place, narrow, scales, strides)
 
 
 def _weights(call: Call) -> list[tuple[int, tuple[int, ...]]]:
@@ -88,8 +88,8 @@ def _strides(call: Call, place: int) -> tuple[int, ...] | None:
     return None
 
 
-def _multiply(call: Call, place: int, bytes: Buffer, scales: Buffer, strides: tuple[int, ...]) -> None:
-    kind, weights = call.kind, replace(call.ins[place], buffer=bytes)
+def _multiply(call: Call, place: int, narrow: Buffer, scales: Buffer, strides: tuple[int, ...]) -> None:
+    kind, weights = call.kind, replace(call.ins[place], buffer=narrow)
     ins = (*call.ins[:place], weights, *call.ins[place + 1 :])
     if isinstance(kind, Recurrent):
         call.kind = replace(kind, uses=(*kind.uses, f"{kind.names[place]}_scale"))

@@ -71,11 +71,11 @@ def form_rows(program: Program, context: Context) -> None:
             trial = clone(program)
             form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
             choice = best_choice(trial, context, thorough=False)
-            bytes, work = peak_of(trial, context, choice), _row_calls(trial) if enough_bytes else 0
-            if overlapping and (max(0, bytes - enough_bytes), work) < least:
-                bytes = size_of(trial, context, choice)
-            if (max(0, bytes - enough_bytes), work) < least:
-                best, least = chains, (max(0, bytes - enough_bytes), work)
+            nbytes, work = peak_of(trial, context, choice), _row_calls(trial) if enough_bytes else 0
+            if overlapping and (max(0, nbytes - enough_bytes), work) < least:
+                nbytes = size_of(trial, context, choice)
+            if (max(0, nbytes - enough_bytes), work) < least:
+                best, least = chains, (max(0, nbytes - enough_bytes), work)
     if best:
         form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
@@ -209,10 +209,10 @@ class _Outside:
         if result not in alone:
             return 0
         best = 0
-        for buffer, bytes in chain.before.items():
+        for buffer, nbytes in chain.before.items():
             if buffer in alone and self.spans[buffer][1] <= last:
                 beside = sum(align_up(b.max_bytes, self.align) for b in (buffer, result))
-                together = align_up(max(result.max_bytes, align_up(bytes, self.align) + buffer.max_bytes), self.align)
+                together = align_up(max(result.max_bytes, align_up(nbytes, self.align) + buffer.max_bytes), self.align)
                 best = max(best, beside - together)
         return best
 
@@ -355,7 +355,7 @@ def form_all(
                 _widen(call.scratch, needs, call)
             stages.append(Stage(call, member.height, min(step, member.height), pulls, chain.in_place.get(number)))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
-        before = tuple((twins[b], bytes) for b, bytes in sorted(chain.before.items(), key=lambda pair: pair[0].name))
+        before = tuple((twins[b], nbytes) for b, nbytes in sorted(chain.before.items(), key=lambda pair: pair[0].name))
         region = Rows(stages, tuple(twins[b] for b in chain.over), before, provenance)
         program.body[chain.first : chain.last + 1] = [region]
 

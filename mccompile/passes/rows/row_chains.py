@@ -237,7 +237,7 @@ class Chains:
         over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in folded | whole]
         rigid = overlapping and made_row and not calls[-1].takes_all
         far = zip(outside, run.before, reads, strict=True)
-        before = {buffer: bytes for buffer, bytes, (_, row) in far if rigid and row}
+        before = {buffer: nbytes for buffer, nbytes, (_, row) in far if rigid and row}
         in_place = _in_place(calls, tree, consumers, lines)
         results = [call.call.outs[0].buffer for call in calls]
         rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}

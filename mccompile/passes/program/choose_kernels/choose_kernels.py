@@ -81,9 +81,9 @@ class Search:
         self.least, self.picks = self.score(trial, trial.bytes), picks
         return True
 
-    def score(self, trial: Trial, bytes: int) -> Score:
-        over = bytes * trial.time if self.product else max(0, bytes - self.enough)
-        return over, trial.time, bytes
+    def score(self, trial: Trial, nbytes: int) -> Score:
+        over = nbytes * trial.time if self.product else max(0, nbytes - self.enough)
+        return over, trial.time, nbytes
 
     def smaller(self) -> Iterator[Picks]:
         """Plans that may need less: the frugal kernels for all calls at the peak, for one of them, for all calls."""
