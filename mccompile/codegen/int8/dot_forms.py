@@ -1,8 +1,9 @@
 """How machines add up products of bytes: what one step of a tile of sums takes, and how weights lie for it.
+There are three forms:
 
-fours   a lane adds four products of its channel: [vector][lane][four elements]
-terms   one element of x times a vector of weights, four times: [element][vector][lane]
-pairs   two points by two channels, eight products each: [vector][lane][eight elements]
+    fours   a lane adds four products of its channel: [vector][lane][four elements]
+    terms   one element of x times a vector of weights, four times: [element][vector][lane]
+    pairs   two points by two channels, eight products each: [vector][lane][eight elements]
 """
 
 from __future__ import annotations

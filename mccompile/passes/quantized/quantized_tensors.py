@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
-from .short_rounding import ShortRounding, short_number, short_rounding
+from .short_rounding import Rescaling, ShortRounding, short_number, short_rounding
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,10 @@ def rescaled(
         return make.constant(np.array(values, kind).reshape(shape), f"{name}/{what}")
 
     low, high = target.low - target.zero, target.high - target.zero
-    plain, reaches = [f for f, *_ in factors], [reach for reach, *_ in ranges]
+    channels = zip(factors, constants, ranges, strict=True)
+    wanted = [Rescaling(factor, addend, reach, low, high) for (factor, *_), addend, (reach, *_) in channels]
     if few and target.is_bytes:
-        bits, short = _of_two_numbers(plain, constants, reaches, low, high, few)
+        bits, short = _of_two_numbers(wanted, few)
         if short:
             make.used(_in_two_numbers(name, bits))
             bias = constant([number.bias for number in short], np.int32, "bias")
@@ -171,7 +172,7 @@ def rescaled(
             return make.node(rescale, *terms, bias, multiplier, addend, *last)
     if shifts and target.is_bytes:
         spare = 1 if make.whole.updatable and make.whole.facts_known is None else 0
-        bits, short = _short(plain, constants, reaches, low, high, shifts, spare)
+        bits, short = _short(wanted, shifts, spare)
         if short:
             make.used(_in_32_bits(name, bits))
             numbers = [
@@ -230,50 +231,34 @@ def _in_two_numbers(name: str, shift: int) -> str:
     return f"{name} is rescaled by two numbers of each channel with a shift of {shift}"
 
 
-def _of_two_numbers(
-    factors: Sequence[Fraction],
-    constants: Sequence[Fraction],
-    reaches: Sequence[tuple[int, int]],
-    low: int,
-    high: int,
-    shifts: Sequence[int],
-) -> tuple[int, list[ShortRounding]]:
+def _of_two_numbers(wanted: Sequence[Rescaling], shifts: Sequence[int]) -> tuple[int, list[ShortRounding]]:
     """The first shift with which all channels have one addend, and their numbers, or none. Each shift has functions of
     its own, so the one behind the usual one is that of sums that are raised, which suits most."""
     raised = [bits for bits in shifts if bits in RAISED_SHIFTS[:1]]
     plain = [bits for bits in shifts if bits not in RAISED_SHIFTS]
-    for bits in (*plain[:1], *raised, *plain[1:]):
-        found: list[ShortRounding] = []
-        for factor, constant, reach in zip(factors, constants, reaches, strict=True):
-            number = short_number(factor, constant, reach, low, high, bits, bits in RAISED_SHIFTS)
-            if number is None:
-                break
-            found.append(number)
-        if len(found) == len(factors):
-            return bits, found
-    return 0, []
+    return _first(short_number, wanted, (*plain[:1], *raised, *plain[1:]))
 
 
-def _short(
-    factors: Sequence[Fraction],
-    constants: Sequence[Fraction],
-    reaches: Sequence[tuple[int, int]],
-    low: int,
-    high: int,
-    shifts: Sequence[int],
-    spare: int,
-) -> tuple[int, list[ShortRounding]]:
+def _short(wanted: Sequence[Rescaling], shifts: Sequence[int], spare: int) -> tuple[int, list[ShortRounding]]:
     """The first shift with numbers for all channels, and these, or none. `spare`: by how many bits factors may grow."""
+    largest = max(each.factor for each in wanted)
+    room = [bits for bits in shifts if bits in RAISED_SHIFTS or largest < Fraction(1, 2 << bits + spare)]
+    return _first(short_rounding, wanted, room)
+
+
+def _first(
+    rounding: Callable[[Rescaling, int, bool], ShortRounding | None],
+    wanted: Sequence[Rescaling],
+    shifts: Sequence[int],
+) -> tuple[int, list[ShortRounding]]:
+    """The first shift with numbers for all channels, and these, or none."""
     for bits in shifts:
-        may_raise = bits in RAISED_SHIFTS
-        if not may_raise and max(factors) >= Fraction(1, 2 << bits + spare):
-            continue
         found: list[ShortRounding] = []
-        for factor, constant, reach in zip(factors, constants, reaches, strict=True):
-            number = short_rounding(factor, constant, reach, low, high, bits, may_raise)
+        for each in wanted:
+            number = rounding(each, bits, bits in RAISED_SHIFTS)
             if number is None:
                 break
             found.append(number)
-        if len(found) == len(factors):
+        else:
             return bits, found
     return 0, []

@@ -29,6 +29,16 @@ TRIES = 8
 USUAL = 1 << 24  # a multiplier that leaves biases room
 
 
+class Rescaling(NamedTuple):
+    """t times a factor plus a constant is what becomes of t; below `low` and above `high` results only stay there."""
+
+    factor: Fraction
+    constant: Fraction
+    reach: tuple[int, int]  # the lowest and the highest t
+    low: int
+    high: int
+
+
 class ShortRounding(NamedTuple):
     bias: int
     multiplier: int
@@ -36,19 +46,12 @@ class ShortRounding(NamedTuple):
     raised: int = 1
 
 
-def short_rounding(
-    factor: Fraction,
-    constant: Fraction,
-    reach: tuple[int, int],
-    low: int,
-    high: int,
-    shift: int,
-    may_raise: bool = False,
-) -> ShortRounding | None:
-    """`reach`: the lowest and the highest t. Results below `low` and above `high` need only stay there."""
-    task = _task(factor, constant, reach, low, high, shift, may_raise)
+def short_rounding(wanted: Rescaling, shift: int, may_raise: bool = False) -> ShortRounding | None:
+    """Numbers that do it with this shift, if there are any."""
+    task = _task(wanted, shift, may_raise)
     if task is None:
         return None
+    factor, constant, *_ = wanted
     for bias, addend in _offsets(factor, constant, shift):
         multiplier = task.multiplier(bias, addend)
         if multiplier is not None:
@@ -63,14 +66,13 @@ def short_rounding(
     return None
 
 
-def short_number(
-    factor: Fraction, constant: Fraction, reach: tuple[int, int], low: int, high: int, shift: int, may_raise: bool
-) -> ShortRounding | None:
+def short_number(wanted: Rescaling, shift: int, may_raise: bool) -> ShortRounding | None:
     """The same with the addend that all channels have: half of a result. Where sums may be raised, the power of `raise`
     stands in the multiplier."""
-    task = _task(factor, constant, reach, low, high, shift, may_raise)
+    task = _task(wanted, shift, may_raise)
     if task is None:
         return None
+    factor, constant, *_ = wanted
     addend, bias = 1 << shift >> 1, round(constant / factor)
     power = task.raised.bit_length() - 1 if may_raise else None
     multiplier = task.multiplier(bias, addend, power)
@@ -119,16 +121,8 @@ class _Task:
         return next((m for m in (below, below + (1 << POWER_BITS)) if lowest <= m <= highest), None)
 
 
-def _task(
-    factor: Fraction,
-    constant: Fraction,
-    reach: tuple[int, int],
-    low: int,
-    high: int,
-    shift: int,
-    may_raise: bool,
-) -> _Task | None:
-    first, last = reach
+def _task(wanted: Rescaling, shift: int, may_raise: bool) -> _Task | None:
+    factor, constant, (first, last), low, high = wanted
     raised = 1 << math.floor(factor * (2 << shift)).bit_length()
     if factor <= 0 or first > last or (raised > 1 and not may_raise):
         return None

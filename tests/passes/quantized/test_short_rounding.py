@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccompile.passes.quantized.short_rounding import ShortRounding, short_number, short_rounding
+from mccompile.passes.quantized.short_rounding import Rescaling, ShortRounding, short_number, short_rounding
 
 LOW, HIGH = -128, 127
 
@@ -31,7 +31,7 @@ def inside(value: int) -> int:
 )
 def test_every_sum_is_rounded_like_the_exact_number(f: float, c: float, shift: int, reach: tuple[int, int]) -> None:
     factor, constant = Fraction(f), Fraction(c)
-    found = short_rounding(factor, constant, reach, LOW, HIGH, shift)
+    found = short_rounding(Rescaling(factor, constant, reach, LOW, HIGH), shift)
     if found is not None:
         for t in range(*reach, 7):
             assert inside(rounded(found, t, shift)) == inside(round(t * factor + constant))
@@ -48,7 +48,7 @@ def test_scales_of_trained_networks_are_found() -> None:
         scales = 2.0 ** chance.uniform((-11, 0), (-6, 1)).astype(np.float32)
         factor = Fraction(float(scales[0])) * Fraction(float(scales[1]))
         bias = int(chance.integers(-(1 << 15), 1 << 15)) + Fraction(chance.uniform(-0.001, 0.001))
-        assert short_rounding(factor, factor * bias, (-500000, 500000), LOW, HIGH, 4)
+        assert short_rounding(Rescaling(factor, factor * bias, (-500000, 500000), LOW, HIGH), 4)
 
 
 def test_factors_that_span_widely_share_a_shift_where_sums_are_raised() -> None:
@@ -56,7 +56,7 @@ def test_factors_that_span_widely_share_a_shift_where_sums_are_raised() -> None:
     for power in range(-16, 0):
         factor = Fraction(float(np.float32(chance.uniform(1, 1.99) * 2.0**power)))
         reach = (-(1 << 14), 1 << 14)
-        found = short_rounding(factor, factor * 77, reach, LOW, HIGH, 12, may_raise=True)
+        found = short_rounding(Rescaling(factor, factor * 77, reach, LOW, HIGH), 12, may_raise=True)
         assert found is not None and found.multiplier < 1 << 31
         assert (found.raised > 1) == (factor >= Fraction(1, 1 << 13))
         for t in range(*reach):
@@ -72,7 +72,7 @@ def test_channels_whose_biases_are_whole_have_one_addend(shift: int, may_raise: 
     for _ in range(40):
         factor = Fraction(float(np.float32(2.0 ** chance.uniform(-11, -4 if not may_raise else -1))))
         bias, reach = int(chance.integers(-20000, 20000)), (-(1 << 14), 1 << 14)
-        number = short_number(factor, factor * bias, reach, LOW, HIGH, shift, may_raise)
+        number = short_number(Rescaling(factor, factor * bias, reach, LOW, HIGH), shift, may_raise)
         if number is None:
             continue
         found += 1
@@ -85,32 +85,32 @@ def test_channels_whose_biases_are_whole_have_one_addend(shift: int, may_raise: 
 
 def test_a_dead_channel_has_the_addend_of_all() -> None:
     for may_raise, shift in ((False, 3), (True, 12)):
-        found = short_number(Fraction(1, 10**11), Fraction(-7, 3), (-90, 90), LOW, HIGH, shift, may_raise)
+        found = short_number(Rescaling(Fraction(1, 10**11), Fraction(-7, 3), (-90, 90), LOW, HIGH), shift, may_raise)
         assert found is not None and found.addend == 1 << (shift - 1)
         assert {rounded(found, t, shift) for t in (-90, 0, 90)} == {-2}
 
 
 def test_channels_that_are_dead_are_found() -> None:
-    found = short_rounding(Fraction(1, 10**11), Fraction(-7, 3), (-90000, 90000), LOW, HIGH, 4)
+    found = short_rounding(Rescaling(Fraction(1, 10**11), Fraction(-7, 3), (-90000, 90000), LOW, HIGH), 4)
     assert found is not None
     assert {rounded(found, t, 4) for t in (-90000, 0, 90000)} == {-2}
 
 
 def test_a_factor_that_hardly_matters_still_decides() -> None:
     factor, constant = Fraction(6.95e-7), Fraction(18.468)
-    found = short_rounding(factor, constant, (-91290, 65025), LOW, HIGH, 2)
+    found = short_rounding(Rescaling(factor, constant, (-91290, 65025), LOW, HIGH), 2)
     assert found is not None
     step = int((Fraction(37, 2) - constant) / factor)
     assert [rounded(found, t, 2) for t in (-91290, step, step + 1, 65025)] == [18, 18, 19, 19]
 
 
 def test_halves_go_to_the_even_neighbour_or_nothing_is_offered() -> None:
-    assert short_rounding(Fraction(1, 64), Fraction(0), (-8192, 8128), LOW, HIGH, 4) is None
-    found = short_rounding(Fraction(1, 64), Fraction(0), (-32, 95), LOW, HIGH, 4)
+    assert short_rounding(Rescaling(Fraction(1, 64), Fraction(0), (-8192, 8128), LOW, HIGH), 4) is None
+    found = short_rounding(Rescaling(Fraction(1, 64), Fraction(0), (-32, 95), LOW, HIGH), 4)
     assert found is not None
     assert [rounded(found, t, 4) for t in (-32, -31, 32, 33, 95)] == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("factor", [Fraction(0), Fraction(-1, 64), Fraction(1, 2)])
 def test_factors_out_of_reach_are_refused(factor: Fraction) -> None:
-    assert short_rounding(factor, Fraction(0), (-100, 100), LOW, HIGH, 4) is None
+    assert short_rounding(Rescaling(factor, Fraction(0), (-100, 100), LOW, HIGH), 4) is None
