@@ -39,3 +39,11 @@ def test_an_example_gives_what_onnxruntime_gives(domain: str, name: str, text: s
 def test_an_operator_without_example_or_written_out_twice_is_refused(name: str, examples: tuple[str, ...]) -> None:
     with pytest.raises(InternalError):
         writes(name, *examples)(lambda body: None)
+
+
+def test_a_word_that_begins_with_0_gives_zeros() -> None:
+    text = next(text for _, name, text in EXAMPLES if name == "WordConvEmbedding").replace("{1, 2, 3,", "{0, 2, 3,")
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> {text}')
+    shapes = [[dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in model.graph.input]
+    rows = backend.run_model(model, [np.ones(shape, np.float32) for shape in shapes])[0]
+    assert not rows[0].any() and rows[1:].all()

@@ -197,6 +197,25 @@ def grouped(g: Builder, op: str) -> Value | None:
     return found[0] if found else None
 
 
+@makes("com.microsoft::NGramHashMapping")
+def hashed(g: Builder, op: str) -> Value | None:
+    most, heads, dtype = g.integer(2, 3), g.integer(1, 2), g.pick(["int32", "int64"])
+    ids = g.input(dtype, g.dims(2), "integer", 0, 50)
+    factors = g.constant([g.integer(-9999, 9999) for _ in range(most)], dtype)
+    rooms = g.constant([g.integer(1, 40) for _ in range((most - 1) * heads)], dtype)
+    form = {"max_ngram_size": most, "n_head_per_ngram": heads, "pad_id": g.integer(0, 9)}
+    found = g.nodes_(op, [ids, factors, rooms], g.integer(1, 2), domain=MS, exact=True, **form)
+    return found[0] if found else None
+
+
+@makes("com.microsoft::WordConvEmbedding")
+def words(g: Builder, op: str) -> Value | None:
+    window, width, filters = g.integer(1, 3), g.integer(1, 5), g.integer(1, 5)
+    ids = g.input("int32", (*g.dims(1), g.integer(window, 6)), "integer", 1, 5)
+    w, b = g.drawn("float32", (filters, 1, window, width)), g.drawn("float32", (filters,))
+    return g.node(op, [ids, w, b, g.drawn("float32", (6, width))], domain=MS)
+
+
 @makes("com.microsoft::MatMulNBits")
 def narrow(g: Builder, op: str) -> Value | None:
     rows, inner, columns = g.pick([1, 2, 4, 9]), g.pick([16, 32, 40]), g.pick([1, 3, 6, 17, 40])
