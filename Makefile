@@ -17,7 +17,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init size spills \
+.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init size spills tuned \
         bench mutants docs wheel clean
 
 help: ## show this list
@@ -75,6 +75,9 @@ size: $(RUNTIME) ## code, arena and weight bytes of the project's own models
 
 spills: $(TESTS) ## hot loops of vectors that keep sums on the stack, beside those that are recorded (ARGS="--update")
 	$(PY) -m benchmarks.spills --jobs $(JOBS) $(ARGS)
+
+tuned: $(TESTS) ## measure anew what comes with mccompile as --tuned default, under emulation (ARGS="--target cortex-m4")
+	$(PY) -m benchmarks.tuned --jobs $(JOBS) $(ARGS)
 
 bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS="a.onnx b.onnx" against all peers
 	$(PY) -m benchmarks.bench

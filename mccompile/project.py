@@ -21,6 +21,7 @@ from typing import Any
 
 from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.near import meant
+from .kernels.measurements import DEFAULT
 
 _OWN = ("name", "package", "model")  # keys at the top that are no options of models
 
@@ -104,7 +105,7 @@ def _arguments(flag: str, is_path: bool, key: str, value: Any, folder: Path, whe
     if isinstance(value, dict):
         return [argument for name, each in value.items() for argument in (flag, f"{name}={_plain(each, key, where)}")]
     text = _plain(value, key, where)
-    if is_path or (key == "target" and text.endswith(".toml")):
+    if (is_path and (key, text) != ("tuned", DEFAULT)) or (key == "target" and text.endswith(".toml")):
         text = str(folder / text)
     return [flag, text]
 

@@ -78,7 +78,7 @@ def compile(  # noqa: A001 - what users type
     share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
-    from ..driver import arrange, compile_jobs
+    from ..driver import arrange, compile_jobs, pass_manager
     from ..emit.folder import write_folder
     from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
@@ -99,7 +99,7 @@ def compile(  # noqa: A001 - what users type
         click.echo(f"{output}: {plan.name} for {plan.target}")
         click.echo(summary(plan, package.weights_bytes))
         if options.tuned is not None:
-            click.echo(tuned_line(package.explanations))
+            click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
         hint = _native_hint(plan, options)

@@ -213,7 +213,8 @@ MODEL_OPTIONS = [
         "--tuned",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Choose kernels by what `mccompile tune` has measured, where FILE has it.",
+        help="Choose kernels by what `mccompile tune` has measured, where FILE has it; "
+        "--tuned default: the file that comes with mccompile.",
     ),
     click.option("--print-after", multiple=True, metavar="PASS", help="Print the IR after a pass, or after `all`."),
     click.option(

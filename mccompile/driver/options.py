@@ -81,7 +81,8 @@ class Options:
     observe: tuple[str, ...] = ()  # inner tensors to be made outputs
     kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
     functions: tuple[OwnFunction, ...] = ()  # C functions of the user's own in the place of operators
-    tuned: Path | None = None  # measurements of kernels, which count more than what their models say
+    # measurements of kernels, which count more than what their models say; "default": those that come with mccompile
+    tuned: Path | None = None
     quantize: Path | None = None  # samples to find ranges with: the model is quantized first
     recipe: Recipe = field(default_factory=Recipe)  # how
     print_after: frozenset[str] = frozenset()

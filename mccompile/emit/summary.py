@@ -134,10 +134,11 @@ def explanation(explanations: Sequence[Explanation]) -> str:
     return "\n".join(lines[1:])
 
 
-def tuned_line(explanations: Sequence[Explanation]) -> str:
-    """How many choices were made by measurement."""
+def tuned_line(explanations: Sequence[Explanation], stale: int = 0) -> str:
+    """How many choices were made by measurement, and how many measurements nobody believes."""
     among = [item for item in explanations if len(item.choice.candidates) > 1]
-    return f"tuned    {sum(item.by_measurement for item in among)} of {len(among)} choices made by measurement"
+    text = f"tuned    {sum(item.by_measurement for item in among)} of {len(among)} choices made by measurement"
+    return text + (f"; {stale} measurements of other versions of kernels are left out" if stale else "")
 
 
 def _passes(report: Mapping[str, Any]) -> list[str]:

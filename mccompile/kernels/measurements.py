@@ -25,6 +25,8 @@ from .identity import identity, version_of
 
 BOARD = "board"  # the machine of measurements that a command of the user's has made
 EMULATED = "emulated"
+DEFAULT = "default"  # in the place of a file: those that come with mccompile
+SHIPPED = Path(__file__).with_name("tuned.sqlite")
 _FORM = 1  # of the file
 
 
@@ -129,6 +131,11 @@ class Measured:
         """Of the whole call by one worker."""
         return self.times.get((identity(call, needs), *of_kernel(kernel, needs, self.release)))
 
+    def versions(self) -> Iterator[tuple[str, str]]:
+        """The kernel of each measurement, and which version of it."""
+        for _, kernel, version, _ in self.times:
+            yield kernel, version
+
     def corrected(self, found: Cost, kernel: Kernel, call: Call, target: Target) -> Cost:
         """What the model says of a call, or what was measured; of parts of it in proportion."""
         if not self.times:
@@ -171,5 +178,10 @@ def _numbers(compiler: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(part) for part in re.findall(r"\d+", compiler)), compiler
 
 
+def file_of(tuned: Path) -> Path:
+    """The file that a name means."""
+    return SHIPPED if tuned == Path(DEFAULT) else tuned
+
+
 def measured_by(path: Path, target: Target, release: str) -> Measured:
-    return Measured(Database(path).rows(target), target, release)
+    return Measured(Database(file_of(path)).rows(target), target, release)

@@ -19,6 +19,7 @@ from ..kinds.api import Kind
 from ..program.ir import Call
 from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
+from .identity import version_of
 from .measurements import Measured
 
 
@@ -66,6 +67,16 @@ class Registry(Mapping[str, Kernel]):
     def measured_by(self, measured: Measured) -> Registry:
         """The same kernels, with what they took instead of what their models say."""
         return Registry(self._files, measured)
+
+    def stale(self) -> int:
+        """Measurements of other versions of kernels, or of kernels that are no more: nobody believes them."""
+        if self.measured is None:
+            return 0
+        release = self.measured.release
+        return sum(
+            key not in self._files or version_of(self[key], release) != version
+            for key, version in self.measured.versions()
+        )
 
     def __getitem__(self, key: str) -> Kernel:
         if key not in self._loaded:

@@ -16,6 +16,7 @@ from pathlib import Path
 from .. import __version__
 from ..base.discovery import cache_folder, data_folder
 from ..driver import Options
+from ..kernels.measurements import file_of
 from ..targets.api import Target
 
 
@@ -24,7 +25,8 @@ def key(content: bytes, others: Iterable[Path], options: Options, target: Target
     sha = hashlib.sha256(content)
     parts = [__version__, repr(target), compiler, *(f"{f.name}={_plain(getattr(options, f.name))}" for f in _FIELDS)]
     found = shutil.which(compiler.split()[0])
-    for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels), *filter(None, [options.tuned])]:
+    tuned = [file_of(options.tuned)] if options.tuned is not None else []
+    for path in [*([Path(found)] if found else []), *others, *_files(*options.kernels), *tuned]:
         parts.append(_stamp(path))
     parts.append(own_stamp(Path(__file__).parents[1], data_folder("kernels_templates"), data_folder("runtime_c")))
     sha.update("\0".join(parts).encode(errors="surrogateescape"))

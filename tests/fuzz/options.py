@@ -14,6 +14,7 @@ from onnx import TensorProto
 from mccompile.base.own_functions import OwnFunction
 from mccompile.base.streaming import Stream
 from mccompile.driver import Options
+from mccompile.kernels.measurements import DEFAULT
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import ALL
 from mccompile.passes.io.call_functions import OURS
@@ -112,7 +113,9 @@ def _functions(chance: Chance, subject: Subject, machine: Machine) -> Any:
 
 
 def _tuned(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    """The seed of random measurements, which a trial writes to a file before it compiles."""
+    """The seed of random measurements, which a trial writes to a file before it compiles, or those that come along."""
+    if chance.random() < 0.03:
+        return Path(DEFAULT)
     return Path(f"{int(chance.integers(0, 1000))}{costs.DRAWN}") if chance.random() < 0.12 else None
 
 

@@ -7,7 +7,7 @@ Calls that only come up in the plan that measurements lead to are measured in a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -47,6 +47,7 @@ class Tuning:
     correlation: float | None  # Spearman's, of model and measurement
     before: float  # what the plan of models takes as measured, in the unit of models
     after: float  # the same of the plan of measurements
+    rows: Sequence[Measurement] = field(default=(), repr=False)  # the measurements that are known
 
     @property
     def gain(self) -> float:
@@ -181,6 +182,7 @@ class _Tuner:
             spearman(own),
             by_models.estimate.time_by(measured, self.target),
             tuned.estimate.time_by(measured, self.target),
+            own,
         )
 
 
