@@ -204,7 +204,8 @@ class _Layout:
             step = vectors * size.lanes
             if counter == "j":
                 source = self.index(number, (counter, across), ("lane", across))
-                target, limit = f"panel + (j - {self.start}) * {depth}", str(depth)
+                first = f"(j - {self.start})" if self.carried else "j"
+                target, limit = f"panel + {first} * {depth}", str(depth)
             else:
                 source = self.index(number, (counter, across), ("lane", across), (self.start, down))
                 target, limit = f"values + c * {self.sizes.block}", "width"
@@ -213,7 +214,7 @@ class _Layout:
                     "header": header,
                     "step": step,
                     "columns": step - size.lanes + last,
-                    "source": f"{self.names[number - 1]}[{source} + at * {down}]",
+                    "source": f"{self.names[number - 1]}[{index_c([1, down], [source, 'at'])}]",
                     "target": target,
                     "limit": limit,
                 }

@@ -121,7 +121,8 @@ Axis = Sliding[int]  # where all sizes are known at compile time
 def ring_rows(position: str, views: Sequence[View]) -> list[str]:
     """C that names, for each ring among the views, the line that holds a row."""
     sizes = sorted({view.lines for view in views if view.lines})
-    return [f"const mcc_index {ring_row(position, lines)} = {named(position)} % {lines};" for lines in sizes]
+    lines_of = ((size, "0" if size == 1 else f"{named(position)} % {size}") for size in sizes)
+    return [f"const mcc_index {ring_row(position, size)} = {line};" for size, line in lines_of]
 
 
 def positions(axis: Sliding[Dim], number: int, by_rows: bool, x: View, others: Sequence[View]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.dims import Dim, Symbol, static, upper
 from ..base.dtypes import DType, f32, string
+from ..base.provenance import show
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
@@ -174,7 +175,8 @@ def _arena(arena: Arena) -> dict[str, object]:
 
 
 def _place(place: Place) -> dict[str, object]:
-    return {"symbol": place.symbol, "begin": place.begin, "what": f"{comment(place.name)}, {place.bytes} bytes"}
+    what = show(tuple(place.name.split(" + ")))
+    return {"symbol": place.symbol, "begin": place.begin, "what": f"{comment(what)}, {place.bytes} bytes"}
 
 
 def state_bytes(plan: Plan) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mccompile.base.marked import called, plain, summed, words
 from mccompile.emit.folding import WIDTH, folded
 from tests import small_models
-from tests.small_models import compiled
+from tests.small_models import compiled, floats, model, node
 
 CALL = f"    {called('f', [f'argument_{i}(x, {i})' for i in range(12)])};\n"
 SUM = f"    total = {summed([f'product_{i}[at]' for i in range(12)])};\n"
@@ -70,3 +70,12 @@ def test_lines_that_begin_beyond_the_width_are_folded_too() -> None:
     deep = f"{' ' * (WIDTH + 8)}for (mcc_index i = 0; i < {total}; ++i) {{\n"
     lines = folded(deep).splitlines()
     assert "".join(lines).split() == plain(deep).split() and len(lines) < 60
+
+
+def test_long_names_of_buffers_are_cut() -> None:
+    long = "/".join(["fused"] * 40)
+    nodes = [node("MatMul", "x w", long), node("MatMul", f"{long} w", "y")]
+    made = model("cut", nodes, [("x", [3, 5])], [("y", [3, 5])], {"w": floats(0, 5, 5)})
+    text = compiled(made).files["cut.c"].decode()
+    assert "/fused/f..., 60 bytes" in text
+    assert max(map(len, text.splitlines())) <= WIDTH

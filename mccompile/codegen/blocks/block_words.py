@@ -81,7 +81,7 @@ class Words:
     def unit(self, number: int) -> Code:
         """C of what the float of a number of a word is multiplied with to be that number."""
         at = number * self.dtype.bits
-        return Code("1.0f") if at + self.dtype.bits == WORD else Code(f"1.0f / {1 << at}.0f", loose=True)
+        return Code("1.0f") if at in (0, WORD - self.dtype.bits) else Code(f"1.0f / {1 << at}.0f", loose=True)
 
     def scaled(self, number: int, vector: int) -> str:
         """C of weights as floats, given what to multiply and to add."""

@@ -92,7 +92,8 @@ def epilogue_statements(
 
     def load(reference: Reference, point: int, vector: int) -> str:
         step = reference.offset(point) + vector * lanes * reference.lane
-        place = reference.index if not step else f"{reference.index} + {step}"
+        begin = "" if reference.index == "0" and step else reference.index
+        place = " + ".join(filter(None, (begin, str(step) if step else "")))
         count = last if vector == vectors - 1 else lanes
         if reference.stored is bool_:
             return f"mcc_load_mask_i32x{lanes}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
