@@ -24,6 +24,7 @@ from .passes.graph.widen_floats import widen_floats
 from .passes.program.absorb_products import absorb_products
 from .passes.program.band_products import band_products
 from .passes.program.bind_storage import bind_storage
+from .passes.program.block_rows import block_rows
 from .passes.program.byte_weights import byte_weights
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
@@ -71,6 +72,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("window_transforms", window_transforms),
     ProgramPass("absorb_products", absorb_products),
     ProgramPass("band_products", band_products),
+    ProgramPass("block_rows", block_rows),
     ProgramPass("part_states", part_states),
     ProgramPass("fetch_rows", fetch_rows, optional=False),
     ProgramPass("place_outside", place_outside, optional=False),

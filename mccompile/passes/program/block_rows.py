@@ -1,0 +1,150 @@
+"""block_rows: two products, one behind the other, run by blocks of rows, where what lies between them is most of the
+memory at the peak.
+
+The MLP of a transformer makes each row four times as wide and narrow again. Rows do not depend on each other, so a
+block of rows goes through both products before the next one, and only a block of what is between exists at a time. The
+results are joined, which bind_storage has them written in place for. All blocks have as many rows, so they share one
+function, and each is long enough for kernels to be as quick as on all rows.
+
+Invariant: nothing is computed twice, and each result is what it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from ...base.dims import static
+from ...base.names import Names
+from ...kinds.block_gemm import BlockGemm
+from ...kinds.concat import Concat
+from ...kinds.gemm import Gemm
+from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Program, View, reads, walk, writes
+from ..api import Context
+from ..memory.lives import lives_of
+
+SHORTEST = 16  # rows of a block
+MOST = 8  # blocks
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two products by their places in the body, and what lies between them."""
+
+    first: int
+    second: int
+    between: Buffer
+    rows: int
+
+
+def block_rows(program: Program, context: Context) -> None:
+    if not context.memory.rows:
+        return
+    pairs = _pairs(program)
+    if not pairs:
+        return
+    alive = _alive(program)
+    inside = {place for pair in pairs for place in (pair.first, pair.second)}
+    floor = max((size for place, size in enumerate(alive) if place not in inside), default=0)
+    names = Names()
+    for buffer in program.buffers():
+        names.take(buffer.name)
+    for pair in reversed(pairs):
+        most = max(alive[pair.first], alive[pair.second])
+        count = _blocks(pair, most, floor)
+        if count > 1:
+            _split(program, pair, count, names)
+
+
+def _pairs(program: Program) -> list[Pair]:
+    readers: dict[Buffer, list[int]] = {}
+    makers: dict[Buffer, list[int]] = {}
+    for place, item in enumerate(program.body):
+        for inner in walk([item]):
+            for view in reads(inner):
+                readers.setdefault(view.buffer, []).append(place)
+            for view in writes(inner):
+                makers.setdefault(view.buffer, []).append(place)
+    outputs = {view.buffer for _, view in program.outputs}
+    found: list[Pair] = []
+    for first, item in enumerate(program.body):
+        if not isinstance(item, Call) or not _is_product(item) or (found and found[-1].second > first):
+            continue
+        made = item.outs[0]
+        users = readers.get(made.buffer, [])
+        if made.buffer in outputs or makers[made.buffer] != [first] or len(users) != 1:
+            continue
+        after, rows = program.body[users[0]], static(made.shape[-2])
+        if isinstance(after, Call) and _is_product(after) and after.ins[0].buffer is made.buffer:
+            whole = made.buffer.role == TEMPORARY and after.ins[0].covers_buffer
+            if whole and after.ins[0].shape[-2] == after.outs[0].shape[-2] == rows:
+                found.append(Pair(first, users[0], made.buffer, rows))
+    return found
+
+
+def _is_product(call: Call) -> bool:
+    """Of one matrix and a constant, all of it known."""
+    if not isinstance(call.kind, Gemm | BlockGemm) or not call.outs[0].covers_buffer:
+        return False
+    if isinstance(call.kind, Gemm) and call.kind.a_zero:
+        return False  # these go by rows too
+    known = all(view.is_static and isinstance(view.offset, int) for view in (*call.ins, *call.outs))
+    packed = any(view.buffer.dtype.is_packed for view in (call.ins[0], *call.ins[call.kind.fixed :], *call.outs))
+    alone = all(dim == 1 for dim in call.outs[0].shape[:-2])
+    return known and alone and not packed and call.ins[1].buffer.role == CONSTANT
+
+
+def _alive(program: Program) -> list[int]:
+    """Bytes that are alive during each item of the body, without anything in place."""
+    changes: dict[int, int] = {}
+    for buffer, span in lives_of(program).items():
+        changes[span.start] = changes.get(span.start, 0) + buffer.max_bytes
+        changes[span.end] = changes.get(span.end, 0) - buffer.max_bytes
+    whole = list(accumulate(changes.get(time, 0) for time in range(max(changes, default=0) + 1)))
+    found, time = [], 0
+    for item in program.body:
+        found.append(whole[time + 1] if time + 1 < len(whole) else 0)
+        time += sum(1 for _ in walk([item]))
+    return found
+
+
+def _blocks(pair: Pair, most: int, floor: int) -> int:
+    """As few as bring the memory down to what is needed elsewhere."""
+    best = 1
+    for count in range(2, MOST + 1):
+        if pair.rows % count or pair.rows // count < SHORTEST:
+            continue
+        if most - pair.between.max_bytes + pair.between.max_bytes // best > floor:
+            best = count
+    return best
+
+
+def _split(program: Program, pair: Pair, count: int, names: Names) -> None:
+    first, second = program.body[pair.first], program.body[pair.second]
+    assert isinstance(first, Call) and isinstance(second, Call)
+    size = pair.rows // count
+    calls: list[Call] = []
+    for start in range(0, pair.rows, size):
+        made = _block(first, _rows(first.ins[0], start, size), start, size, names)
+        taken = made.outs[0].reshaped((*second.ins[0].shape[:-2], size, second.ins[0].shape[-1]))
+        assert taken is not None  # it is dense
+        calls += [made, _block(second, taken, start, size, names)]
+    parts = tuple(call.outs[0] for call in calls[1::2])
+    joined = Call(Concat(len(second.outs[0].shape) - 2), parts, second.outs, second.provenance)
+    program.body[pair.second : pair.second + 1] = [*calls, joined]
+    del program.body[pair.first]
+    program.values = [(name, view) for name, view in program.values if view.buffer is not pair.between]
+
+
+def _rows(view: View, start: int, size: int) -> View:
+    return view.sliced(len(view.shape) - 2, start, size)
+
+
+def _block(call: Call, multiplied: View, start: int, size: int, names: Names) -> Call:
+    """The call for some of its rows."""
+    assert isinstance(call.kind, Gemm | BlockGemm)
+    out, fixed = call.outs[0], call.kind.fixed
+    shape = (*out.shape[:-2], size, out.shape[-1])
+    buffer = Buffer(names.take(f"{out.buffer.name}_rows"), out.buffer.dtype, shape, provenance=call.provenance)
+    others = (_rows(view, start, size) for view in call.ins[fixed:])
+    return replace(call, ins=(multiplied, *call.ins[1:fixed], *others), outs=(buffer.whole(),))
