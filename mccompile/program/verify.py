@@ -117,6 +117,11 @@ class _Checker:
                 if not 0 <= pull.stage < len(region.stages) - 1 or pull.stage in pulled:
                     self.problems.append(f"{what} pulls stage {pull.stage}")
                 pulled.add(pull.stage)
+            if stage.over is not None:
+                below = stage.call.ins[stage.over].buffer
+                steps = {other.step for other in region.stages if other.call.outs[0].buffer is below}
+                if steps != {stage.step}:
+                    self.problems.append(f"{what} has its rows over those of a stage that makes others at a time")
             self.call(stage.call, written)
         if len(pulled) != len(region.stages) - 1:
             self.problems.append(f"rows from {region.provenance}: a stage is never pulled")

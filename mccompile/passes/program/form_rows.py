@@ -44,7 +44,7 @@ from ..memory.in_place import write_in_place
 from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
 from .bind_storage import best_choice, peak_of, size_of
 
-Chosen = list[tuple[Chain, int]]  # and how many rows they make at a time
+Chosen = list[Chain]
 STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 
@@ -92,7 +92,8 @@ def _row_calls(program: Program) -> int:
 def best_chains(
     program: Program, context: Context, calls: list[RowCall | None], overlapping: bool, enough: int = 0
 ) -> Chosen:
-    """Chains of calls, and how many rows they make at a time. `overlapping`: results may begin a little before
+    """Chains of calls. Each makes as many rows at a time as memory allows: first all of a chain, then those calls that
+    save most by it. `overlapping`: results may begin a little before
     operands; then one call is a chain as well where that is needed. `enough`: bytes, of which fewer are no better."""
     player = Chains(program, calls)
     outside, rings = _Outside(program, context), Rings(program, calls, context)
@@ -119,11 +120,20 @@ def best_chains(
     for first, last in cuts:
         if first == last and whole[last] <= peak:
             continue
-        best = found[first, last], 1
+        best = found[first, last]
         for step in STEPS[1:]:
             wider = player.play(first, last, step, overlapping)
             if wider is not None and outside.cost(first, last, wider) <= peak:
-                best = wider, step
+                best = wider
+        members = [call for call in calls[first : last + 1] if call is not None]
+        each = sorted(range(len(members)), key=lambda n: (-members[n].saved(context.target.machine.row), n))
+        for number, step in ((number, step) for number in each for step in reversed(STEPS)):
+            if step <= best.steps[number] or members[number].height <= step // 2:
+                continue
+            steps = [step if n == number else old for n, old in enumerate(best.steps)]
+            wider = player.play(first, last, steps, overlapping)
+            if wider is not None and outside.cost(first, last, wider) <= peak:
+                best = wider
         chosen.append(best)
     return chosen
 
@@ -331,7 +341,7 @@ def form_all(
     registry, target, names = context.registry, context.target, Names()
     for buffer in old:
         names.take(buffer.name)
-    for chain, step in reversed(chains):
+    for chain in reversed(chains):
         members = [call for call in calls[chain.first : chain.last + 1] if call is not None]
         for buffer, lines in chain.lines.items():
             maker = next(m for m in members if m.call.outs[0].buffer is twins[buffer])
@@ -353,7 +363,7 @@ def form_all(
             if needs.scratch:
                 call.scratch = Buffer(names.take("scratch_kept"), u8, (0,)) if member.takes_all else shared
                 _widen(call.scratch, needs, call)
-            stages.append(Stage(call, member.height, min(step, member.height), pulls, chain.in_place.get(number)))
+            stages.append(Stage(call, member.height, chain.steps[number], pulls, chain.in_place.get(number)))
         provenance = tuple(dict.fromkeys(name for m in members for name in m.call.provenance))
         before = tuple((twins[b], nbytes) for b, nbytes in sorted(chain.before.items(), key=lambda pair: pair[0].name))
         region = Rows(stages, tuple(twins[b] for b in chain.over), before, provenance)

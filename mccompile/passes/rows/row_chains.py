@@ -41,7 +41,14 @@ class RowCall:
     kernel: str
     scratch: tuple[int, int]  # bytes and alignment
     alias: frozenset[int]  # operands that the result may be written over
+    time: float  # of all of it, call by call
     takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
+
+    def saved(self, overhead: float) -> float:
+        """Cycles that two rows at a time save: half of the calls, and what each of these looks at again that the one
+        before it has looked at."""
+        again = max(((w.size - w.stride / w.parts) / w.size for w in self.windows), default=0.0)
+        return overhead * self.height / 2 + self.time * max(0.0, again) / 2
 
 
 @dataclass
@@ -61,6 +68,7 @@ class Chain:
     in_place: dict[int, int] = field(
         default_factory=dict
     )  # per call, the operand whose rows its own may be written over
+    steps: list[int] = field(default_factory=list)  # rows that each makes at a time
 
 
 def row_calls(program: Program, context: Context) -> list[RowCall | None]:
@@ -148,7 +156,9 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     scratch = best.needs.scratch, best.needs.scratch_align
     alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
     return (
-        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, takes_all) if height > 1 else None
+        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, best.cost.time, takes_all)
+        if height > 1
+        else None
     )
 
 
@@ -167,7 +177,7 @@ class Chains:
                 self.makers.setdefault(view.buffer, []).append(number)
         self.outputs = {view.buffer for _, view in program.outputs}
 
-    def play(self, first: int, last: int, step: int = 1, overlapping: bool = False) -> Chain | None:
+    def play(self, first: int, last: int, step: int | Sequence[int] = 1, overlapping: bool = False) -> Chain | None:
         """How the calls `first`..`last` run together; None if they cannot. `overlapping`: also how the last result can
         overlap operands."""
         calls = [call for call in self.calls[first : last + 1] if call is not None]
@@ -199,11 +209,12 @@ class Chains:
                 return None  # it needs all of what is only there by rows
             feeds.append(own)
         heights = [call.height for call in calls]
+        steps = tuple(min(one, n) for one, n in zip(_each(step, len(calls)), heights, strict=True))
         tree = tree_of(feeds, heights)
         if tree is None:
             return None
         trees = [tree, other] if (other := eager(feeds, tree, heights)) != tree else [tree]
-        played = [self._run(first, last, calls, feeds, one, step, overlapping) for one in trees]
+        played = [self._run(first, last, calls, feeds, one, steps, overlapping) for one in trees]
         return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
 
     def _run(
@@ -213,7 +224,7 @@ class Chains:
         calls: list[RowCall],
         feeds: list[Feeds],
         tree: list[Feeds],
-        step: int,
+        step: tuple[int, ...],
         overlapping: bool,
     ) -> Chain | None:
         outside: dict[Buffer, list[tuple[int, Window]]] = {}
@@ -238,7 +249,7 @@ class Chains:
         rigid = overlapping and made_row and not calls[-1].takes_all
         far = zip(outside, run.before, reads, strict=True)
         before = {buffer: nbytes for buffer, nbytes, (_, row) in far if rigid and row}
-        in_place = _in_place(calls, tree, consumers, lines)
+        in_place = _in_place(calls, tree, consumers, lines, step)
         results = [call.call.outs[0].buffer for call in calls]
         rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}
         shared = {source for source, _ in in_place.values()}
@@ -257,7 +268,12 @@ class Chains:
             sorted(over, key=lambda b: b.name),
             before,
             {number: operand for number, (_, operand) in in_place.items()},
+            list(step),
         )
+
+
+def _each(step: int | Sequence[int], count: int) -> Sequence[int]:
+    return [step] * count if isinstance(step, int) else step
 
 
 def _read_whole(call: RowCall) -> set[Buffer]:
@@ -300,7 +316,7 @@ def operand_axis(call: RowCall, window: Window) -> int:
 
 
 def _in_place(
-    calls: list[RowCall], tree: list[Feeds], consumers: list[Feeds], lines: list[int]
+    calls: list[RowCall], tree: list[Feeds], consumers: list[Feeds], lines: list[int], step: Sequence[int]
 ) -> dict[int, tuple[int, int]]:
     """Calls whose rows may lie where those of another call did, which are made just before and for nobody else: the
     other call, and which operand that is. The ring of that one gets as many rows as that of the result."""
@@ -308,7 +324,7 @@ def _in_place(
     for number in range(len(calls) - 2, 0, -1):
         out = calls[number].call.outs[0]
         for source, window in tree[number]:
-            if consumers[source] != [(number, window)]:
+            if consumers[source] != [(number, window)] or step[source] != step[number]:
                 continue
             view = calls[number].call.ins[window.operand]
             alike = (view.shape, view.offset, view.buffer.dtype.bits) == (out.shape, 0, out.buffer.dtype.bits)

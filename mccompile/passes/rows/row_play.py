@@ -63,10 +63,11 @@ def played(
     heights: tuple[int, ...],
     outside: tuple[tuple[tuple[tuple[int, Window], ...], int], ...],
     made_row: int,
-    step: int,
+    step: tuple[int, ...],
     limit: int,
 ) -> Run:
-    """`outside`: of each operand from outside its users and the bytes of its rows."""
+    """`outside`: of each operand from outside its users and the bytes of its rows. `step`: rows that each
+    makes at a time."""
     consumers, last = consumers_of(feeds), len(feeds) - 1
     over = [any(number == last for number, _ in users) for users, _ in outside]
     before = [0] * len(outside)
@@ -77,7 +78,7 @@ def played(
     def pull(number: int, wanted: int) -> bool:
         nonlocal steps
         while made[number] < wanted:
-            end = min(made[number] + step, heights[number])
+            end = min(made[number] + step[number], heights[number])
             steps += 1
             if steps > limit:
                 return False

@@ -17,6 +17,7 @@ from mccompile.emit.row_costs import costs_of_rows
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
 from mccompile.passes.rows import row_chains, row_play
+from mccompile.plan.ir import RowRegion
 from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
 
@@ -255,6 +256,19 @@ def test_an_input_outside_of_the_arena_cuts_no_chain() -> None:
     package = compile_graph(load_proto(made, Path()), Options(external=("x",)), "outside")
     rings = 3 * 16 * (2 + 16)  # instead of all of a
     assert package.plan.arena_bytes == 4 * (rings + 32 * 4 * 4)
+
+
+@pytest.mark.parametrize(("more", "steps"), [(0, [1, 1, 1]), (600, [2, 2, 1]), (1600, [4, 2, 1])])
+def test_calls_that_save_most_make_more_rows_at_a_time(more: int, steps: list[int]) -> None:
+    """Where there is no room for more rows of all."""
+    made = chain([(3, 1, 1, 1), (1, 1, 0, 1), (3, 2, 1, 1)], (32, 24))
+    enough = 7584 + more
+    options = Options(external=("x",), enough=enough)
+    package = compile_graph(load_proto(made, Path()), options, "chain")
+    (region,) = (item for item in package.plan.items if isinstance(item, RowRegion))
+    assert [stage.step for stage in region.stages] == steps and package.plan.arena_bytes <= enough
+    expected = results(compiled(made, "off"), made, 0)["r2"]
+    np.testing.assert_allclose(results(package, made, 0xFF)["r2"], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_plan_says_what_rows_save_and_cost() -> None:
