@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..base.provenance import show
-from ..plan.ir import Branch, Halt, Item, Measured, Plan, Repeat, walk
+from ..plan.ir import Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, walk
 from .items import printed_items
 from .parts import LONGEST, folded_lines
 from .render import comment
@@ -73,4 +73,10 @@ def _may_end(items: Sequence[Item]) -> bool:
                 return True
             case Repeat() if _may_end(item.items):
                 return True
-    return any(step.may_end for step in walk(items))
+            case Step() if item.may_end:
+                return True
+            case RowRegion():
+                for stage in item.stages:
+                    if stage.run.may_end:
+                        return True
+    return False
