@@ -114,6 +114,7 @@ class Nothing(Exception):
 class Builder:
     def __init__(self, chance: np.random.Generator, opset: int, free: Mapping[str, Sequence[int]]) -> None:
         self.chance, self.opset, self.free = chance, opset, dict(free)
+        self.from_one = [name for name, sizes in free.items() if sizes[0]]  # those that are never 0
         self.sets = max((len(sizes) for sizes in free.values()), default=1)
         self.values: list[Value] = []
         self.inputs: list[Input] = []
@@ -152,9 +153,8 @@ class Builder:
         found: list[Dim] = []
         for axis in range(rank):
             room = largest // max(prod(self.sizes_of(dim)[-1] for dim in found), 1)
-            free = [name for name, sizes in self.free.items() if sizes[0]]
-            if free and self.maybe(0.45 if axis == 0 else 0.2):
-                found.append(self.pick(free))
+            if self.from_one and self.maybe(0.45 if axis == 0 else 0.2):
+                found.append(self.pick(self.from_one))
             else:
                 found.append(self.pick([n for n in sizes if n <= max(room, 1)] or [1]))
         if rank and self.maybe(0.012):
