@@ -120,7 +120,7 @@ class Loop(Operator):
         else:
             writer.run(count, 1 + states, 0)
         if dims and (not isinstance(trips, int) or early):
-            writer.counted(dims[0], dims[0] == follows)
+            writer.counted(dims[0])
 
 
 def _one(node: OnnxNode, region: int, position: int) -> tuple[int, ...]:

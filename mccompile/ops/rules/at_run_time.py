@@ -18,7 +18,7 @@ from ...base.dtypes import bool_, i64
 from ...base.tensor import Shape, TensorType
 from ...expr.ir import Expr, Operand, apply, cast, index, literal, operand, operands_used, rebuild, size
 from ...kinds.gather import Gather
-from ...program.ir import If, Measure, Stop, View
+from ...program.ir import If, Measure, Stop, View, walk
 from ..api import Invalid, Lowering, Unsupported
 
 MOST_CHOICES = 24  # of axes that are computed side by side
@@ -88,6 +88,13 @@ class Formula:
         """A vector along one axis, seen in `shape`; `expr` has the position on it as index(0)."""
         dims = tuple(shape[axis] if a == axis else 1 for a in range(len(shape)))
         return self.to.reshape(self.map(expr, (shape[axis],)), dims).broadcast_to(shape)
+
+
+def is_given(to: Lowering, dim: Dim) -> bool:
+    """Does a size follow from others, of inputs or measured before?"""
+    given = {symbol for _, buffer in to.program.inputs for size in buffer.shape for symbol in symbols(size)}
+    items = (*walk(to.program.body), *walk(to.body))
+    return symbols(dim) <= given | {item.symbol for item in items if isinstance(item, Measure)}
 
 
 def measured(to: Lowering, dim: Dim, count: View) -> None:

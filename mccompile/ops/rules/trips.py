@@ -21,7 +21,7 @@ from ...kinds.map import Map
 from ...program.ir import Call, Carry, If, Item, Loop, Stop, View
 from ..api import Invalid, Lowering, Unsupported
 from ..control_flow import copy_into
-from .at_run_time import measured
+from .at_run_time import is_given, measured
 
 _COUNTER = -1
 MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
@@ -111,10 +111,10 @@ class LoopWriter:
         counters = (self.to.reshape(c.carry.last.whole(), ()) for c in self.carried if c.output == _COUNTER)
         return next(counters, self.to.constant(np.array(0, np.int64), "trips"))
 
-    def counted(self, dim: Dim, is_known: bool) -> None:
+    def counted(self, dim: Dim) -> None:
         """What was collected has as many elements as there were trips: checked where that is known, else measured."""
         to = self.to
-        if is_known or isinstance(dim, int):
+        if is_given(to, dim):
             wrong = to.map(apply("not", apply("equal", operand(0, i64), size(dim))), [self.trips_made()])
             stop = Stop(f"the loop does not run {dim} times", to.provenance, "SIZE")
             to.body.append(If(wrong, [stop], [], to.provenance))

@@ -14,8 +14,8 @@ from onnx import ModelProto, helper, parser
 
 import mccompile
 from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
-from mccompile.base.own_functions import own_function
-from mccompile.driver import Options, compile
+from mccompile.base.own_functions import OwnFunction, own_function
+from mccompile.driver import Options, compile, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
 from mccompile.measure.quantization import quantize
@@ -172,3 +172,18 @@ def test_a_function_of_the_model_is_handed_over_as_it_is_called(tmp_path: Path) 
 
     files = compile(written("swish", tmp_path, with_body), asked(SWISH)).files
     assert b"hard_swish8(&call)" in files["swish_net_kernels.c"]
+
+
+def test_a_loop_whose_condition_is_called_still_checks_how_often_it_runs() -> None:
+    made = parser.parse_model("""<ir_version: 10, opset_import: ["": 19]>
+    g (float a, float[n] x) => (float last, float[o] all) {
+        sizes = Shape(x) trips = Squeeze(sizes) yes = Constant<value=bool {1}>()
+        last, all = Loop(trips, yes, a)
+        <body = b (int64 i, bool go, float before) => (bool on, float after, float out) {
+            on = Identity(go) after = Add(before, before) out = Identity(after)
+        }>
+    }""")
+    options = Options(functions=(OwnFunction("Identity", "mcc_external_copy", OURS),))
+    files = compile_graph(load_proto(made, dims={"n": (2, 6)}), options, "g").files
+    assert files["g.h"].decode().count("mcc_index n_n;") == 1  # as the program says, not as many trips as there were
+    assert "the loop does not run n_n times" in files["g.c"].decode()
