@@ -6,7 +6,7 @@ gets tensors in the order batch, space, channels; inside each is looked at in ON
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 
 from ...base.errors import Problem, WrongUse
@@ -14,6 +14,7 @@ from ...base.names import new_name
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Value, is_input
 from ...ops.api import Operator
+from ...ops.growing import UsedPart
 from ...ops.transpose import Transpose
 from ..graph.assign_layout import first_order, last_order
 
@@ -75,5 +76,13 @@ def _output(graph: Graph, value: Value, inner: str) -> Value:
 def _is_picture(value: Value) -> bool:
     if value.type.rank != 3:
         return value.type.rank in (4, 5)
-    around = [reader for reader, _ in value.uses] + ([value.producer] if value.producer else [])
+    around = [*_readers(value), *([value.producer] if value.producer else [])]
     return any(isinstance(node.op, Operator) and node.op.channels_last for node in around)
+
+
+def _readers(value: Value) -> Iterator[Node]:
+    """Those of the part that is used, too, where an input has room for the most."""
+    for reader, _ in value.uses:
+        yield reader
+        if isinstance(reader.op, UsedPart):
+            yield from _readers(reader.output)

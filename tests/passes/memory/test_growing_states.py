@@ -222,3 +222,13 @@ def test_what_cannot_grow_is_refused(
     with pytest.raises(WrongUse) as error:
         compiled(model(text), states, {"past": (0, 4)} | dims)
     assert told in str(error.value)
+
+
+def test_an_input_as_long_as_a_state_may_be_channels_last() -> None:
+    made = model("""(float[1,p] past, float[1,1] new, float[p,4,8] x) => (float[1,q] present, float[p,4,1] y) {
+        present = Concat <axis = 1> (past, new)
+        y = GlobalAveragePool (x)
+    }""")
+    package = compiled(made, {"present": "past"}, {"p": (0, 2)}, io_layout="nhwc")
+    (x,) = (tensor for tensor in package.plan.inputs if tensor.name == "x")
+    assert x.type.static_shape[1:] == (8, 4)
