@@ -140,20 +140,20 @@ class Handover:
         if form.camera:
             return any_frame(camera_of(name, form, type), x)
         dtype = form.dtype or type.dtype
-        found = x.astype(np.float64) / _spread(form.scale, x.shape, 1.0) + _spread(form.mean, x.shape, 0.0)
+        found = x.astype(np.float64) / _spread(form.scale, type, 1.0) + _spread(form.mean, type, 0.0)
         if not dtype.is_float:
             found = np.clip(np.rint(found), dtype.low, dtype.high)
-        return _swapped(found, form.bgr).astype(dtype.numpy)
+        return _swapped(found, type, form.bgr).astype(dtype.numpy)
 
     def seen(self, name: str, given: np.ndarray) -> np.ndarray:
         """What the model's own input is then."""
         form, type = self.inputs[name]
         if form.camera:
             given = seen_picture(camera_of(name, form, type), given, type)
-        x = _swapped(given, form.bgr)
+        x = _swapped(given, type, form.bgr)
         if form.mean or form.scale or type.dtype.is_float:
-            x = x.astype(np.float32) - _spread(form.mean, x.shape, 0.0).astype(np.float32)
-            x = x * _spread(form.scale, x.shape, 1.0).astype(np.float32)
+            x = x.astype(np.float32) - _spread(form.mean, type, 0.0).astype(np.float32)
+            x = x * _spread(form.scale, type, 1.0).astype(np.float32)
             if not type.dtype.is_float:
                 x = np.clip(np.rint(x), type.dtype.low, type.dtype.high)
         return x.astype(type.dtype.numpy)
@@ -165,8 +165,8 @@ class Handover:
             return np.asarray(np.argmax(y, axis=_classes(y.ndim)), (form.dtype or i32).numpy)
         dtype = form.dtype or (f32 if form.scale or form.zero else type.dtype)
         if form.scale or form.zero:
-            y = y.astype(np.float32) - _spread(form.zero, y.shape, 0.0).astype(np.float32)
-            y = y * _spread(form.scale, y.shape, 1.0).astype(np.float32)
+            y = y.astype(np.float32) - _spread(form.zero, type, 0.0).astype(np.float32)
+            y = y * _spread(form.scale, type, 1.0).astype(np.float32)
         if form.raw or (not dtype.is_float and (form.scale or form.zero)):
             y = np.clip(np.rint(y), dtype.low, dtype.high)
         return y.astype(dtype.numpy)
@@ -332,9 +332,9 @@ def _column(numbers: Numbers, type: TensorType, name: str) -> np.ndarray:
     return array.reshape([-1 if a == axis else 1 for a in range(axis, type.rank)])
 
 
-def _spread(numbers: Numbers, shape: Sequence[int], neutral: float) -> np.ndarray:
-    return _column(numbers, TensorType(f32, tuple(shape)), "it") if numbers else np.array(neutral)
+def _spread(numbers: Numbers, type: TensorType, neutral: float) -> np.ndarray:
+    return _column(numbers, type, "it") if numbers else np.array(neutral)
 
 
-def _swapped(x: np.ndarray, bgr: bool) -> np.ndarray:
-    return np.flip(x, _channels(3, TensorType(f32, x.shape), "it")) if bgr else x
+def _swapped(x: np.ndarray, type: TensorType, bgr: bool) -> np.ndarray:
+    return np.flip(x, _channels(3, type, "it")) if bgr else x

@@ -114,3 +114,10 @@ def test_words_are_read() -> None:
     for wrong in ("x", "x=", "x=u9", "x=mean=a", "x=scale=1/0", "x=string"):
         with pytest.raises(ValueError, match=r"."):
             parse_input(wrong)
+
+
+@pytest.mark.parametrize("form", [InputForm(dtype=i8, mean=(0.0, 1.0, 0.0)), InputForm(bgr=True)])
+def test_channels_are_those_of_the_model_whatever_a_free_size_is(form: InputForm, tmp_path: Path) -> None:
+    made = model("free", [node("Relu", "x", "y")], [("x", (2, "n", 3))], [("y", (2, "n", 3))])
+    options = Options(dims={"n": (2, 5)}, inputs={"x": form})
+    assert correctness.check(small_models.save(made, tmp_path), options, runs=3).ok  # with n = 3, too
