@@ -205,6 +205,10 @@ JOINED = (
     "(float[1,2] x, float[past,2] k, float[{m},2] o) => (float[1,2] y, float[a,2] k2, float[b,2] o2)"
     "{{ k2 = Concat<axis=0>({order}) o2 = Concat<axis=0>(o, x{more}) y = Add(x, x) }}"
 )
+SHOWN = (
+    "(float[1,2] x, float[past,2] k, float[past,2] o) => (float[a,2] k2, float[past,2] {}, float[past,2] y)"
+    "{{ k2 = Concat<axis=0>(k, x) y = Relu(o) }}"
+)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +218,8 @@ JOINED = (
         (JOINED.format(m="3", order="k, x", more=""), {"k2": "k"}, {"past": (1, 4)}, "--dim past=0..4"),
         (JOINED.format(m="past", order="k, x", more=", x"), {"k2": "k", "o2": "o"}, {}, "adds 2 elements to it and 1"),
         (JOINED.format(m="3", order="k, x", more=""), {"o2": "o"}, {}, "--shape o=past,2 --dim past=0..3"),
+        (SHOWN.format("k"), {"k2": "k"}, {}, "take 'k' out of the model's outputs"),
+        (SHOWN.format("o"), {"k2": "k"}, {}, "take 'o' out of the model's outputs"),
     ],
 )
 def test_what_cannot_grow_is_refused(
