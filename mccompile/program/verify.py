@@ -120,7 +120,7 @@ class _Checker:
             if stage.over is not None:
                 below = stage.call.ins[stage.over].buffer
                 steps = {other.step for other in region.stages if other.call.outs[0].buffer is below}
-                if steps != {stage.step}:
+                if steps - {stage.step}:
                     self.problems.append(f"{what} has its rows over those of a stage that makes others at a time")
             self.call(stage.call, written)
         if len(pulled) != len(region.stages) - 1:

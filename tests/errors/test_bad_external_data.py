@@ -12,10 +12,11 @@ from mccompile.base.errors import BadFile
 from mccompile.frontend.load import load, load_proto
 
 
-def model(folder: Path, location: str, **entries: object) -> Path:
+def model(folder: Path, location: str, count: int = 4, **entries: object) -> Path:
     keys = "".join(f', "{key}": "{value}"' for key, value in entries.items())
     text = f"""<ir_version: 9, opset_import: ["" : 17]>
-        g (float[4] x) => (float[4] y) <float[4] w = ["location": "{location}"{keys}]> {{ y = Add(x, w) }}"""
+        g (float[{count}] x) => (float[{count}] y) <float[{count}] w = ["location": "{location}"{keys}]>
+        {{ y = Add(x, w) }}"""
     path = folder / "net.onnx"
     path.write_bytes(parser.parse_model(text).SerializeToString())
     return path
@@ -86,9 +87,9 @@ def test_a_tensor_in_the_model_that_is_too_short() -> None:
 
 
 def test_data_is_mapped_and_not_read_before_it_is_needed(tmp_path: Path) -> None:
-    (tmp_path / "w.bin").write_bytes(bytes(8) + np.arange(4, dtype="<f4").tobytes())
-    graph = load(model(tmp_path, "w.bin", offset=8, length=16))
+    (tmp_path / "w.bin").write_bytes(bytes(8) + np.arange(32, dtype="<f4").tobytes())
+    graph = load(model(tmp_path, "w.bin", count=32, offset=8, length=128))
     constant = next(value.constant for value in graph.constants() if value.constant)
     assert "array" not in vars(constant)
     assert isinstance(constant.array, np.memmap)
-    assert constant.array.tolist() == [0, 1, 2, 3]
+    assert constant.array.tolist() == list(range(32))

@@ -207,7 +207,7 @@ def test_what_a_loop_carries_is_as_large_as_its_memory(plan: Plan, base: str, lo
 
 @pytest.fixture(scope="module")
 def outside() -> Plan:
-    return compiled(small_models.conv(), Options(external=("x",))).plan
+    return compiled(small_models.conv(), Options(external=("x",), rows="off")).plan
 
 
 def test_an_input_outside_the_arena_is_not_written(outside: Plan) -> None:
