@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-LONGEST = 200  # lines of any function of a kernel
+LONGEST = 210  # lines of any function of a kernel
+LONGEST_OF_HALVES = 270  # with floats of 16 bits
 
 
 def functions(text: str) -> Iterator[tuple[str, int]]:
@@ -18,5 +19,5 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
         before = line
 
 
-def too_long(text: str) -> dict[str, int]:
-    return {name: lines for name, lines in functions(text) if lines > LONGEST}
+def too_long(text: str, most: int = LONGEST) -> dict[str, int]:
+    return {name: lines for name, lines in functions(text) if lines > most}
