@@ -19,7 +19,7 @@ _FLOATS = 16  # elements; sizes on their way through floats
 def may_be_known(dtype: DType, count: int) -> bool:
     """Are there so few elements that type rules know them?"""
     if dtype.kind == "float":
-        return count <= _FLOATS
+        return 0 < count <= _FLOATS
     return dtype.kind in ("int", "uint", "bool") and count <= _INTEGERS
 
 
