@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +18,7 @@ from mccompile.measure.workers import opener, results
 from tests import onnx_cases, small_models
 from tests.exporters import jobs as exporters
 from tests.exporters.spelling import FAMILIES
-from tests.measure.test_workers import cluster
+from tests.measure.test_workers import cluster, killing
 from tests.test_zoo import add
 from tests.zoo_models import Job, row_of
 
@@ -77,14 +75,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     serial = results(jobs, work, lambda: ThreadPoolExecutor(1), lost)
     told: list[str] = []
     with cluster() as made:
-        first = next(iter(made.workers.values())).process.process.pid
-
-        def kill(line: str) -> None:
-            told.append(line)
-            if len(told) == 1:
-                os.kill(first, signal.SIGKILL)
-
         opened = opener(f"dask://{made.scheduler_address.removeprefix('tcp://')}")
-        found = results(jobs, work, opened, lost, told=kill)
+        found = results(jobs, work, opened, lost, told=killing(made, told))
     assert list(map(without_times, found)) == list(map(without_times, serial))
     assert len(told) == len(jobs) > 2

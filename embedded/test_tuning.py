@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from mccompile.driver import Options
 from mccompile.kernels.measurements import Database, Measurement
 from mccompile.measure.tuning import tune as tuning
 from mccompile.measure.workers import Open, opener
-from tests.measure.test_workers import cluster
+from tests.measure.test_workers import cluster, killing
 from tests.small_models import save
 from tests.small_quantized import convolutions
 
@@ -38,15 +36,8 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> list[Measurement]:
 def test_a_worker_that_is_killed_costs_no_job(serial: list[Measurement], tmp_path: Path) -> None:
     told: list[str] = []
     with cluster() as made:
-        first = next(iter(made.workers.values())).process.process.pid
-
-        def kill(line: str) -> None:
-            told.append(line)
-            if len(told) == 1:
-                os.kill(first, signal.SIGKILL)
-
         address = made.scheduler_address.removeprefix("tcp://")
-        assert rows(tmp_path / "t.sqlite", opener(f"dask://{address}"), progress=kill) == serial
+        assert rows(tmp_path / "t.sqlite", opener(f"dask://{address}"), progress=killing(made, told)) == serial
     assert len(told) == len({line.partition(" ")[0] for line in told})
 
 

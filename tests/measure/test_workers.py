@@ -171,20 +171,25 @@ def cluster() -> Iterator[Any]:
         yield made
 
 
+def killing(made: Any, told: list[str], at: int = 1) -> Callable[[str], None]:
+    """Collects what is told, and kills the first worker of a cluster at that line."""
+    first = next(iter(made.workers.values())).process.process.pid
+
+    def kill(line: str) -> None:
+        told.append(line)
+        if len(told) == at:
+            os.kill(first, signal.SIGKILL)
+
+    return kill
+
+
 def test_a_cluster_that_loses_a_worker_gives_what_one_process_gives() -> None:
     names = [f"job{number}" for number in range(20)]
     told: list[str] = []
     with cluster() as made:
-        first = next(iter(made.workers.values())).process.process.pid
-
-        def kill(line: str) -> None:
-            told.append(line)
-            if len(told) == 3:
-                os.kill(first, signal.SIGKILL)
-
         opened = workers.opener(f"dask://{made.scheduler_address.removeprefix('tcp://')}")
         jobs = [Job(name) for name in names]
-        found = workers.results(jobs, slowly, opened, _not_lost, told=kill)
+        found = workers.results(jobs, slowly, opened, _not_lost, told=killing(made, told, 3))
     assert found == [name.upper() for name in names] and len(told) == len(names)
 
 
