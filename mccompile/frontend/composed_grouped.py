@@ -145,7 +145,8 @@ def _total(body: Body) -> Dim | None:
     """The most tokens that a sample has with those of this run; None where that is known only at run time."""
     if not body.has(TOTAL) or body.type(TOTAL).count != 1:
         raise Invalid("total_sequence_length is not one number")
-    value = body.operands[TOTAL].fact.value  # type: ignore[union-attr]
+    total = body.operands[TOTAL]
+    value = None if total is None else total.fact.value
     first = None if value is None else value.reshape(-1)[0]
     return int(first) if isinstance(first, np.integer) else first
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from . import families  # noqa: F401
+from . import families  # noqa: F401 - fills FAMILIES
 from .spelling import FAMILIES, problems
 
 
