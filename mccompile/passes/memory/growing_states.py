@@ -51,6 +51,9 @@ def growth(taken: TensorType, made: TensorType) -> Growth | None:
     return None
 
 
+USUAL = 255  # elements that a state may have where the model's file says 0
+
+
 def freed(name: str, taken: TensorType, made: TensorType) -> str:
     """What lets a state grow whose length is fixed; empty where something else is wrong."""
     if taken.dtype is not made.dtype or not taken.is_static or not made.is_static or taken.rank != made.rank:
@@ -61,7 +64,7 @@ def freed(name: str, taken: TensorType, made: TensorType) -> str:
         return ""
     (axis,) = changed
     shape = ",".join("past" if place == axis else str(size) for place, size in enumerate(taken.shape))
-    return f"--shape {name}={shape} --dim past=0..{taken.shape[axis]}, and its length for all that is as long"
+    return f"--shape {name}={shape} --dim past=0..{taken.shape[axis] or USUAL}, and its length for all that is as long"
 
 
 def refusals(graph: Graph, grown: Mapping[str, Growth]) -> Iterable[Problem]:

@@ -218,6 +218,7 @@ SHOWN = (
         (JOINED.format(m="3", order="k, x", more=""), {"k2": "k"}, {"past": (1, 4)}, "--dim past=0..4"),
         (JOINED.format(m="past", order="k, x", more=", x"), {"k2": "k", "o2": "o"}, {}, "adds 2 elements to it and 1"),
         (JOINED.format(m="3", order="k, x", more=""), {"o2": "o"}, {}, "--shape o=past,2 --dim past=0..3"),
+        (JOINED.format(m="0", order="k, x", more=""), {"o2": "o"}, {}, "--shape o=past,2 --dim past=0..255"),
         (SHOWN.format("k"), {"k2": "k"}, {}, "take 'k' out of the model's outputs"),
         (SHOWN.format("o"), {"k2": "k"}, {}, "take 'o' out of the model's outputs"),
     ],
