@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   := .venv
 JOBS   ?= 2
 ARGS   ?=
+# A test that hangs fails alone.
+PYTEST := -m pytest -n $(JOBS) --dist worksteal --timeout 300
 
 # PY from outside means: everything is installed there, do not touch .venv.
 ifeq ($(origin PY),undefined)
@@ -27,7 +29,7 @@ demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in
 	$(PY) examples/digits/demo.py
 
 test: $(TESTS) ## run all tests but those of documentation and examples (ARGS="-k conv", JOBS=4)
-	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore tests/docs/test_pages.py --ignore tests/examples $(ARGS)
+	$(PY) $(PYTEST) --ignore tests/docs/test_pages.py --ignore tests/examples $(ARGS)
 
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest
@@ -36,11 +38,11 @@ LOWEST_TESTS := $(addprefix tests/,base check errors expr frontend golden graph 
 
 test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what mccompile needs, as pyproject.toml names them
 	$(LOWEST)/bin/python tests/lowest.py --check
-	$(LOWEST)/bin/python -m pytest -n $(JOBS) $(LOWEST_TESTS) $(ARGS)
+	$(LOWEST)/bin/python $(PYTEST) $(LOWEST_TESTS) $(ARGS)
 
 test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder)
 	embedded/install.sh
-	ZOO=$(ZOO) $(PY) -m pytest embedded tests/docs tests/examples -n $(JOBS) $(ARGS)
+	ZOO=$(ZOO) $(PY) $(PYTEST) embedded tests/docs tests/examples $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
 	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))
 
@@ -109,7 +111,7 @@ $(LOWEST)/test.stamp: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt \
-	  --editable . hypothesis onnxruntime pytest pytest-xdist
+	  --editable . hypothesis onnxruntime pytest pytest-timeout pytest-xdist
 	@touch $@
 
 $(VENV)/runtime.stamp: pyproject.toml | $(VENV)/bin/python
