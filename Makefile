@@ -40,7 +40,7 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 	$(LOWEST)/bin/python tests/lowest.py --check
 	$(LOWEST)/bin/python $(PYTEST) $(LOWEST_TESTS) $(ARGS)
 
-test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder)
+test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder CASES=all)
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) $(PYTEST) embedded tests/docs tests/examples $(ARGS)
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))

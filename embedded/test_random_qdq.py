@@ -19,7 +19,7 @@ FEW = settings(deadline=None, derandomize=True, suppress_health_check=list(Healt
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(FEW, max_examples=6)
+@settings(FEW, max_examples=4)
 @given(model=networks(widest=40, fewest=3, most=6))
 def test_random_networks_agree_exactly(target: str, model: ModelProto) -> None:
     agree(target, model)

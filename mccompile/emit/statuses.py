@@ -72,7 +72,7 @@ STATUSES = (
         16,
         "MCC_ERR_IMAGE",
         "a file is no image of a format that is known, or of another size than declared",
-        "the file is no BMP without compression and no PNM, or has another size than declared",
+        "the file is no plain BMP or PNM, or has another size than declared",
     ),
     Status(
         17,

@@ -78,7 +78,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_BRANCH: return "the model cannot run the branch that its condition asks for";
     case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than the model was compiled for";
     case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
-    case MCC_ERR_IMAGE: return "the file is no BMP without compression and no PNM, or has another size than declared";
+    case MCC_ERR_IMAGE: return "the file is no plain BMP or PNM, or has another size than declared";
     case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
     case MCC_MORE: return "there are more steps to run, or frames to come";
     case MCC_ERR_NOT_BEGUN: return "no run has begun";

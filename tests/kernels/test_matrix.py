@@ -3,6 +3,7 @@ has it and is of this machine (embedded/test_kernels.py: on those that are emula
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -94,12 +95,35 @@ def test_kernel_of_small_code_computes_the_same(id: str, tmp_path: Path) -> None
     assert not wrong_results(KERNELS[id], replace(targets.load("generic"), prefer="flash"), tmp_path)
 
 
+# Targets with the same kernels for vectors. They share the cases of each kernel, for compilers take minutes for them.
+SHARING = (
+    "native",
+    "x86-64-v3",
+    "aarch64",
+    "armv7a",
+    "riscv64v",
+    "riscv64v256",
+    "wasm32",
+    "wasm32-relaxed",
+    "aarch64-i8mm",
+)
+SHARES = 1 if os.environ.get("CASES") == "all" else 3
+
+
+def shared_cases(kernel: Kernel, target: Target) -> list[Case]:
+    """Each third case, beginning with another one from target to target; all of them with CASES=all."""
+    cases = [case for case in kernel.cases() if not case.option or target.option(case.option, 0)]
+    if kernel.isa in PORTABLE or target.name not in SHARING:
+        return cases
+    return cases[SHARING.index(target.name) % SHARES :: SHARES] or cases
+
+
 def wrong_results(
     kernel: Kernel, target: Target, folder: Path, cases: Sequence[Case] = (), flags: Sequence[str] = ()
 ) -> str:
-    """What is wrong with the results of all cases on a target (by default the kernel's own), which run in one program.
-    `flags` are added to the target's; for `generic` they stand in place of the sanitizers."""
-    found = trials(kernel, target, cases)
+    """What is wrong with the results of cases on a target (by default those that it has a share of), which run in one
+    program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers."""
+    found = trials(kernel, target, cases or shared_cases(kernel, target))
     if target.name == "generic":
         compiler, options = ["gcc"], [] if flags else SANITIZED if _has_sanitizers() else OPTIMISED
     else:
