@@ -43,8 +43,8 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder CASES=all)
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) $(PYTEST) embedded tests/docs tests/examples $(ARGS)
-	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO))
-	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))
+	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO)) & \
+	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO)); counted=$$?; wait $$! && exit $$counted
 
 doors: $(TESTS) ## test what reads models of other tools, each in an environment with only its extra (ARGS="pytorch")
 	$(PY) -m tests.doors.environments --jobs $(JOBS) $(ARGS)
