@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from embedded.models import NAMES, path_of
 from embedded.quantized_models import in_four_bits, separable_int8
 from mccompile.base.errors import CheckFailed
 from mccompile.check.inputs import stored_sets
-from mccompile.driver import Options, compile
+from mccompile.driver import Options, compile, compile_graph
 from mccompile.emit.blob import Carrier
 from mccompile.frontend.load import load
 from mccompile.measure.correctness import build, check
@@ -75,6 +76,16 @@ def test_an_input_comes_row_by_row(target: str, tmp_path: Path) -> None:
     assert check(path, options, runs=1).ok
     whole, rows = compile(path, Options(target=target)).plan, compile(path, options).plan
     assert rows.arena_bytes <= whole.arena_bytes
+
+
+@pytest.mark.parametrize("target", ("cortex-m0", "cortex-m4", "cortex-m55", "aarch64", "riscv64v", "wasm32"))
+def test_a_part_runs_in_strips_of_columns(target: str, tmp_path: Path) -> None:
+    path = save(separable_int8(), tmp_path)
+    options = Options(target=target, prefer="ram")
+    possible = compile_graph(load(path), replace(options, recompute=4.0), "net").strips
+    longest = max(possible, key=lambda cost: cost.macs).strips
+    verdict = check(path, replace(options, strips=(longest,)), runs=1)
+    assert verdict.ok and verdict.package.macs > compile(path, options).macs
 
 
 @pytest.mark.parametrize("target", ("cortex-m4", "armv7a", "aarch64", "riscv64v", "riscv64v256", "wasm32"))

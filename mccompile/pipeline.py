@@ -20,6 +20,7 @@ from .passes.graph.move_resize import move_resize
 from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
 from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
+from .passes.graph.split_columns.split_columns import split_columns
 from .passes.graph.widen_floats import widen_floats
 from .passes.program.absorb_products import absorb_products
 from .passes.program.band_products import band_products
@@ -41,6 +42,7 @@ from .passes.program.place_outside import place_outside
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
+from .passes.program.spread_columns import spread_columns
 from .passes.program.window_transforms import window_transforms
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
@@ -61,6 +63,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("fuse_batchnorm", fuse_batchnorm),
     GraphPass("drop_channels", drop_channels),
     GraphPass("merge_parallel", merge_parallel),
+    GraphPass("split_columns", split_columns),
     GraphPass("assign_layout", assign_layout),
     GraphPass("clean_up", clean_up),
 )
@@ -77,6 +80,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fetch_rows", fetch_rows, optional=False),
     ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("split_phases", split_phases),
+    ProgramPass("spread_columns", spread_columns),
     ProgramPass("byte_weights", byte_weights),
     ProgramPass("few_bits", few_bits),
     ProgramPass("narrow_weights", narrow_weights, optional=False),

@@ -46,7 +46,7 @@ OPTIONS = (
         "Memory",
         "--budget ram=96K,flash=512K",
         ("budget", "mem"),
-        ("rows", "planner", "keep_inputs", "blob", "weights_section"),
+        ("rows", "recompute", "planner", "keep_inputs", "blob", "weights_section"),
     ),
     Group("Int8", "--quantize samples.npz", ("quantize",), ("calibrate", "weights_dtype", "updatable")),
     Group(

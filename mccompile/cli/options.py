@@ -72,6 +72,14 @@ MODEL_OPTIONS = [
         help="Run chains of convolutions row by row where that saves memory (and ram is preferred).",
     ),
     click.option(
+        "--recompute",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="Compute in strips of columns where that takes less memory, with up to so many times the "
+        "multiply-accumulates: 1.3.",
+    ),
+    click.option(
         "--winograd",
         type=click.Choice(["off", "2", "4"]),
         help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
@@ -269,6 +277,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 without=frozenset(values.pop("without")),
                 planner=values.pop("planner"),
                 rows=values.pop("rows"),
+                recompute=values.pop("recompute"),
                 budget=option_texts.budget(values.pop("budget")),
                 mem=option_texts.pools(values.pop("mem")),
                 weights_section=values.pop("weights_section"),

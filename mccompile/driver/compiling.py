@@ -50,6 +50,7 @@ from ..quantize.quantize import quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from .options import PLAIN, Options, RowByRow
+from .recomputing import in_strips
 
 # What may differ between code and a blob for it.
 _NOT_RECORDED = ("name", "budget", "print_after", "dump", "trust")
@@ -64,10 +65,11 @@ def compile(  # noqa: A001 - what mccompile does
 
 
 def settled(model: Path, options: Options) -> Options:
-    """Options without a budget that lead to the same code."""
-    if not options.budget:
+    """Options without a search for a plan, that lead to the same code."""
+    if not options.budget and options.recompute == 1:
         return options
-    return replace(options, budget={}, **_fitting(model, options).changes)
+    found = _fitting(model, options)
+    return replace(options, budget={}, recompute=1.0, strips=found.package.plan.strips, **found.changes)
 
 
 def best_plans(model: Path, options: Options) -> list[Point]:
@@ -76,13 +78,20 @@ def best_plans(model: Path, options: Options) -> list[Point]:
 
 
 def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None) -> Attempt:
-    def attempt(changes: Changes) -> Package:
+    def once(changes: Changes) -> Package:
         asked = replace(options, **changes)
         graph = read(model, asked)
         graph.facts_known = facts
         return compile_graph(graph, asked, asked.name or name_of(model))
 
-    return attempt
+    if options.recompute == 1 or options.strips:
+        return once
+    if not options.budget and not options.memory(options.resolved_target()).rows:
+        why = (
+            "strips make rings of rows narrower, and nothing runs row by row where time comes first or with --rows off"
+        )
+        raise WrongUse(Problem("nothing can be computed in strips", "--recompute", why, "try --prefer ram"))
+    return in_strips(once, options.recompute)
 
 
 def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
@@ -162,7 +171,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
         plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show)
     check_addressable(plan, target)
     plan = plan.with_schemes(schemes)
-    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed, strips=options.strips)
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
     plan = look_inside(plan, options.looks, tensors)
@@ -183,7 +192,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
             options.wrappers,
             context.explanations if options.tuned is not None else None,
         )
-    made = replace(made, explanations=tuple(context.explanations), estimate=estimate(program, plan, context))
+    explained, estimated = tuple(context.explanations), estimate(program, plan, context)
+    made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)
     made = as_module(made, options.blob) if options.module else made
     return single_file(made) if options.single_file else made
 

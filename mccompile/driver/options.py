@@ -14,6 +14,7 @@ from ..base.choice import check_known, chosen
 from ..base.errors import Problem, WrongUse
 from ..base.own_functions import OwnFunction
 from ..base.streaming import Stream
+from ..base.strips import Strips
 from ..doors.api import Reading
 from ..doors.joining import Prepended
 from ..emit.blob import Carrier, Delivery
@@ -27,6 +28,8 @@ from ..passes.planning.inside import Looks
 from ..quantize.quantize import Recipe
 from ..targets import api as target_api
 from ..targets.api import Pool, Prefer, Target
+
+MOST_RECOMPUTED = 16
 
 
 class RowByRow(StrEnum):
@@ -54,6 +57,8 @@ class Options:
     without: frozenset[str] = frozenset()  # optional passes, and kernels, to leave out
     planner: str = ""  # one that suits
     rows: RowByRow = RowByRow.AUTO  # "off": calls never run row by row
+    recompute: float = 1.0  # up to so many times the multiply-accumulates for a smaller arena
+    strips: tuple[Strips, ...] = ()  # of columns, one after the other. What `recompute` leads to
     # the most bytes of "ram" (arena), "weights", "flash" (these and the code), "stack", and "instructions" of a run
     budget: Mapping[str, int] = field(default_factory=dict)
     enough: int = 0  # bytes of the arena: less is no better. What a budget leads to
@@ -107,6 +112,13 @@ class Options:
         if self.threads < 1:
             fix = "did you mean --threads 1?"
             raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))
+        if not 1 <= self.recompute <= MOST_RECOMPUTED:
+            what = f"--recompute {self.recompute:g} is not from 1 to {MOST_RECOMPUTED}"
+            why = "it says up to how many times the multiply-accumulates may be computed"
+            raise WrongUse(Problem(what, "--recompute", why, "for a third more: --recompute 1.3"))
+        if self.recompute > 1 and self.dump_values:
+            why = "tensors inside of strips never exist whole"
+            raise WrongUse(Problem("--recompute does not go with --dump-values", "--recompute", why, "leave one out"))
 
     def resolved_target(self) -> Target:
         target = target_api.load(self.target)
@@ -135,7 +147,8 @@ class Options:
         rows = self.rows == RowByRow.AUTO and target.prefer == Prefer.RAM and "form_rows" not in self.without
         balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
-        return Memory(self.keep_inputs, self.external, fetched, rows, self.enough, balanced)
+        recompute = self.recompute if rows and not self.strips else 1.0
+        return Memory(self.keep_inputs, self.external, fetched, rows, self.enough, self.strips, recompute, balanced)
 
 
 PLAIN = Options()

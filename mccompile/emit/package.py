@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
-from ..passes.api import Explanation, Record
+from ..passes.api import Cut, Explanation, Record, StripsCost
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..plan.ir import Plan
@@ -39,10 +39,16 @@ class Package:
     identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
     estimate: Estimate = NOT_ESTIMATED
+    cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
+    strips: Sequence[StripsCost] = ()  # what they are expected to take
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     includes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of generated files: others of the package
     # the model's own files for the blob of that name and identity, where its steps are those of that plan
     own_files: Callable[[str, bytes, Plan], Mapping[str, Source]] = lambda prefix, identity, plan: {}
+
+    @property
+    def macs(self) -> int:
+        return sum(step.macs for step in self.plan.steps())
 
     @property
     def weights_bytes(self) -> int:

@@ -29,6 +29,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, by {len(plan.functions)} functions",
+            *(f"strips   {strips}" for strips in plan.strips),
             *_stream(plan),
             *_rows(plan),
             *_threads(plan),

@@ -1,5 +1,5 @@
 """concat: the operands one after the other along an axis, or in turns: of n operands, number i makes positions i,
-i + n, i + 2n ... of the result.
+i + n, i + 2n ... of the result. `apart`: operands are made one after the other, each copied as soon as it is there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .api import Box, Kind
 class Concat(Kind):
     axis: int
     in_turns: bool = False
+    apart: bool = False
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(outs) != 1 or not ins:

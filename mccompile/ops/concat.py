@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ class Concat(Operator):
     versions = (1, 4, 11, 13)
     fusion = INJECTIVE
     axis: int
+    apart: ClassVar[bool] = False
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
@@ -47,7 +49,7 @@ class Concat(Operator):
         return [fact(type, np.concatenate(present, axis) if len(present) == len(values) else None)]
 
     def reordered(self, order: tuple[int, ...]) -> Operator | None:
-        return Concat(order.index(normal_axis(self.axis, len(order))))
+        return type(self)(order.index(normal_axis(self.axis, len(order))))
 
     def lower(self, to: Lowering) -> None:
         axis = normal_axis(self.axis, to.type().rank)
@@ -57,7 +59,14 @@ class Concat(Operator):
             to.set(0, parts[0])
         else:
             view = side_by_side(parts, axis, to.type().shape)
-            to.set(0, view or to.call(ConcatKind(axis), parts, to.type())[0])
+            to.set(0, view or to.call(ConcatKind(axis, apart=self.apart), parts, to.type())[0])
+
+
+class JoinStrips(Concat):
+    """A Concat whose operands are made one after the other."""
+
+    domain = "mccompile"
+    apart = True
 
 
 def _joined(types: Sequence[TensorType], axis: int) -> Shape:

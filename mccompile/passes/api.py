@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 from ..base.constant import Constant
 from ..base.provenance import Provenance
 from ..base.stages import stage as timed
+from ..base.strips import Strips
 from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
@@ -65,6 +66,23 @@ class WeightsDtype(StrEnum):
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A value of four axes through which everything goes: strips may begin and end there."""
+
+    name: str
+    makes: frozenset[str]  # nodes of the file that make it out of the cut before
+
+
+@dataclass(frozen=True)
+class StripsCost:
+    """What strips are expected to take."""
+
+    strips: Strips
+    bytes: int  # of the arena while they run
+    macs: int  # that are computed once more
+
+
+@dataclass(frozen=True)
 class Memory:
     """What may be done with tensors in memory."""
 
@@ -73,6 +91,8 @@ class Memory:
     fetched: tuple[str, ...] = ()  # inputs that the program gives row by row
     rows: bool = True  # calls may run row by row where that saves memory
     enough: int = 0  # bytes of the arena: less is no better
+    strips: tuple[Strips, ...] = ()  # of columns
+    recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for
     balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
 
 
@@ -100,6 +120,8 @@ class Context:
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
+    cuts: list[Cut] = field(default_factory=list)  # where strips of columns may begin and end
+    strips: list[StripsCost] = field(default_factory=list)  # between them
 
 
 @dataclass(frozen=True)

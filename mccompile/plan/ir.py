@@ -15,6 +15,7 @@ from ..base.dims import Dim, Symbol, Symbolic, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.streaming import Streamed
+from ..base.strips import Strips
 from ..base.tensor import Shape, TensorType
 from ..kernels.api import Kernel
 from ..program.ir import Call
@@ -337,6 +338,7 @@ class Plan:
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
+    strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
     lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has
     crc_table: bool = False  # init may take 1 KB more of flash to be quicker

@@ -119,6 +119,11 @@ def _tuned(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return Path(f"{int(chance.integers(0, 1000))}{costs.DRAWN}") if chance.random() < 0.12 else None
 
 
+def _recompute(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """Where RAM comes first something runs row by row."""
+    return float(chance.choice([1.1, 1.5, 4.0])) if chance.random() < 0.15 else 1.0
+
+
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
     "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
@@ -131,6 +136,7 @@ CHOICES: Mapping[str, Draw] = {
     "without": _without,
     "planner": _sometimes(0.3, *sorted(PLANNERS)),
     "rows": _sometimes(0.2, "off"),
+    "recompute": _recompute,
     "budget": _sometimes(0.05, {"ram": 1 << 24, "flash": 1 << 24, "weights": 1 << 24}),
     "mem": _mem,
     "weights_section": _sometimes(0.05, ".fuzzed"),
@@ -158,6 +164,7 @@ EXEMPT: Mapping[str, str] = {
     "name": "each program of a batch needs another one; tests/test_cli.py gives awkward ones",
     "shapes": "graphs come with their shapes; tests/ops/test_free_sizes.py gives others",
     "signature": "only files of TFLite have several; tests/doors/tflite does that",
+    "strips": "what recompute leads to",
     "prepend": "a second model, joined before anything is compiled; tests/doors/test_joining.py does that",
     "trust": "only files of other tools are loaded by executing them; tests/doors does that",
     "kernels": "kernels of the user's own are what the user writes",
@@ -177,6 +184,8 @@ def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
                 found[field.name] = value
     if found.get("blob") == "incbin" and found.get("single_file"):
         found["blob"] = "array"
+    if found.get("dump_values") or found.get("rows") == "off":
+        found["recompute"] = 1.0
     if found.get("blob") == "external":
         found.pop("weights_section", None)
     return Options(**found)

@@ -1,0 +1,126 @@
+"""Which parts of a network are computed in strips of columns, and in how many.
+
+Ways lead from cut to cut: in strips, or without. For a size of the arena, the shortest path has the fewest
+multiply-accumulates of those whose ways need no more than that. What strips need is what split_columns expects; other
+ways need nothing, until a plan is made that has its peak there. So plans are made one after the other, each of the
+smallest path that is known, and the smallest plan is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..base.strips import Strips
+from ..emit.package import Package
+from ..fitting import Attempt, Changes
+from ..plan.ir import Plan, is_arena, walk
+
+PLANS = 10  # that are made
+
+
+@dataclass(frozen=True)
+class _Way:
+    """From a cut to a later one, by their places."""
+
+    begin: int
+    end: int
+    bytes: int
+    macs: int = 0  # that are computed once more
+    strips: Strips | None = None
+
+
+@dataclass(frozen=True)
+class _Path:
+    macs: int = 0
+    strips: tuple[Strips, ...] = ()
+
+    def along(self, way: _Way) -> _Path:
+        return _Path(self.macs + way.macs, (*self.strips, way.strips) if way.strips else self.strips)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return self.macs, len(self.strips)
+
+
+def in_strips(attempt: Attempt, most: float) -> Attempt:
+    """Attempts with the strips that lead to the smallest arena with at most `most` times the multiply-accumulates."""
+
+    def best(changes: Changes) -> Package:
+        plain = found = attempt({**changes, "recompute": most})
+        paths = _Paths(plain, int(plain.macs * (most - 1)))
+        for _ in range(PLANS):
+            strips = paths.smallest(found.plan.arena_bytes)
+            if strips is None:
+                break
+            made = attempt({**changes, "recompute": 1.0, "strips": strips})
+            paths.learn(made, strips)
+            if made.plan.arena_bytes < found.plan.arena_bytes and made.macs <= plain.macs * most:
+                found = made
+        return found
+
+    return best
+
+
+class _Paths:
+    """What ways need, as far as it is known."""
+
+    def __init__(self, plain: Package, most: int) -> None:
+        self.places = {cut.name: place for place, cut in enumerate(plain.cuts)}
+        self.made_at = {node: place for place, cut in enumerate(plain.cuts) for node in cut.makes}
+        self.most = most
+        self.tried: set[tuple[Strips, ...]] = {()}
+        self.steps = dict.fromkeys(range(1, len(plain.cuts)), 0)  # from the cut before
+        self.strips = {cost.strips: cost.bytes for cost in plain.strips}
+        self.macs = {cost.strips: cost.macs for cost in plain.strips}
+        self.learn(plain, ())
+
+    def learn(self, made: Package, strips: Iterable[Strips]) -> None:
+        """What is needed where a plan has its peak."""
+        held = _held(made.plan)
+        for item, size in zip(made.plan.items, held, strict=True):
+            for node in (name for step in walk((item,)) for name in step.provenance) if size == max(held) else ():
+                place = self.made_at.get(node, 0)
+                around = [each for each in strips if self.places[each.first] < place <= self.places[each.last]]
+                if around:
+                    self.strips[around[0]] = max(size, self.strips[around[0]])
+                elif place:
+                    self.steps[place] = max(size, self.steps[place])
+
+    def smallest(self, below: int) -> tuple[Strips, ...] | None:
+        """The path that needs least, of those that need less than `below` and were not tried."""
+        ways = [_Way(place - 1, place, size) for place, size in self.steps.items()]
+        ways += [
+            _Way(self.places[strips.first], self.places[strips.last], size, self.macs[strips], strips)
+            for strips, size in self.strips.items()
+        ]
+        for size in sorted({way.bytes for way in ways if way.bytes < below}):
+            path = _shortest([way for way in ways if way.bytes <= size], len(self.places) - 1)
+            if path is not None and path.macs <= self.most and path.strips not in self.tried:
+                self.tried.add(path.strips)
+                return path.strips
+        return None
+
+
+def _shortest(ways: Iterable[_Way], end: int) -> _Path | None:
+    """From the first cut to the last one."""
+    best = {0: _Path()}
+    for way in sorted(ways, key=lambda way: way.begin):
+        if way.begin in best:
+            path = best[way.begin].along(way)
+            best[way.end] = min(best.get(way.end, path), path, key=lambda path: path.order)
+    return best.get(end)
+
+
+def _held(plan: Plan) -> list[int]:
+    """Bytes of the arena that are in use at each item. Buffers may overlap."""
+    found = []
+    lives = sorted((life.low, life.high, life.start, life.end) for life in plan.lives if is_arena(life.base))
+    for moment in range(1, len(plan.items) + 1):  # a run begins at 0
+        total = reached = 0
+        for low, high, start, end in lives:
+            if start <= moment <= end:
+                total += max(0, high - max(low, reached))
+                reached = max(reached, high)
+        found.append(total)
+    return found

@@ -1,0 +1,150 @@
+"""Parts of a graph that can be computed in strips of columns: all that lies between two values through which
+everything goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ....base.dims import static
+from ....graph.ir import Graph, Node, Value
+from .column_steps import COLUMNS, ROWS, USUAL, Axes, ColumnStep, Span, column_step
+
+
+@dataclass(frozen=True)
+class Through:
+    """A value of four axes through which everything goes."""
+
+    value: Value
+    nodes: tuple[Node, ...]  # that make it out of the one before
+
+
+class Region:
+    """Nodes in the graph's order; the last one makes what they are for."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+
+    @property
+    def last(self) -> Value:
+        return self.nodes[-1].output
+
+    @cached_property
+    def steps(self) -> dict[Node, ColumnStep]:
+        """Those of nodes that are computed by columns."""
+        axes, found = {self.last: USUAL}, dict[Node, ColumnStep]()
+        for node in reversed(self.nodes):
+            step = column_step(node, axes[node.output]) if node.outputs[0] in axes else None
+            if step is None:
+                continue
+            found[node] = step
+            for position in step.reads(ROWS, (0, 1)):
+                x = node.inputs[position]
+                if x is not None and axes.setdefault(x, step.axes) != step.axes:
+                    del found[node]
+        return found
+
+    @cached_property
+    def axes(self) -> dict[Value, Axes]:
+        """Which axes are rows and columns."""
+        operands = {x: self.steps[node].axes for node in self.steps for x, _ in self.reads(node, ROWS, (0, 1))}
+        return {self.last: USUAL, **operands}
+
+    def size(self, x: Value, which: int) -> int:
+        """How many rows or columns it has."""
+        return static(x.type.shape[self.axes[x][which]])
+
+    @property
+    def is_whole(self) -> bool:
+        """Is every node computed by columns?"""
+        return len(self.steps) == len(self.nodes)
+
+    def spans(self, count: int) -> list[dict[Value, Span]] | None:
+        """Which columns of each value the strips need. None: there are no such strips."""
+        strips = [self._needed(self._strip(number, count)) for number in range(count)]
+        return strips if all(low < high for strip in strips for low, high in strip.values()) else None
+
+    def widths(self, count: int) -> list[tuple[int, dict[Value, int]]]:
+        """How many columns of each value strips need, and how many strips need that: about, for those between the first
+        and the last."""
+        numbers = {0: 1, count // 2: count - 2, count - 1: 1}
+        strips = [(times, self._needed(self._strip(number, count))) for number, times in numbers.items() if times]
+        return [(times, {x: high - low for x, (low, high) in strip.items()}) for times, strip in strips]
+
+    def _strip(self, number: int, count: int) -> Span:
+        width = self.size(self.last, COLUMNS)
+        return width * number // count, width * (number + 1) // count
+
+    def _needed(self, span: Span) -> dict[Value, Span]:
+        found = {self.last: span}
+        for node in reversed(self.nodes):
+            if node.output not in found:
+                continue
+            for x, wanted in self.reads(node, COLUMNS, found[node.output]):
+                low, high = self.within(wanted, x)
+                before = found.get(x, (low, high))
+                found[x] = min(low, before[0]), max(high, before[1])
+        return found
+
+    def held(self) -> dict[Value, int]:
+        """How many rows of each value between the first and the last are held at once where all runs by rows; in the
+        order in which they are made."""
+        newest, oldest = {self.last: 0}, dict[Value, int]()
+        for node in reversed(self.nodes):
+            if node.output not in newest:
+                continue
+            row = newest[node.output]
+            for x, (low, high) in self.reads(node, ROWS, (row, row + 1)):
+                newest[x] = max(newest.get(x, high - 1), high - 1)
+                oldest[x] = min(oldest.get(x, low), low)
+        made = [node.output for node in self.nodes[:-1]]
+        rows = {x: min(newest[x] - oldest[x] + 1, self.size(x, ROWS)) for x in made if x in oldest}
+        return {x: 0 if number == 1 and self._is_overwritten(x) else number for x, number in rows.items()}
+
+    def _is_overwritten(self, x: Value) -> bool:
+        """By the result of the only node that reads it."""
+        readers = [node for node in self.nodes if any(value is x for value in node.inputs)]
+        return len(readers) == 1 and self.steps[readers[0]].alike
+
+    def reads(self, node: Node, which: int, span: Span) -> Iterator[tuple[Value, Span]]:
+        for position, wanted in self.steps[node].reads(which, span).items():
+            x = node.inputs[position]
+            assert x is not None
+            yield x, wanted
+
+    def within(self, span: Span, x: Value) -> Span:
+        """As far as x has such columns."""
+        return max(span[0], 0), min(span[1], self.size(x, COLUMNS))
+
+
+def ways_through(graph: Graph) -> list[Through]:
+    """In the graph's order."""
+    nodes = list(graph.nodes)
+    last_read: dict[Value, int] = dict.fromkeys(graph.outputs, len(nodes))
+    for place, node in enumerate(nodes):
+        for value in node.present_inputs:
+            last_read[value] = max(place, last_read.get(value, 0))
+    alive = {value for value in graph.inputs if value in last_read}
+    found, before, known = list[Through](), 0, set[Value]()
+    steps: list[Node | None] = [None, *nodes]
+    for place, step in enumerate(steps):
+        if step is not None:
+            alive.update(value for value in step.present_outputs if value in last_read)
+            alive = {value for value in alive if last_read[value] >= place}
+        only = next(iter(alive)) if len(alive) == 1 else None
+        if only is not None and only not in known and only.type.rank == 4 and only.type.is_static:
+            known.add(only)
+            found.append(Through(only, tuple(nodes[before:place])))
+            before = place
+    return found
+
+
+def region(graph: Graph, first: str, last: str) -> Region | None:
+    """None: between values of these names lies nothing, or something that is not computed by columns."""
+    ways = ways_through(graph)
+    places = {way.value.name: number for number, way in enumerate(ways)}
+    if first not in places or places.get(last, 0) <= places[first]:
+        return None
+    found = Region(tuple(node for way in ways[places[first] + 1 : places[last] + 1] for node in way.nodes))
+    return found if found.is_whole else None
