@@ -222,7 +222,8 @@ def in_sixteen_bits(case: Case) -> Case:
 @pytest.mark.skipif("vec" not in NATIVE.isas, reason="this machine has no kernels for vectors")
 @pytest.mark.parametrize(("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
 def test_odd_sizes(id: str, family: Callable[[int, int, int], Case], tmp_path: Path) -> None:
-    assert not wrong_odd_sizes(KERNELS[id], family, NATIVE, tmp_path, every=7, first=3)  # embedded/test_kernels.py: others
+    """Others than in embedded/test_kernels.py."""
+    assert not wrong_odd_sizes(KERNELS[id], family, NATIVE, tmp_path, every=7, first=3)
 
 
 def wrong_odd_sizes(
