@@ -64,7 +64,7 @@ def serve(listening: socket.socket) -> None:
             said += to.recv(1 << 16)
         if os.fork() == 0:
             to.sendall(str(answer(json.loads(said), streams)).encode())
-            os._exit(0)
+            sys.exit(0)  # not at once: processes that a command has begun are still to be told that they may end
         for stream in streams:
             os.close(stream)
         to.close()
