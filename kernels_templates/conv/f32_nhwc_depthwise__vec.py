@@ -19,7 +19,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
-from mccompile.base.marked import named
+from mccompile.base.marked import local, named
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
@@ -114,6 +114,7 @@ class Depthwise(Kernel):
             _case("uneven", Conv((2, 1), (1, 2), (3, 0, 1, 2), 1, f32), (1, 6, 9, 10), (4, 3)),
             _case("windows_outside", replace(plain, pads=(4, 4, 4, 4)), (1, 5, 3, 2), (3, 3)),
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (1, 40, 6, 7), (3, 3)),
+            _case("one_row_is_left", replace(plain, pads=(0, 0, 0, 0)), (1, 1, 6, 5), (2, 3)),
             _case("1d", Conv((1,), (1,), (1, 1), 1, f32), (1, 20, 37), (3,)),
         ]
         for dtype in (f16, bf16):
@@ -291,9 +292,9 @@ class _Layout:
         lines: list[str] = []
         taps = ""
         if run.bounded:
-            lines.append(f"const mcc_index at0 = {self.rows.origin(position)};")
-            lines.append(f"const mcc_index first0 = {self.rows.first_tap('at0')};")
-            lines.append(f"const mcc_index end0 = {self.rows.end_tap('at0')};")
+            lines.append(local("at0", f"const mcc_index at0 = {self.rows.origin(position)};"))
+            lines.append(f"const mcc_index first0 = {self.rows.first_tap(named('at0'))};")
+            lines.append(f"const mcc_index end0 = {self.rows.end_tap(named('at0'))};")
             taps = Range("k0", self.rows.kernel, named("first0"), named("end0")).header
         scope = (*self.scope, "p0", "first0", "end0")
         columns = tuple(self.column(run, position, across, scope) for across in _across(self.columns, wide))
