@@ -353,7 +353,7 @@ class SVMClassifier(Machine):
         x = operand(0, f32)
         softmax = self.transform in (SOFTMAX, SOFTMAX_ZERO)  # which onnxruntime does not apply to one score
         shown = complement_and(to, sums) if softmax else two_columns(to, apply("neg", x), x, sums)
-        second_wins = cast(apply("less_equal", x, literal(0, f32)), i64)
+        second_wins = apply("select", apply("greater", x, literal(0, f32)), literal(0, i64), literal(1, i64))  # NaN too
         label = labels_of(to, to.reshape(to.map(second_wins, [sums]), (sums.shape[0],)), self.labels)
         return label, shown if softmax else transformed(to, shown, self.transform)
 
