@@ -39,6 +39,10 @@ class Loop(LoopOfReference):
         return (*found[: self.N], *scanned) if scanned else tuple(found)
 
 
+def title(node: NodeProto) -> str:
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
 class Failed(Exception):
     """Neither can, or the node is not valid."""
 
@@ -53,8 +57,8 @@ def evaluate(
     answers = (_by_reference, _by_onnxruntime) if reference_first else (_by_onnxruntime, _by_reference)
     if node.domain in OWN:
         answers = (_by_onnxruntime,)
-    elif node.op_type in JUDGED:
-        answers = JUDGED[node.op_type]
+    elif title(node) in JUDGED:
+        answers = JUDGED[title(node)]
     for answer in answers:
         found = answer(model, feeds)
         if found is not None and all(isinstance(result, np.ndarray | np.generic) for result in found):
@@ -207,5 +211,6 @@ JUDGED = {
     "RNN": _ONNXRUNTIME,
     "Resize": (_by_resize, _by_onnxruntime),
     "StringSplit": (_by_reference, _by_onnxruntime),
+    "ai.onnx.ml::SVMClassifier": _ONNXRUNTIME,
     **{f"Reduce{name}": (_by_reference, _by_onnxruntime) for name in _REDUCTIONS},
 }

@@ -13,7 +13,7 @@ from tests.passes import qdq_graphs
 
 from . import official
 from .builder import Builder, Dim, Input, Value, initializers
-from .evaluate import IR_VERSION, captured, opsets
+from .evaluate import IR_VERSION, captured, opsets, title
 from .operators.registry import drawn, entries
 
 OPSETS = (18, 19, 20, 21, 21, 21, 22, 26)
@@ -51,7 +51,7 @@ class Subject:
 def _titles(graph: GraphProto) -> set[str]:
     found = set()
     for node in graph.node:
-        found.add(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
+        found.add(title(node))
         for attribute in node.attribute:
             found |= _titles(attribute.g)
     return found

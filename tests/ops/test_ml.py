@@ -168,6 +168,13 @@ def test_support_vectors_of_two_classes(transform: str) -> None:
     _agrees("SVMClassifier", X, outs=2, coefficients=[1, -0.5, 0.25, -2], **classes, **vectors)
 
 
+def test_nan_belongs_to_the_second_of_two_classes() -> None:
+    x = np.array([[1, 2], [np.nan, 1], [-1, -2]], np.float32)
+    vectors: dict[str, Any] = {"support_vectors": [1.0] * 4, "kernel_type": "LINEAR", "kernel_params": [0.0] * 3}
+    classes: dict[str, Any] = {"vectors_per_class": [1, 1], "classlabels_ints": [0, 1], "rho": [0.1]}
+    _agrees("SVMClassifier", x, outs=2, coefficients=[1.0, 1.0], **classes, **vectors)
+
+
 def test_what_goes_in_a_circle_is_refused() -> None:
     nodes = NODES | {"nodes_truenodeids": [0, 0, 0, 1, 0, 3, 0, 0]}
     weights: dict[str, Any] = {"target_treeids": LEAVES[0], "target_nodeids": LEAVES[1], "target_ids": [0] * 5}
