@@ -59,6 +59,7 @@ def attention_cases() -> Sequence[Case]:
         attention_case("many_rows_as_they_are", with_score(SCALED), (1, 33, 66, 203, 64)),
         replace(plain, permute=TURNED),
         biased,
+        attention_case("row", with_score(BIASED, 1), (1, 1, 1, 4, 7)),
         replace(biased, name="bias_of_keys", repeated={3: (0, 1)}),
         replace(biased, name="bias_of_rows", repeated={3: (2,)}),
         replace(biased, name="bias_across", permute={**TURNED, 3: (2, 0, 1)}),

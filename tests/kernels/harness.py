@@ -174,7 +174,13 @@ def call_of(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
     outs = tuple(_result(f"y{i}", type, case.permute_outs.get(i)) for i, type in enumerate(case.outs))
     reason = case.kind.check(case.ins, case.outs)
     assert not reason, f"{kernel.id}: case {case.name} contradicts its kind: {reason}"
-    return Call(case.kind, tuple(views), outs, (case.name,), kernel.id), tuple(values)
+    return Call(case.kind, tuple(map(_plain, views)), tuple(map(_plain, outs)), (case.name,), kernel.id), tuple(values)
+
+
+def _plain(view: View) -> View:
+    """The stride of an axis of one element says nothing: 0, as where a pass added the axis."""
+    strides = (0 if dim == 1 else stride for dim, stride in zip(view.shape, view.strides, strict=True))
+    return replace(view, strides=tuple(strides))
 
 
 def _result(name: str, type: TensorType, order: Sequence[int] | None) -> View:
