@@ -130,7 +130,9 @@ class Lowering:
         return self.call(StringTable(), ins, contents.type)[0]
 
     def call(self, kind: Kind, ins: Sequence[View], *types: TensorType) -> tuple[View, ...]:
-        """One call with a fresh buffer for each result type."""
+        """One call with a fresh buffer for each result type; none where no result has an element."""
+        if types and all(0 in type.shape and type.dtype is not string for type in types):
+            return tuple(map(self.nothing, types))
         outs = tuple(self.buffer(type.dtype, type.shape).whole() for type in types)
         self.body.append(Call(kind, tuple(ins), outs, self.provenance))
         return outs

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import ModelProto
 
 from mccompile import backend
+from mccompile.driver import Options, compile
 from tests.ops.test_free_sizes import compare, floats, graph, ints
 
 EMPTY = {
@@ -46,3 +51,9 @@ def test_results_are_those_of_onnxruntime(name: str) -> None:
             shape = [batch if isinstance(dim, str) else dim for dim in entry.shape]
             inputs[entry.name] = np.ones(shape, np.int64 if "int64" in entry.type else np.float32)
         compare([each.name for each in made.graph.output], rep.run(inputs), session.run(None, inputs), 1e-6)
+
+
+def test_what_has_no_result_is_not_computed(tmp_path: Path) -> None:
+    path = tmp_path / "pool.onnx"
+    onnx.save(graph("(float[0,4,3,3] x) => (float[0,4,1,1] y) { y = MaxPool<kernel_shape=[3,3]>(x) }"), path)
+    assert not json.loads(compile(path, Options(optimize=False)).files["report.json"])["steps"]
