@@ -83,7 +83,7 @@ class Depthwise(Depthwise3x3):
         return {1: f"dsp_columns_0112{bits}", **dict.fromkeys(found.tables, found.named("table_channels"))}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp_depthwise.h", "string.h"})
+        return frozenset({"mcc_dsp_depthwise.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         by_rows, stride, found = call.rows is not None, conv_of(call).strides[0], rescaling_of(call)

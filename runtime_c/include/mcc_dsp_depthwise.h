@@ -1,6 +1,7 @@
 /* mcc_dsp_depthwise.h - 3x3 convolutions of each channel for itself, in the words of mcc_dsp.h:
  *
  *     mcc_dsp_pairs_i8(a, b, plane, ...)            two rows of four channels, as pairs of elements one above the other
+ *     mcc_dsp_beside(t, rows, cells, ...)           zeros on both sides of an image, in all rows of a band
  *     mcc_dsp_again(t, plane, cells, last)          the last pairs of a band of rows as the first ones of the next
  *     mcc_dsp_depthwise1_i8_S(t, y, w, numbers, p)  one channel of a band; stride 1
  *     mcc_dsp_depthwise2_i8_S(t, y, w, numbers, p)  stride 2
@@ -76,6 +77,18 @@ MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
     }
 MCC_DSP_PAIRS(i8, int8_t)
 MCC_DSP_PAIRS(u8, uint8_t)
+
+MCC_INLINE void mcc_dsp_beside(uint32_t *t, mcc_index rows, mcc_index cells, mcc_index first, mcc_index columns)
+{
+    for (mcc_index x = 0; x < cells - columns; ++x) {
+        uint32_t *cell = t + 2 * (x < first ? x : x + columns);
+        for (mcc_index row = 0; row < rows; ++row) {
+            cell[0] = 0;
+            cell[1] = 0;
+            cell += 2 * cells;
+        }
+    }
+}
 
 MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc_index last)
 {
