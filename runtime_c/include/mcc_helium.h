@@ -81,6 +81,29 @@ MCC_INLINE void mcc_helium_copy_rows(int8_t *d, const int8_t *x, mcc_index m, mc
     }
 }
 
+/* n pixels of so many bytes, which begin `from` bytes apart, to places `to` bytes apart; nothing else is read, or
+ * written. */
+MCC_INLINE void mcc_helium_copy_columns(
+    int8_t *d, const int8_t *x, mcc_index n, mcc_index bytes, mcc_index to, mcc_index from)
+{
+    for (mcc_index k = 0; k < n; ++k) {
+#if MCC_HELIUM_ASM
+        MCC_HELIUM_UNROLLED
+        for (mcc_index i = 16; i <= bytes; i += 16)
+            __asm__ volatile("vldrb.8 q0, [%1], #16\nvstrb.8 q0, [%0], #16" : "+l"(d), "+l"(x) : : "memory", "q0");
+        const mcc_index whole = bytes & -16;
+        const mve_pred16_t rest = vctp8q((uint32_t)(bytes - whole));
+        if (bytes > whole) vstrbq_p_s8(d, vldrbq_z_s8(x, rest), rest);
+        d += to - whole;
+        x += from - whole;
+#else
+        memcpy(d, x, (size_t)bytes);
+        d += to;
+        x += from;
+#endif
+    }
+}
+
 MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
 {
 #if MCC_HELIUM_ASM
@@ -88,6 +111,19 @@ MCC_INLINE void mcc_helium_fill(int8_t *d, int8_t value, mcc_index n)
 #else
     for (mcc_index i = 0; i < n; ++i) d[i] = value;
 #endif
+}
+
+MCC_INLINE void mcc_helium_fill_columns(int8_t *d, int8_t value, mcc_index n, mcc_index bytes, mcc_index to)
+{
+    for (mcc_index k = 0; k < n; ++k) {
+#if MCC_HELIUM_ASM
+        const mcc_index whole = bytes & -16;
+        for (mcc_index i = 0; i < whole; i += 16) vstrbq_s8(d + k * to + i, vdupq_n_s8(value));
+        if (bytes > whole) vstrbq_p_s8(d + k * to + whole, vdupq_n_s8(value), vctp8q((uint32_t)(bytes - whole)));
+#else
+        mcc_helium_fill(d + k * to, value, bytes);
+#endif
+    }
 }
 
 /* Vectors of four 32-bit integers, for what is left to do with bytes that sums became. `next` and `put` move a pointer

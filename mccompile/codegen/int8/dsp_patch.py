@@ -29,7 +29,7 @@ from .dot import (
     pack_two_pairs,
     rescaling_of,
 )
-from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, points, rescaled_case
+from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, rescaled_case
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
 
@@ -59,7 +59,7 @@ class DspPatch(PatchConv):
         reason = self.refusal(call, DSP_SHIFTS)
         if reason:
             return No(reason)
-        kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), points(call)
+        kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), self.points(call)
         lanes = self.at_once if count >= 4 and static(w.shape[0]) % 2 == 0 else 1
         nibbles = w.buffer.dtype is i4
         if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
@@ -105,7 +105,7 @@ class DspPatch(PatchConv):
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         lanes, small = call.blocks
         nibbles = call.ins[1].buffer.dtype is i4
-        count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
+        count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
             "type": x.buffer.dtype.name,

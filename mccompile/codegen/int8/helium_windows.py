@@ -23,12 +23,13 @@ from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from .partial_epilogue import vector_rest
-from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, points, rescaled_case, residual_case
+from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, rescaled_case, residual_case
 
 
 class HeliumWindows(PatchConv):
     raises = True
     at_once: ClassVar[int]  # positions
+    order: ClassVar[tuple[int, ...]] = (0, 2, 3, 1)  # of the elements of a window
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -45,12 +46,12 @@ class HeliumWindows(PatchConv):
             return No(reason)
         if call.ins[0].buffer.dtype is not i8:
             return No("x is not signed")
-        found, outs, count = rescaling_of(call), static(call.ins[1].shape[0]), points(call)
+        found, outs, count = rescaling_of(call), static(call.ins[1].shape[0]), self.points(call)
         if (outs if found.rest else between(call.outs[0])) + 4 > FARTHEST:
             return No("results of two positions lie far apart")
         lanes = self.at_once if count > 1 else 1
         results = lanes * (outs + -outs % 4) if found.rest else 0
-        over = _copied_over(call)
+        over = self.copied_over(call)
         again = lanes == 2 and count % 2 != 0  # one position is computed twice
         return Needs(
             rows=frozenset({2}),
@@ -58,7 +59,7 @@ class HeliumWindows(PatchConv):
             align={1: 4, found.bias: 4},
             slack={0: over} if over else {},
             alias={} if again else epilogue_alias(call, conv_of(call).fixed),
-            scratch=(0 if _in_place(call) else lanes * self.depth(call)) + over + results,
+            scratch=self.laid_out(call, lanes) + over + results,
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
@@ -70,6 +71,14 @@ class HeliumWindows(PatchConv):
         """Is what lies outside of the image something else than 0?"""
         return conv_of(call).x_zero and self.padded(call) and not _flat(call)
 
+    def laid_out(self, call: Call, lanes: int) -> int:
+        """Elements of x that are copied before they are multiplied."""
+        return 0 if _in_place(call) else lanes * self.depth(call)
+
+    def copied_over(self, call: Call) -> int:
+        """Bytes that a copy may read and write behind its run: it goes by 16."""
+        return 15 if static(call.ins[0].shape[1]) % 16 else 0
+
     def depth(self, call: Call) -> int:
         """Elements of a window, in blocks of 16."""
         w = call.ins[1]
@@ -79,7 +88,7 @@ class HeliumWindows(PatchConv):
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])
         w = viewed(call.ins[1], constants[1])
-        rows = w.transpose(0, 2, 3, 1).reshape(channels, -1)
+        rows = w.transpose(self.order).reshape(channels, -1)
         values = numbers(call, constants, found, channels)
         if conv_of(call).x_zero:
             zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0])
@@ -109,7 +118,7 @@ class HeliumWindows(PatchConv):
     def context(self, call: Call) -> Mapping[str, Any]:
         x, found = call.ins[0], rescaling_of(call)
         lanes, small = call.blocks
-        count, outs, by_rows = points(call), static(call.ins[1].shape[0]), call.rows is not None
+        count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), self.by_rows(call)
         return {
             **self.rest(call),
             **found.told,
@@ -124,8 +133,10 @@ class HeliumWindows(PatchConv):
             "inside": lanes == 2 and not small and not by_rows,  # windows inside of the image have code of their own
             "long": static(call.ins[1].shape[1]) * static(call.ins[1].shape[3]) > 16,  # rows of a window
             "in_place": _in_place(call),
+            "strips": False,
+            "bounds": ("begin", "end"),
             "joined": self.joined(call),
-            "over": _copied_over(call),
+            "over": self.copied_over(call),
             "several": x.shape[0] != 1,
             "again": lanes == 2 and (count % 2 == 1 or bool(small)),
             "whole": outs % 4 == 0 and not small,
@@ -151,11 +162,6 @@ def _flat(call: Call) -> bool:
 def _in_place(call: Call) -> bool:
     """Are windows read where they lie?"""
     return _flat(call) and static(call.ins[0].shape[1]) % 16 == 0
-
-
-def _copied_over(call: Call) -> int:
-    """Bytes that a copy may read and write behind its run: it goes by 16."""
-    return 15 if static(call.ins[0].shape[1]) % 16 else 0
 
 
 def _has_no_gaps(view: View) -> bool:

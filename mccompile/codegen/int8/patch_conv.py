@@ -116,7 +116,7 @@ class PatchConv(Patch):
         left = left_over(call, self.raises)
         if left is None:
             return {"rest": False}
-        width, by_rows = static(call.outs[0].shape[3]), call.rows is not None
+        width, by_rows = static(call.outs[0].shape[3]), self.by_rows(call)
         return {
             "rest": True,
             **scalar_rest(left, *self.placed(call)),
@@ -126,6 +126,15 @@ class PatchConv(Patch):
 
     def family(self, call: Call) -> str:
         return "conv_flat" if is_flat(call) else "conv"
+
+    def by_rows(self, call: Call) -> bool:
+        """Is one row of results computed after the other?"""
+        return call.rows is not None
+
+    def points(self, call: Call) -> int:
+        """Positions that are computed in one go: all, or those of a row."""
+        height, width = call.outs[0].type.static_shape[2:]
+        return width if self.by_rows(call) else height * width
 
     def padded(self, call: Call) -> bool:
         """Does the function ask what lies outside of the image? Where flash counts it does, as one function is for
@@ -141,8 +150,8 @@ class PatchConv(Patch):
             **(several if x.shape[0] != 1 else {}),
             **({"x_lines": x.lines} if x.lines else {}),
             **({"y_lines": y.lines} if y.lines and not rest else {}),
-            **({"y_row": static(y.strides[2])} if call.rows is not None and not rest else {}),
-            "points": points(call),
+            **({"y_row": static(y.strides[2])} if self.by_rows(call) and not rest else {}),
+            "points": self.points(call),
             "x_pixel": static(x.strides[3]),
             "y_pixel": outs if rest else between(y),
             "inputs": static(x.shape[1]),
@@ -154,7 +163,7 @@ class PatchConv(Patch):
         """Sizes of windows that are laid out, as far as the function names them."""
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
         return {
-            **({"width": static(y.shape[3])} if call.rows is None else {}),
+            **({} if self.by_rows(call) else {"width": static(y.shape[3])}),
             **({"x_height": static(x.shape[2]), "x_width": static(x.shape[3])} if self.padded(call) else {}),
             "x_row": static(x.strides[2]),
             "rows": static(w.shape[2]),
@@ -171,12 +180,6 @@ class PatchConv(Patch):
 def between(y: View) -> int:
     """Elements from one position to the next."""
     return static(y.strides[3] if static(y.shape[3]) > 1 else y.strides[2])
-
-
-def points(call: Call) -> int:
-    """Positions that are computed in one go: all, or those of a row."""
-    height, width = call.outs[0].type.static_shape[2:]
-    return width if call.rows is not None else height * width
 
 
 def is_flat(call: Call) -> bool:
