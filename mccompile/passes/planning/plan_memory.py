@@ -175,7 +175,7 @@ def _life(buffer: Buffer, span: Span, base: str, offset: int, full: Mapping[str,
 
 
 class _Blob:
-    """Constants in order of first use, each aligned; the same buffer is laid down once."""
+    """Constants in order of first use, each aligned; the same buffer is laid down once, one without elements never."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -185,13 +185,13 @@ class _Blob:
         self.names = Names()
 
     def place(self, buffer: Buffer) -> int:
-        if buffer not in self.offsets:
+        if buffer not in self.offsets and buffer.max_bytes:
             assert buffer.constant is not None
             offset = align_up(self.size, _constant_align(buffer, self.target))
             self.offsets[buffer] = offset
             self.size = offset + buffer.max_bytes
             self.entries.append(Entry(self.names.take(buffer.name), offset, buffer.constant, buffer.packing))
-        return self.offsets[buffer]
+        return self.offsets.get(buffer, 0)
 
 
 def _constant_align(buffer: Buffer, target: Target) -> int:
