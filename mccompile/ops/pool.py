@@ -30,6 +30,13 @@ class _Windows(Operator, abstract=True):
     algorithm: ClassVar[str] = ""
     takes: ClassVar[tuple[DType, ...]] = FLOATS
 
+    def pool(self, to: Lowering, *, p: int = 2) -> None:
+        """Sets the result; `p` of "lp"."""
+        raise NotImplementedError
+
+    def lower(self, to: Lowering) -> None:
+        self.pool(to)
+
 
 @dataclass(frozen=True)
 class _Pool(_Windows, abstract=True):
@@ -54,13 +61,10 @@ class _Pool(_Windows, abstract=True):
         type = TensorType(site.type(0).dtype, (*site.shape(0)[:2], *self.window(site)[1]))
         return [Fact(type)]
 
-    def pool(self, to: Lowering, with_pad: bool = False, p: int = 2) -> None:
+    def pool(self, to: Lowering, *, with_pad: bool = False, p: int = 2) -> None:
         window, space = self.window(to.site)
         shapes = (window.kernel, window.strides, window.dilations, window.pads, space)
         lower_pool(to, lambda total: PoolKind(self.algorithm, *shapes, total, with_pad, p))
-
-    def lower(self, to: Lowering) -> None:
-        self.pool(to)
 
 
 @dataclass(frozen=True)
@@ -102,20 +106,6 @@ class AveragePool(_Pool):
 
 
 @dataclass(frozen=True)
-class LpPool(_Pool):
-    versions = (2, 11, 18, 22)
-    algorithm = "lp"
-    p: int = 2
-
-    def infer(self, site: Site) -> list[Fact]:
-        check_norm(self.p)
-        return super().infer(site)
-
-    def lower(self, to: Lowering) -> None:
-        self.pool(to, p=self.p)
-
-
-@dataclass(frozen=True)
 class _GlobalPool(_Windows, abstract=True):
     """A window as large as the image."""
 
@@ -123,7 +113,7 @@ class _GlobalPool(_Windows, abstract=True):
         x = check_picture(site, self.takes)
         return [Fact(TensorType(site.type(0).dtype, (*x[:2], *(1 for _ in x[2:]))))]
 
-    def pool(self, to: Lowering, p: int = 2) -> None:
+    def pool(self, to: Lowering, *, p: int = 2) -> None:
         space = to.input(0).shape[2:]
         sizes = tuple(dim for dim in space if isinstance(dim, int))
         if len(sizes) != len(space):
@@ -146,9 +136,6 @@ class _GlobalPool(_Windows, abstract=True):
         combine = "max" if self.algorithm == "max" else "add"
         to.set(0, reduce_call(to, axes, combine, element, [x], cast(total, dtype)))
 
-    def lower(self, to: Lowering) -> None:
-        self.pool(to)
-
 
 class GlobalMaxPool(_GlobalPool):
     takes = (*FLOATS, *SHORT)
@@ -162,17 +149,28 @@ class GlobalAveragePool(_GlobalPool):
 
 
 @dataclass(frozen=True)
-class GlobalLpPool(_GlobalPool):
-    versions = (2, 22)
+class _Lp(_Windows, abstract=True):
+    """The p-norm of a window."""
+
     algorithm = "lp"
     p: int = 2
 
     def infer(self, site: Site) -> list[Fact]:
         check_norm(self.p)
-        return super().infer(site)
+        return list(super().infer(site))
 
     def lower(self, to: Lowering) -> None:
-        self.pool(to, self.p)
+        self.pool(to, p=self.p)
+
+
+@dataclass(frozen=True)
+class LpPool(_Lp, _Pool):
+    versions = (2, 11, 18, 22)
+
+
+@dataclass(frozen=True)
+class GlobalLpPool(_Lp, _GlobalPool):
+    versions = (2, 22)
 
 
 @dataclass(frozen=True)
