@@ -19,6 +19,8 @@ from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
 class Axes(Operator, abstract=True):
     """Operators whose operand 1 names axes of size 1."""
 
+    versions = (1, 11, 13, 21, 23, 24, 25)
+
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         node.attribute_to_input("axes", 1)
@@ -44,6 +46,12 @@ class Axes(Operator, abstract=True):
 
 def _without(shape: Sequence[Dim], axes: tuple[int, ...]) -> tuple[Dim, ...]:
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+
+
+def _taken_out(longer: tuple[int, ...], shorter: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+    """The sets of so many axes of size 1 without which `longer` is `shorter`."""
+    sets = axes_choices(len(longer), count)
+    return [axes for axes in sets if _without(longer, axes) == shorter and all(longer[axis] == 1 for axis in axes)]
 
 
 class SameElements(Operator, abstract=True):
@@ -192,8 +200,6 @@ class Flatten(SameElements):
 
 @dataclass(frozen=True)
 class Squeeze(Axes, SameElements):
-    versions = (1, 11, 13, 21, 23, 24, 25)
-
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)
         if not site.has(1):
@@ -211,8 +217,7 @@ class Squeeze(Axes, SameElements):
         return _without(shape, axes)
 
     def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
-        sets = axes_choices(len(before), count)
-        return [axes for axes in sets if _without(before, axes) == after and all(before[axis] == 1 for axis in axes)]
+        return _taken_out(before, after, count)
 
     def lower(self, to: Lowering) -> None:
         self.check_axes(to, len(to.input(0).shape))
@@ -221,8 +226,6 @@ class Squeeze(Axes, SameElements):
 
 @dataclass(frozen=True)
 class Unsqueeze(Axes, SameElements):
-    versions = (1, 11, 13, 21, 23, 24, 25)
-
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)
         if not site.is_known(1):
@@ -234,8 +237,7 @@ class Unsqueeze(Axes, SameElements):
         return tuple(1 if axis in axes else next(dims) for axis in range(rank))
 
     def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
-        sets = axes_choices(len(after), count)
-        return [axes for axes in sets if _without(after, axes) == before and all(after[axis] == 1 for axis in axes)]
+        return _taken_out(after, before, count)
 
     def lower(self, to: Lowering) -> None:
         self.check_axes(to, to.type().rank)
