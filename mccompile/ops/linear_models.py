@@ -22,22 +22,20 @@ from .activation import add, mul, number
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
 from .reduce import reduce_call
 from .rules.scores import (
-    LOGISTIC,
     NONE,
     PROBIT,
     SOFTMAX,
     SOFTMAX_ZERO,
     Labels,
     best_label,
-    binary_label,
-    check_transform,
+    binary_scores,
     class_labels,
     classified,
-    complement_and,
+    give_classes,
     labels_of,
     logistic,
+    transform_of,
     transformed,
-    two_columns,
 )
 
 _LEAST = 1e-7  # no pair is more certain
@@ -107,8 +105,7 @@ class LinearRegressor(Linear):
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
-        targets, transform = node.attributes.pop("targets", 1), node.attributes.pop("post_transform", NONE)
-        check_transform(transform)
+        targets, transform = node.attributes.pop("targets", 1), transform_of(node)
         _read_linear(node, targets)
         return cls(targets, transform)
 
@@ -131,8 +128,7 @@ class LinearClassifier(Linear):
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         labels = class_labels(node, "classlabels_ints", "classlabels_strings")
-        transform = node.attributes.pop("post_transform", NONE)
-        check_transform(transform)
+        transform = transform_of(node)
         node.attributes.pop("multi_class", 0)
         binary = len(labels) == 2 and len(node.attributes.get("coefficients", ())) == features_of(node)
         if binary and transform == PROBIT:
@@ -146,30 +142,22 @@ class LinearClassifier(Linear):
         return classified(self.labels, rows, len(self.labels))[: site.outputs]
 
     def lower(self, to: Lowering) -> None:
-        sums = self.sums(to)
-        if to.wants(0):
-            to.set(0, binary_label(to, sums, 0.0, self.labels) if self.binary else best_label(to, sums, self.labels))
-        if to.wants(1):
-            to.set(1, self.scores(to, sums))
-
-    def scores(self, to: Lowering, sums: View) -> View:
-        if not self.binary:
-            return transformed(to, sums, self.transform)
-        x = operand(0, f32)
-        if self.transform == LOGISTIC:
-            return two_columns(to, logistic(apply("neg", x)), logistic(x), sums)
-        return complement_and(to, sums)  # onnxruntime applies no softmax to one score
+        # onnxruntime applies no softmax to one score
+        give_classes(to, self.sums(to), self.labels, self.transform, 0.0 if self.binary else None)
 
 
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
+@dataclass(frozen=True)
 class Machine(Operator, abstract=True):
     """Operands: x, support vectors [vectors, features] (of a linear model: its coefficients), and then each its own."""
 
     domain = "ai.onnx.ml"
-    kernel: str
-    parameters: tuple[float, ...]
+    versions = (1,)
+    kernel: str = "LINEAR"
+    parameters: tuple[float, ...] = ()
+    transform: str = NONE
 
     def products(self, to: Lowering, x: View) -> View:
         """The kernel function of every row and every support vector."""
@@ -208,19 +196,14 @@ def _kernel(node: OnnxNode) -> tuple[str, tuple[float, ...]]:
 
 @dataclass(frozen=True)
 class SVMRegressor(Machine):
-    versions = (1,)
-    kernel: str = "LINEAR"
-    parameters: tuple[float, ...] = ()
     one_class: bool = False
-    transform: str = NONE
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
         attributes = node.attributes
         features = features_of(node)
         kernel, parameters = _kernel(node)
-        transform, one_class = attributes.pop("post_transform", NONE), attributes.pop("one_class", 0)
-        check_transform(transform)
+        transform, one_class = transform_of(node), attributes.pop("one_class", 0)
         coefficients, rho = np.array(attributes.pop("coefficients", ())), np.array(attributes.pop("rho", ()))
         vectors, supports = np.array(attributes.pop("support_vectors", ())), attributes.pop("n_supports", 0)
         count = supports or 1
@@ -237,7 +220,7 @@ class SVMRegressor(Machine):
         else:
             _constants(node, coefficients.reshape(1, features), np.ones((1, 1)), rho)
             kernel = "LINEAR"
-        return cls(kernel, parameters, bool(one_class), transform)
+        return cls(kernel, parameters, transform, bool(one_class))
 
     def infer(self, site: Site) -> list[Fact]:
         return [Fact(TensorType(f32, (_rows(site), 1)))]
@@ -255,11 +238,7 @@ class SVMClassifier(Machine):
     """One against one: every pair of classes has a sum over the support vectors of both, and votes. Operands after the
     support vectors: one column of coefficients for each pair, rho; and probability factors a and b, if any."""
 
-    versions = (1,)
-    labels: Labels
-    kernel: str = "LINEAR"
-    parameters: tuple[float, ...] = ()
-    transform: str = NONE
+    labels: Labels = ()
     linear: bool = False  # coefficients of a linear model for each class, no support vectors
     positive: bool = False
 
@@ -269,8 +248,7 @@ class SVMClassifier(Machine):
         features = features_of(node)
         kernel, parameters = _kernel(node)
         labels = class_labels(node, "classlabels_ints", "classlabels_strings")
-        transform = attributes.pop("post_transform", NONE)
-        check_transform(transform)
+        transform = transform_of(node)
         values = {
             name: np.array(attributes.pop(name, ()))
             for name in ("coefficients", "rho", "support_vectors", "prob_a", "prob_b")
@@ -285,7 +263,7 @@ class SVMClassifier(Machine):
                     "a linear model whose coefficients are not one row for each class", "use LinearClassifier"
                 )
             _constants(node, coefficients.reshape(classes, features), rho)
-            return cls(labels, "LINEAR", parameters, transform, True, positive)
+            return cls("LINEAR", parameters, transform, labels, True, positive)
         classes, total = len(counts), sum(counts)
         pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
         if (
@@ -302,7 +280,7 @@ class SVMClassifier(Machine):
         if values["prob_a"].size:
             arrays += [values["prob_a"], values["prob_b"]]
         _constants(node, *arrays)
-        return cls(labels, kernel, parameters, transform, False, positive)
+        return cls(kernel, parameters, transform, labels, False, positive)
 
     def infer(self, site: Site) -> list[Fact]:
         rows = _rows(site)
@@ -352,7 +330,7 @@ class SVMClassifier(Machine):
             return best_label(to, votes, self.labels), transformed(to, sums, self.transform)
         x = operand(0, f32)
         softmax = self.transform in (SOFTMAX, SOFTMAX_ZERO)  # which onnxruntime does not apply to one score
-        shown = complement_and(to, sums) if softmax else two_columns(to, apply("neg", x), x, sums)
+        shown = binary_scores(to, sums, NONE, positive=softmax)
         second_wins = apply("select", apply("greater", x, literal(0, f32)), literal(0, i64), literal(1, i64))  # NaN too
         label = labels_of(to, to.reshape(to.map(second_wins, [sums]), (sums.shape[0],)), self.labels)
         return label, shown if softmax else transformed(to, shown, self.transform)

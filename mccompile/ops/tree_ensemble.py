@@ -15,28 +15,12 @@ import numpy as np
 
 from ..base.dtypes import DType, f32, f64
 from ..base.tensor import TensorType
-from ..expr.ir import apply, operand
 from ..kinds.tree_ensemble import MODES
 from ..kinds.tree_ensemble import TreeEnsemble as TreeKind
 from ..program.ir import View
 from .api import Constant, Fact, Invalid, Lowering, OnnxNode, Operator, Site
 from .rules.elementwise import wide
-from .rules.scores import (
-    LOGISTIC,
-    PROBIT,
-    TRANSFORMS,
-    Labels,
-    best_label,
-    binary_label,
-    check_transform,
-    class_labels,
-    classified,
-    complement_and,
-    logistic,
-    probit,
-    transformed,
-    two_columns,
-)
+from .rules.scores import TRANSFORMS, Labels, class_labels, classified, give_classes, transform_of, transformed
 
 _COMBINE = {"SUM": "sum", "AVERAGE": "average", "MIN": "min", "MAX": "max"}
 _FIRST = 1  # operand 0 is x; then come the tables in the order of the kind, then the base values
@@ -242,10 +226,9 @@ class TreeEnsembleRegressor(Trees):
         attributes = node.attributes
         features, dtype = _features(node)
         targets, how = attributes.pop("n_targets", 1), attributes.pop("aggregate_function", "SUM")
-        transform, base = attributes.pop("post_transform", "NONE"), _numbers(attributes, "base_values")
+        transform, base = transform_of(node), _numbers(attributes, "base_values")
         if how not in _COMBINE or len(base) not in (0, targets):
             raise Invalid(f"aggregate_function is {how!r}, and there are {len(base)} base values for {targets} targets")
-        check_transform(transform)
         forest, _ = _read_nodes(attributes, "target")
         return cls(targets, _COMBINE[how], transform=transform, **forest.tables(node, dtype, base, features, targets))
 
@@ -272,8 +255,7 @@ class TreeEnsembleClassifier(Trees):
         attributes = node.attributes
         features, dtype = _features(node)
         labels = class_labels(node, "classlabels_int64s", "classlabels_strings")
-        transform, base = attributes.pop("post_transform", "NONE"), _numbers(attributes, "base_values")
-        check_transform(transform)
+        transform, base = transform_of(node), _numbers(attributes, "base_values")
         forest, classes = _read_nodes(attributes, "class")
         binary = len(labels) == 2 and len(set(classes)) == 1
         if binary:
@@ -293,28 +275,8 @@ class TreeEnsembleClassifier(Trees):
 
     def lower(self, to: Lowering) -> None:
         sums = self.with_base(to, self.sums(to))
-        if not self.binary:
-            if to.wants(0):
-                to.set(0, best_label(to, sums, self.labels))
-            if to.wants(1):
-                to.set(1, to.cast(transformed(to, sums, self.transform), f32))
-            return
-        if to.wants(0):
-            to.set(0, binary_label(to, sums, 0.5 if self.positive else 0.0, self.labels))
-        if to.wants(1):
-            to.set(1, to.cast(binary_scores(to, sums, self.transform, self.positive), f32))
-
-
-def binary_scores(to: Lowering, score: View, transform: str, positive: bool) -> View:
-    """Scores of both classes, given the sum [rows, 1] of the second."""
-    x = operand(0, score.buffer.dtype)
-    if transform == PROBIT:
-        return two_columns(to, probit(x), probit(x), score)
-    if transform == LOGISTIC:
-        return two_columns(to, logistic(apply("neg", x)), logistic(x), score)
-    if positive:
-        return complement_and(to, score)
-    return two_columns(to, apply("neg", x), x, score)
+        half = 0.5 if self.positive else 0.0
+        give_classes(to, sums, self.labels, self.transform, half if self.binary else None, self.positive)
 
 
 @dataclass(frozen=True)

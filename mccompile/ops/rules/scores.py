@@ -22,9 +22,12 @@ NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT = "NONE", "SOFTMAX", "LOGISTIC", "
 TRANSFORMS = (NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT)
 
 
-def check_transform(name: str) -> None:
+def transform_of(node: OnnxNode) -> str:
+    """The attribute `post_transform`, taken out of the node."""
+    name: str = node.attributes.pop("post_transform", NONE)
     if name not in TRANSFORMS:
         raise Invalid(f"post_transform {name!r} is not one of {', '.join(TRANSFORMS)}")
+    return name
 
 
 Labels = tuple[int, ...] | tuple[str, ...]
@@ -107,10 +110,35 @@ def two_columns(to: Lowering, first: Expr, second: Expr, score: View) -> View:
     return to.call(Concat(1), [to.map(first, [score]), to.map(second, [score])], type)[0]
 
 
+def binary_scores(to: Lowering, score: View, transform: str, positive: bool) -> View:
+    """Scores of both classes, given the sum [rows, 1] of the second."""
+    x = operand(0, score.buffer.dtype)
+    if transform == PROBIT:
+        return two_columns(to, probit(x), probit(x), score)
+    if transform == LOGISTIC:
+        return two_columns(to, logistic(apply("neg", x)), logistic(x), score)
+    if positive:
+        return complement_and(to, score)
+    return two_columns(to, apply("neg", x), x, score)
+
+
 def complement_and(to: Lowering, score: View) -> View:
     """Scores of both classes, where that of the second is how likely it is."""
     x = operand(0, score.buffer.dtype)
     return two_columns(to, add(number(1, x), apply("neg", x)), x, score)
+
+
+def give_classes(
+    to: Lowering, sums: View, labels: Labels, transform: str, threshold: float | None = None, positive: bool = True
+) -> None:
+    """Sets the results of a classifier: labels and scores. With a threshold, `sums` are those of the second of two
+    labels; what that leaves for the first one, `positive` tells (see `binary_scores`)."""
+    if to.wants(0):
+        to.set(0, best_label(to, sums, labels) if threshold is None else binary_label(to, sums, threshold, labels))
+    if to.wants(1):
+        binary = threshold is not None
+        scores = binary_scores(to, sums, transform, positive) if binary else transformed(to, sums, transform)
+        to.set(1, to.cast(scores, f32))
 
 
 def binary_label(to: Lowering, score: View, threshold: float, labels: Labels) -> View:
