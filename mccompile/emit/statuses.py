@@ -13,12 +13,17 @@ class Status(NamedTuple):
     number: int
     name: str
     comment: str  # in the enum
-    text: str  # what mcc_status_text says
+    short: str = ""  # where mcc_status_text says something else
+
+    @property
+    def text(self) -> str:
+        """What mcc_status_text says."""
+        return self.short or self.comment
 
 
 STATUSES = (
     Status(0, "MCC_OK", "", "ok"),
-    Status(1, "MCC_ERR_NULL", "a pointer is null", "a pointer is null"),
+    Status(1, "MCC_ERR_NULL", "a pointer is null"),
     Status(2, "MCC_ERR_NOT_INIT", "the model struct has not been initialised", "the model has not been initialised"),
     Status(
         3,
@@ -42,32 +47,12 @@ STATUSES = (
     Status(7, "MCC_ERR_BLOB_ALIGN", "the blob does not lie at the alignment it asks for", "the blob is not aligned"),
     Status(8, "MCC_ERR_BLOB_MAGIC", "not a blob at all", "this is not a blob"),
     Status(9, "MCC_ERR_BLOB_VERSION", "a blob in a format of another time", "the blob has another format version"),
-    Status(
-        10,
-        "MCC_ERR_BLOB_BYTE_ORDER",
-        "the blob is little-endian, this machine is not",
-        "the blob is little-endian, this machine is not",
-    ),
-    Status(11, "MCC_ERR_BLOB_CRC", "the blob is damaged", "the blob is damaged"),
+    Status(10, "MCC_ERR_BLOB_BYTE_ORDER", "the blob is little-endian, this machine is not"),
+    Status(11, "MCC_ERR_BLOB_CRC", "the blob is damaged"),
     Status(12, "MCC_ERR_BLOB_IDENTITY", "a sound blob, but of another model", "the blob belongs to another model"),
-    Status(
-        13,
-        "MCC_ERR_BRANCH",
-        "the model cannot run the branch that its condition asks for",
-        "the model cannot run the branch that its condition asks for",
-    ),
-    Status(
-        14,
-        "MCC_ERR_STRING_ROOM",
-        "the strings of a run need more room than the model was compiled for",
-        "the strings of a run need more room than the model was compiled for",
-    ),
-    Status(
-        15,
-        "MCC_ERR_STRING_NUMBER",
-        "a string that is to be read as a number is none",
-        "a string that is to be read as a number is none",
-    ),
+    Status(13, "MCC_ERR_BRANCH", "the model cannot run the branch that its condition asks for"),
+    Status(14, "MCC_ERR_STRING_ROOM", "the strings of a run need more room than the model was compiled for"),
+    Status(15, "MCC_ERR_STRING_NUMBER", "a string that is to be read as a number is none"),
     Status(
         16,
         "MCC_ERR_IMAGE",
@@ -98,12 +83,7 @@ STATUSES = (
         "something wrote just before or behind the arena during a run (MCC_CANARY)",
         "something wrote just before or behind the arena",
     ),
-    Status(
-        21,
-        "MCC_ERR_BLOB_VALUE",
-        "a number in the blob would have a run read or write outside",
-        "a number in the blob would have a run read or write outside",
-    ),
+    Status(21, "MCC_ERR_BLOB_VALUE", "a number in the blob would have a run read or write outside"),
     Status(22, "MCC_ERR_MODULE_SIZE", "a module is truncated", "the module is truncated"),
     Status(
         23,

@@ -115,6 +115,13 @@ class Operator(Op, abstract=True):
         return attributes, None
 
 
+class OwnOperator(Operator, abstract=True):
+    """One that ONNX lacks. The frontend writes nodes of it, which are read like those of a file."""
+
+    domain = "mccompile"
+    versions = (1,)
+
+
 def make(cls: type[AnyOperator], node: OnnxNode) -> AnyOperator:
     """The operator with the attributes of the node; names it does not know are an error in the model."""
     known = {field.name for field in dataclasses.fields(cls)}

@@ -15,7 +15,7 @@ from ..expr.ir import literal, operand, size
 from ..kinds.map import Map
 from ..program.ir import Call, Item, Stop, View
 from ..program.ir import If as IfItem
-from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .api import Fact, Invalid, Lowering, Operator, OwnOperator, Site, Unsupported
 from .rules.at_run_time import measured
 
 
@@ -104,11 +104,9 @@ class _Result:
 
 
 @dataclass(frozen=True)
-class Impossible(Operator):
+class Impossible(OwnOperator):
     """Stands for a branch that the model cannot run at these sizes; its results are never there."""
 
-    domain = "mccompile"
-    versions = (1,)
     random = True  # has no results that could be computed now
     why: str
     dtypes: tuple[DType, ...]

@@ -10,16 +10,11 @@ from ..base.dims import Dim, upper
 from ..base.tensor import TensorType
 from ..expr.ir import apply, index, size
 from ..kinds.scatter import Scatter
-from .api import Fact, Invalid, Lowering, Operator, Site
-
-
-class GrowingOperator(Operator, abstract=True):
-    domain = "mccompile"
-    versions = (1,)
+from .api import Fact, Invalid, Lowering, OwnOperator, Site
 
 
 @dataclass(frozen=True)
-class UsedPart(GrowingOperator):
+class UsedPart(OwnOperator):
     """The first `used` elements of an axis: a view."""
 
     axis: int
@@ -36,7 +31,7 @@ class UsedPart(GrowingOperator):
 
 
 @dataclass(frozen=True)
-class PutBehind(GrowingOperator):
+class PutBehind(OwnOperator):
     """A buffer, operand 0, with the other operands written one behind the other from element `used` of an axis on."""
 
     axis: int

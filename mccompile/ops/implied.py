@@ -7,20 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.dims import symbol
-from .api import Fact, Lowering, Operator, Site
+from .api import Fact, Lowering, OwnOperator, Site
 from .rules.at_run_time import Formula, equals
 
-DOMAIN = "mccompile"
 ANY = -1  # an element that is not implied
 _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Implied(Operator):
+class Implied(OwnOperator):
     """Operand 0, in a run where operand 1 holds these numbers; any other run ends with a status."""
 
-    domain = DOMAIN
-    versions = (1,)
     random = True  # never computed now: the check would be lost
     values: tuple[int, ...]
 
@@ -37,11 +34,9 @@ class Implied(Operator):
 
 
 @dataclass(frozen=True)
-class PartlyKnown(Operator):
+class PartlyKnown(OwnOperator):
     """The operand, some of whose elements are implied to be these numbers."""
 
-    domain = DOMAIN
-    versions = (1,)
     random = True
     values: tuple[int, ...]
 

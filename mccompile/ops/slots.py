@@ -17,17 +17,12 @@ from ..expr.ir import apply, index, operand
 from ..kinds.cut_slots import CutSlots
 from ..kinds.edit_slots import EditSlots
 from ..program.ir import If, Stop
-from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .api import Fact, Invalid, Lowering, OwnOperator, Site, Unsupported
 from .rules.at_run_time import Formula, both, clamped, equals, measured, number, static_shape
 
 
-class SlotOperator(Operator, abstract=True):
-    domain = "mccompile"
-    versions = (1,)
-
-
 @dataclass(frozen=True)
-class InsertSlot(SlotOperator):
+class InsertSlot(OwnOperator):
     """Operands: slots, what is put in, at which position. The result has `count` slots."""
 
     count: int
@@ -45,7 +40,7 @@ class InsertSlot(SlotOperator):
 
 
 @dataclass(frozen=True)
-class EraseSlot(SlotOperator):
+class EraseSlot(OwnOperator):
     """Operands: slots, which of them is taken out."""
 
     def infer(self, site: Site) -> list[Fact]:
@@ -56,7 +51,7 @@ class EraseSlot(SlotOperator):
 
 
 @dataclass(frozen=True)
-class SlotPosition(SlotOperator):
+class SlotPosition(OwnOperator):
     """A position counted from the front. Operands: a position, which counts from the end where it is negative, and the
     length. `more`: so many positions beyond the last element are meant too."""
 
@@ -76,7 +71,7 @@ class SlotPosition(SlotOperator):
 
 
 @dataclass(frozen=True)
-class GivenLength(SlotOperator):
+class GivenLength(OwnOperator):
     """The length of a sequence that is passed in: a number up to `count`."""
 
     count: int
@@ -94,7 +89,7 @@ class GivenLength(SlotOperator):
 
 
 @dataclass(frozen=True)
-class SizedSlot(SlotOperator):
+class SizedSlot(OwnOperator):
     """An element as large as it is. Operands: its slot, its sizes."""
 
     shape: tuple[int, ...]
@@ -118,7 +113,7 @@ class SizedSlot(SlotOperator):
 
 
 @dataclass(frozen=True)
-class UsedSlots(SlotOperator):
+class UsedSlots(OwnOperator):
     """The slots that are in use. Operands: slots, how many of them."""
 
     def infer(self, site: Site) -> list[Fact]:
@@ -131,7 +126,7 @@ class UsedSlots(SlotOperator):
 
 
 @dataclass(frozen=True)
-class LimitSlots(SlotOperator):
+class LimitSlots(OwnOperator):
     """The first `count` slots, which must be all that are in use. Operands: slots, how many are."""
 
     count: int
@@ -148,7 +143,7 @@ class LimitSlots(SlotOperator):
 
 
 @dataclass(frozen=True)
-class Required(SlotOperator):
+class Required(OwnOperator):
     """Part of an optional value. Operands: the part, whether the value is there."""
 
     def infer(self, site: Site) -> list[Fact]:
@@ -162,7 +157,7 @@ class Required(SlotOperator):
 
 
 @dataclass(frozen=True)
-class SplitToSlots(SlotOperator):
+class SplitToSlots(OwnOperator):
     """A tensor cut along an axis into parts. Operands: the tensor; the size of each part, or one for all but the last.
     Results: slots, how many are in use, the shape of each part."""
 
