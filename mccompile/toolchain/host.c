@@ -39,17 +39,7 @@ typedef struct mcc_host_all {
 extern "C" {
 #endif
 
-size_t mcc_host_model_bytes(void);
-int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes, const void *weights, size_t weights_bytes);
-int mcc_host_run(void *model);
-const double *mcc_host_spent(void);
-void *mcc_host_input(void *model, int index);
-const void *mcc_host_output(const void *model, int index);
-int mcc_host_resize(void *model, const ptrdiff_t *sizes);
-void mcc_host_output_shape(const void *model, int index, size_t *shape);
-int mcc_host_state(void *model, void *to, const void *from);
-int mcc_host_place(void *model, int index, void *memory);
-const char *mcc_host_status_text(int status);
+#include "host.h"
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_all); }
 
@@ -211,7 +201,6 @@ static mcc_dump_writer dump_writer;
 static size_t to_file(void *to, const void *from, size_t bytes) { return fwrite(from, 1u, bytes, (FILE *)to); }
 
 /* Runs write what their steps make to a new file; with a null path no more. Not 0: something was not written. */
-int mcc_host_dump(void *model, const char *path);
 int mcc_host_dump(void *model, const char *path)
 {
     mcc_host_model *const m = (mcc_host_model *)model;

@@ -11,21 +11,7 @@ from .host_model import host_model_header
 from .loaded import built, loaded
 from .model_report import Report, bad_folder
 
-HOST_CDEF = """
-size_t mcc_host_model_bytes(void);
-int mcc_host_init(void *model, void *const *arenas, const size_t *arena_bytes,
-                  const void *weights, size_t weights_bytes);
-int mcc_host_run(void *model);
-const double *mcc_host_spent(void);
-void *mcc_host_input(void *model, int index);
-const void *mcc_host_output(const void *model, int index);
-int mcc_host_resize(void *model, const ptrdiff_t *sizes);
-void mcc_host_output_shape(const void *model, int index, size_t *shape);
-int mcc_host_place(void *model, int index, void *memory);
-int mcc_host_state(void *model, void *to, const void *from);
-const char *mcc_host_status_text(int status);
-int mcc_host_dump(void *model, const char *path);
-"""
+HOST_CDEF = Path(__file__).with_name("host.h").read_text(encoding="utf-8")
 
 
 def build_shared(
