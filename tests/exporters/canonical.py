@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from . import activations, normalizations, rearrangements
 from .net import Net
-from .spelling import spelled
+from .spelling import add_spelling
 
 Form = Callable[[Net, str], str]
 
@@ -57,15 +57,6 @@ _FAMILIES: dict[str, tuple[Callable[[Net, Form], str], int, list[Form]]] = {
 }
 
 
-def _add() -> None:
-    for family, (around, opset, forms) in _FAMILIES.items():
-        for form in forms:
-
-            def write(net: Net, around: Callable[[Net, Form], str] = around, form: Form = form) -> str:
-                return around(net, form)
-
-            write.__name__ = form.__name__
-            spelled(f"canonical/{family}", opset=opset)(write)
-
-
-_add()
+for _family, (_around, _opset, _forms) in _FAMILIES.items():
+    for _form in _forms:
+        add_spelling(f"canonical/{_family}", _form.__name__.strip("_"), _around, {"form": _form}, opset=_opset)

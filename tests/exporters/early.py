@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .net import Net, f, ints
-from .spelling import spelled
+from .spelling import add_spelling, spelled
 
 OLD = 7
 CHANNELS = np.arange(1, 4, dtype=np.float32).reshape(1, 3, 1, 1)
@@ -60,24 +60,21 @@ def crop(net: Net, more: dict[str, Any]) -> str:
     return net.op("Relu", net.op("Crop", picture(net), **more))
 
 
-@spelled("early/softplus")
-def softplus_scaled(net: Net) -> str:
-    return net.op("Mul", net.op("Softplus", net.op("Mul", picture(net), f(0.5))), f(2.0))
+def _scaled(net: Net, op: str) -> str:
+    return net.op("Mul", net.op(op, net.op("Mul", picture(net), f(0.5))), f(2.0))
 
 
-@spelled("early/softplus", opset=OLD)
-def parametric_softplus(net: Net) -> str:
-    return net.op("ParametricSoftplus", picture(net), alpha=2.0, beta=0.5)
+def _scaled_by_itself(net: Net, op: str) -> str:
+    return net.op(op, picture(net), alpha=2.0, beta=0.5)
 
 
-@spelled("early/tanh")
-def tanh_scaled(net: Net) -> str:
-    return net.op("Mul", net.op("Tanh", net.op("Mul", picture(net), f(0.5))), f(2.0))
-
-
-@spelled("early/tanh", opset=OLD)
-def scaled_tanh(net: Net) -> str:
-    return net.op("ScaledTanh", picture(net), alpha=2.0, beta=0.5)
+for _op, _old, _name in (
+    ("Softplus", "ParametricSoftplus", "parametric_softplus"),
+    ("Tanh", "ScaledTanh", "scaled_tanh"),
+):
+    _family = f"early/{_op.lower()}"
+    add_spelling(_family, f"{_op.lower()}_scaled", _scaled, {"op": _op})
+    add_spelling(_family, _name, _scaled_by_itself, {"op": _old}, opset=OLD)
 
 
 @spelled("early/thresholded")
@@ -387,22 +384,12 @@ def _recurrent(net: Net, op: str, gates: int, **more: Any) -> str:
     return f"{made}.1"
 
 
-_CELLS = (("RNN", 1), ("GRU", 3), ("LSTM", 4))
-
-
-def _add_recurrent() -> None:
-    for op, gates in _CELLS:
-        for opset in (7, 1):
-
-            def write(net: Net, op: str = op, gates: int = gates, opset: int = opset) -> str:
-                more = {"output_sequence": 0} if opset == 1 else {}
-                return _recurrent(net, op, gates, **more)
-
-            write.__name__ = f"{op.lower()}_of_opset_{opset}"
-            spelled(f"early/{op.lower()}", opset=opset, unknown=opset == 1)(write)
-
-
-_add_recurrent()
+for _op, _gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+    _name, _given = _op.lower(), {"op": _op, "gates": _gates}
+    add_spelling(f"early/{_name}", f"{_name}_of_opset_7", _recurrent, _given, opset=7)
+    add_spelling(
+        f"early/{_name}", f"{_name}_of_opset_1", _recurrent, {**_given, "output_sequence": 0}, opset=1, unknown=True
+    )
 
 
 @spelled("early/cast")

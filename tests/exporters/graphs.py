@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .net import Net, f, ints
-from .spelling import spelled
+from .spelling import add_spelling
 
 Form = Callable[[Net, str], str]
 
@@ -248,12 +248,7 @@ def _add() -> None:
     }  # fmt: skip
     for family, (outside, forms) in around.items():
         for form in forms:
-
-            def write(net: Net, outside: Callable[..., str] = outside, form: Callable[..., str] = form) -> str:
-                return outside(net, form)
-
-            write.__name__ = form.__name__
-            spelled(f"graph/{family}")(write)
+            add_spelling(f"graph/{family}", form.__name__.strip("_"), outside, {"form": form})
 
 
 _add()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .net import Net, f, ints
-from .spelling import spelled
+from .spelling import add_spelling, spelled
 
 Form = Callable[["Quantized", str], str]
 
@@ -118,30 +118,23 @@ _MOVES: tuple[Form, ...] = (
 )  # fmt: skip
 
 
-def _add() -> None:
-    for form in _MOVES:
-        for qdq in (False, True):
-
-            def write(net: Net, form: Form = form, qdq: bool = qdq) -> str:
-                return around(net, form, qdq)
-
-            write.__name__ = f"{form.__name__[1:]}_{'quantized_again' if qdq else 'alone'}"
-            spelled(f"quantized/move{form.__name__}", off=1)(write)
-        for qdq in (False, True):  # before the activation is quantized: Conv, move, Q, DQ
-
-            def inside(net: Net, form: Form = form, qdq: bool = qdq) -> str:
-                own = Quantized(net)
-                x = own.dq(own.q(own.input(own.floats(1, 4, 8, 8, low=-4, high=4))))
-                made = own.conv(x, 8, 4)
-                made = own.qdq(form(own, own.qdq(made))) if not qdq else own.qdq(form(own, made))
-                return own.dq(own.q(own.conv(made, 4, 8)))
-
-            inside.__name__ = f"{form.__name__[1:]}_{'before_quantizing' if qdq else 'on_both_sides'}"
-            steps = 1 if form is _split else 0  # both of its parts are quantized
-            spelled(f"quantized/inside{form.__name__}", off=1, close=0.02, steps=steps)(inside)
+def _inside(net: Net, form: Form, qdq: bool) -> str:
+    """With `qdq` before the activation is quantized: Conv, move, Q, DQ."""
+    own = Quantized(net)
+    x = own.dq(own.q(own.input(own.floats(1, 4, 8, 8, low=-4, high=4))))
+    made = own.conv(x, 8, 4)
+    made = own.qdq(form(own, own.qdq(made))) if not qdq else own.qdq(form(own, made))
+    return own.dq(own.q(own.conv(made, 4, 8)))
 
 
-_add()
+for _form in _MOVES:
+    _name = _form.__name__[1:]
+    for _qdq, _where in ((False, "alone"), (True, "quantized_again")):
+        add_spelling(f"quantized/move_{_name}", f"{_name}_{_where}", around, {"form": _form, "qdq": _qdq}, off=1)
+    _steps = 1 if _form is _split else 0  # both of its parts are quantized
+    for _qdq, _where in ((False, "on_both_sides"), (True, "before_quantizing")):
+        _given = {"form": _form, "qdq": _qdq}
+        add_spelling(f"quantized/inside_{_name}", f"{_name}_{_where}", _inside, _given, off=1, close=0.02, steps=_steps)
 
 
 # -- forms of one convolution

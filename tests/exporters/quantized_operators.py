@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from .net import Net, f, ints
 from .quantized import Quantized, quantized_data
-from .spelling import spelled
+from .spelling import Writer, add_spelling, spelled
 
 
 @spelled("quantized/qoperator")
@@ -37,6 +37,13 @@ def _qoperator(net: Net, whole: bool) -> str:
     return own.qdq(own.op("Conv", own.dq(made), weights, number, pads=[1] * 4))
 
 
+def _add_both(op: str, write: Writer, close: float, **more: Any) -> None:
+    """An operator between DequantizeLinear and QuantizeLinear, and as a whole."""
+    for whole in (False, True):
+        name = f"{op.lower()}_by_{'qlinear' if whole else 'qdq'}"
+        add_spelling(f"quantized/{op.lower()}", name, write, {"op": op, "whole": whole, **more}, off=1, close=close)
+
+
 _PAIRS = ("Add", "Mul")
 
 
@@ -50,18 +57,8 @@ def _pair(net: Net, op: str, whole: bool) -> str:
     return own.qdq(own.op(op, own.dq(a), own.dq(b)))
 
 
-def _add_pairs() -> None:
-    for op in _PAIRS:
-        for whole in (False, True):
-
-            def write(net: Net, op: str = op, whole: bool = whole) -> str:
-                return _pair(net, op, whole)
-
-            write.__name__ = f"{op.lower()}_by_{'qlinear' if whole else 'qdq'}"
-            spelled(f"quantized/{op.lower()}", off=1, close=0.02)(write)
-
-
-_add_pairs()
+for _op in _PAIRS:
+    _add_both(_op, _pair, 0.02)
 
 
 def _one(net: Net, op: str, whole: bool, **more: Any) -> str:
@@ -70,6 +67,8 @@ def _one(net: Net, op: str, whole: bool, **more: Any) -> str:
     names = {"AveragePool": "QLinearAveragePool", "GlobalAveragePool": "QLinearGlobalAveragePool"}
     if whole:
         same = own.scale, own.zero
+        if op == "Softmax":
+            more["opset"] = 13
         return own.dq(own.ms(names.get(op, f"QLinear{op}"), made, *same, *same, **more))
     return own.qdq(own.op(op, own.dq(made), **more))
 
@@ -83,65 +82,54 @@ _ONES: dict[str, dict[str, Any]] = {
 }
 
 
-def _add_ones() -> None:
-    for op, more in _ONES.items():
-        for whole in (False, True):
-
-            def write(net: Net, op: str = op, whole: bool = whole, more: dict[str, Any] = more) -> str:
-                named = {**more, "opset": 13} if whole and op == "Softmax" else more
-                return _one(net, op, whole, **named)
-
-            write.__name__ = f"{op.lower()}_by_{'qlinear' if whole else 'qdq'}"
-            spelled(f"quantized/{op.lower()}", off=1, close=0.05)(write)
+for _op, _more in _ONES.items():
+    _add_both(_op, _one, 0.05, **_more)
 
 
-_add_ones()
+def _product(net: Net) -> tuple[Quantized, str, np.ndarray]:
+    """An input and weights."""
+    own = Quantized(net)
+    return own, own.input(own.floats(5, 12)), own.integers(-127, 128, 12, 7, dtype=np.int8)
+
+
+_PER_TENSOR = f(0.01), np.array(0, np.int8)  # scale and zero point of these weights
 
 
 @spelled("quantized/product")
 def product_by_qdq(net: Net) -> str:
-    own = Quantized(net)
-    x = own.input(own.floats(5, 12))
-    w = own.op("DequantizeLinear", own.integers(-127, 128, 12, 7, dtype=np.int8), f(0.01), np.array(0, np.int8))
-    return own.qdq(own.op("MatMul", own.qdq(x), w))
+    own, x, w = _product(net)
+    weights = own.op("DequantizeLinear", w, *_PER_TENSOR)
+    return own.qdq(own.op("MatMul", own.qdq(x), weights))
 
 
 @spelled("quantized/product", off=1, close=0.05)
 def product_by_qlinear(net: Net) -> str:
-    own = Quantized(net)
-    x = own.q(own.input(own.floats(5, 12)))
-    w = own.integers(-127, 128, 12, 7, dtype=np.int8)
-    parts = (own.scale, own.zero, w, f(0.01), np.array(0, np.int8), own.scale, own.zero)
-    return own.dq(own.op("QLinearMatMul", x, *parts))
+    own, x, w = _product(net)
+    same = own.scale, own.zero
+    return own.dq(own.op("QLinearMatMul", own.q(x), *same, w, *_PER_TENSOR, *same))
 
 
 @spelled("quantized/product", off=1, close=0.05)
 def product_by_gemm(net: Net) -> str:
-    own = Quantized(net)
-    x = own.input(own.floats(5, 12))
-    w = own.integers(-127, 128, 12, 7, dtype=np.int8)
-    turned = own.op("DequantizeLinear", np.ascontiguousarray(w.T), f(0.01), np.array(0, np.int8))
+    own, x, w = _product(net)
+    turned = own.op("DequantizeLinear", np.ascontiguousarray(w.T), *_PER_TENSOR)
     return own.qdq(own.op("Gemm", own.qdq(x), turned, transB=1))
 
 
 @spelled("quantized/product", off=1, close=0.05)
 def product_by_transpose(net: Net) -> str:
     """As torch's PT2E flow leaves Linear: weights are transposed behind their DequantizeLinear."""
-    own = Quantized(net)
-    x = own.input(own.floats(5, 12))
-    w = own.integers(-127, 128, 12, 7, dtype=np.int8)
-    made = own.op("DequantizeLinear", np.ascontiguousarray(w.T), f(0.01), np.array(0, np.int8))
+    own, x, w = _product(net)
+    made = own.op("DequantizeLinear", np.ascontiguousarray(w.T), *_PER_TENSOR)
     return own.qdq(own.op("MatMul", own.qdq(x), own.op("Transpose", made, perm=[1, 0])))
 
 
 @spelled("quantized/product", off=1, close=0.05)
 def product_by_reshape(net: Net) -> str:
     """As tf2onnx writes a fully connected layer of TensorFlow Lite: flattened first."""
-    own = Quantized(net)
-    x = own.input(own.floats(5, 12))
+    own, x, w = _product(net)
     flat = own.op("Reshape", own.qdq(x), ints(-1, 12))
-    w = own.op("DequantizeLinear", own.integers(-127, 128, 12, 7, dtype=np.int8), f(0.01), np.array(0, np.int8))
-    return own.qdq(own.op("MatMul", flat, w))
+    return own.qdq(own.op("MatMul", flat, own.op("DequantizeLinear", w, *_PER_TENSOR)))
 
 
 def _lite(net: Net, turned: bool) -> str:

@@ -69,15 +69,19 @@ FAMILIES: dict[str, list[Spelling]] = {}
 def spelled(family: str, *variants: Mapping[str, Any], **more: Any) -> Callable[[Writer], Writer]:
     """Adds a spelling to a family, or one for each of the arguments."""
 
-    def add(write: Writer) -> Writer:
+    def decorated(write: Writer) -> Writer:
         names = write.__name__.strip("_")
         for arguments in variants or ({},):
             label = ",".join(f"{key}={_short(value)}" for key, value in arguments.items())
-            name = f"{names}[{label}]" if label else names
-            FAMILIES.setdefault(family, []).append(Spelling(family, name, write, arguments=arguments, **more))
+            add_spelling(family, f"{names}[{label}]" if label else names, write, arguments, **more)
         return write
 
-    return add
+    return decorated
+
+
+def add_spelling(family: str, name: str, write: Writer, arguments: Mapping[str, Any], **more: Any) -> None:
+    """Adds a spelling to a family under a name of its own: what a function writes, given these arguments."""
+    FAMILIES.setdefault(family, []).append(Spelling(family, name, write, arguments=arguments, **more))
 
 
 def _short(value: Any) -> str:
