@@ -7,38 +7,7 @@ import pytest
 from mccompile.base.errors import WrongUse
 from mccompile.emit.layout import laid_out
 
-FUNCTION = """void f(float *y)
-{
-for (int i = 0; i < 4; ++i) { /* rows */
-{
-
-const float *const p = y + i;
-{
-const int j = 0;
-{
-p[i + j] = g(-1.0f,
-(i, j));
-/* two
-* lines { */
-}
-}
-}
-} else {
-static const int t[2] = {
-1,
-2
-};
-g("}", '{');
-}
-#pragma once
-}
-"""
-
-
-def test_blocks_are_indented_and_one_that_ends_with_the_one_around_it_is_part_of_that() -> None:
-    assert (
-        laid_out(FUNCTION)
-        == """void f(float *y)
+LAID_OUT = """void f(float *y)
 {
     for (int i = 0; i < 4; ++i) { /* rows */
         const float *const p = y + i;
@@ -57,7 +26,16 @@ def test_blocks_are_indented_and_one_that_ends_with_the_one_around_it_is_part_of
 #pragma once
 }
 """
-    )
+
+
+def test_blocks_are_indented() -> None:
+    assert laid_out("\n".join(line.strip() for line in LAID_OUT.splitlines())) == LAID_OUT
+
+
+def test_a_block_that_ends_with_the_one_around_it_is_part_of_that() -> None:
+    first, second = "const float *const p", "const int j"
+    text = LAID_OUT.replace(first, f"{{\n\n{first}").replace(second, f"{{\n{second}")
+    assert laid_out(text.replace("p[i + j]", "{\np[i + j]").replace("} else", "}\n}\n}\n} else")) == LAID_OUT
 
 
 @pytest.mark.parametrize(

@@ -25,22 +25,23 @@ def f32(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
+def check_folded(check: Any, value: str, made: str, run: Any = fold_constants, **arrays: Any) -> None:
+    """`value`, such as `w: f32[3]`, which `made` computes from constants and which is then added to the input, becomes
+    the constant of its name."""
+    name, type = value.split(": ")
+    added = f'%y: {type} = Add(%x, %{name}) from "y"\noutput %y'
+    before = f"input %x: {type}\n{made}\n{added}"
+    check(run, before, f"input %x: {type}\nconst %{value} = #{name}\n{added}", **arrays)
+
+
 def test_a_chain_of_constants_becomes_one(check: Any) -> None:
-    check(
-        fold_constants,
+    check_folded(
+        check,
+        "c: f32[2]",
         """
-        input %x: f32[2]
         const %a: f32[2] = #a
         %b: f32[2] = Neg(%a) from "b"
         %c: f32[2] = Mul(%b, %a) from "c"
-        %y: f32[2] = Add(%x, %c) from "y"
-        output %y
-        """,
-        """
-        input %x: f32[2]
-        const %c: f32[2] = #c
-        %y: f32[2] = Add(%x, %c) from "y"
-        output %y
         """,
         a=f32(2, 3),
         c=f32(-4, -9),
@@ -105,21 +106,13 @@ def test_a_product_is_rounded_once(check: Any) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 300), (300, 7)))
     exact = np.array([[sum((row.astype(float) * column).tolist()) for column in b.T] for row in a])
-    check(
-        fold_constants,
+    check_folded(
+        check,
+        "m: f32[5,7]",
         """
-        input %x: f32[5,7]
         const %a: f32[5,300] = #a
         const %b: f32[300,7] = #b
         %m: f32[5,7] = MatMul(%a, %b) from "m"
-        %y: f32[5,7] = Add(%x, %m) from "y"
-        output %y
-        """,
-        """
-        input %x: f32[5,7]
-        const %m: f32[5,7] = #m
-        %y: f32[5,7] = Add(%x, %m) from "y"
-        output %y
         """,
         a=a,
         b=b,
@@ -129,59 +122,25 @@ def test_a_product_is_rounded_once(check: Any) -> None:
 
 def test_a_transcendental_function_is_computed_in_double(check: Any) -> None:
     a = np.linspace(-3, 3, 100).astype(np.float32)
-    check(
-        fold_constants,
+    made = 'const %a: f32[100] = #a\n%t: f32[100] = Tanh(%a) from "t"'
+    check_folded(check, "t: f32[100]", made, a=a, t=np.tanh(a.astype(np.float64)).astype(np.float32))
+
+
+DEQUANTIZED = """
+        const %q: i8[3] = #q
+        const %s: f32[] = #s
+        %w: f32[3] = DequantizeLinear(%q, %s) from "w"
         """
-        input %x: f32[100]
-        const %a: f32[100] = #a
-        %t: f32[100] = Tanh(%a) from "t"
-        %y: f32[100] = Add(%x, %t) from "y"
-        output %y
-        """,
-        """
-        input %x: f32[100]
-        const %t: f32[100] = #t
-        %y: f32[100] = Add(%x, %t) from "y"
-        output %y
-        """,
-        a=a,
-        t=np.tanh(a.astype(np.float64)).astype(np.float32),
-    )
+QUANTIZED = {"q": np.array([-128, 0, 3], np.int8), "s": np.float32(0.5)}
 
 
 def test_what_is_left_of_quantized_weights_becomes_floats(check: Any) -> None:
-    check(
-        fold_dequantized,
-        """
-        input %x: f32[3]
-        const %q: i8[3] = #q
-        const %s: f32[] = #s
-        %w: f32[3] = DequantizeLinear(%q, %s) from "w"
-        %y: f32[3] = Mul(%x, %w) from "y"
-        output %y
-        """,
-        """
-        input %x: f32[3]
-        const %w: f32[3] = #w
-        %y: f32[3] = Mul(%x, %w) from "y"
-        output %y
-        """,
-        q=np.array([-128, 0, 3], np.int8),
-        s=np.float32(0.5),
-        w=f32(-64, 0, 1.5),
-    )
+    check_folded(check, "w: f32[3]", DEQUANTIZED, fold_dequantized, w=f32(-64, 0, 1.5), **QUANTIZED)
 
 
 def test_quantized_weights_stay_for_integer_operators(check: Any) -> None:
-    text = """
-        input %x: f32[3]
-        const %q: i8[3] = #q
-        const %s: f32[] = #s
-        %w: f32[3] = DequantizeLinear(%q, %s) from "w"
-        %y: f32[3] = Mul(%x, %w) from "y"
-        output %y
-        """
-    check(fold_constants, text, text, q=np.array([-128, 0, 3], np.int8), s=np.float32(0.5))
+    text = f'input %x: f32[3]\n{DEQUANTIZED}\n%y: f32[3] = Mul(%x, %w) from "y"\noutput %y'
+    check(fold_constants, text, text, **QUANTIZED)
 
 
 @pytest.mark.parametrize("double", ["Concat <axis = 0> (c{0}, c{0})", "Tile(c{0}, two)"])

@@ -80,14 +80,24 @@ def test_what_is_no_sum_over_one_input_stays(body: str, context: Context) -> Non
     assert merged(graph, context) == before
 
 
-def test_the_smaller_kernel_is_enlarged(check: Any) -> None:
-    check(
-        merge_parallel,
-        """
+TWO_KERNELS = """
         input %x: f32[1,1,4]
         const %three: f32[1,1,3] = #three
         const %one: f32[1,1,1] = #one
         const %b: f32[1] = #b
+        """
+KERNELS = {
+    "three": np.array([[[1, 2, 3]]], np.float32),
+    "one": np.array([[[10]]], np.float32),
+    "b": np.array([5], np.float32),
+}
+
+
+def test_the_smaller_kernel_is_enlarged(check: Any) -> None:
+    check(
+        merge_parallel,
+        TWO_KERNELS
+        + """
         %a: f32[1,1,4] = Conv(%x, %three) {pads=(1, 1)} from "a"
         %c: f32[1,1,4] = Conv(%x, %one, %b) from "c"
         %y: f32[1,1,4] = Add(%a, %c) from "y"
@@ -100,9 +110,7 @@ def test_the_smaller_kernel_is_enlarged(check: Any) -> None:
         %y: f32[1,1,4] = Conv(%x, %"y/weights", %"y/bias") {ATTRIBUTES} from "c", "a", "y"
         output %y
         """.replace("ATTRIBUTES", "dilations=(1,), pads=(1, 1), strides=(1,)"),
-        three=np.array([[[1, 2, 3]]], np.float32),
-        one=np.array([[[10]]], np.float32),
-        b=np.array([5], np.float32),
+        **KERNELS,
         sum=np.array([[[1, 12, 3]]], np.float32),
     )
 
@@ -174,11 +182,8 @@ def test_different_activations_stay_apart(context: Context) -> None:
 def test_an_enlarged_kernel_lies_in_zeros(check: Any) -> None:
     check(
         merge_parallel,
-        """
-        input %x: f32[1,1,4]
-        const %three: f32[1,1,3] = #three
-        const %one: f32[1,1,1] = #one
-        const %b: f32[1] = #b
+        TWO_KERNELS
+        + """
         %a: f32[1,1,4] = Conv(%x, %one, %b) from "a"
         %c: f32[1,1,4] = Conv(%x, %three) {pads=(1, 1)} from "c"
         %y: f32[1,2,4] = Concat(%a, %c) {axis=1} from "y"
@@ -194,9 +199,7 @@ def test_an_enlarged_kernel_lies_in_zeros(check: Any) -> None:
         %y: f32[1,2,4] = Concat(%"a+c/part", %"a+c/part_2") {axis=1} from "y"
         output %y
         """,
-        three=np.array([[[1, 2, 3]]], np.float32),
-        one=np.array([[[10]]], np.float32),
-        b=np.array([5], np.float32),
+        **KERNELS,
         weights=np.array([[[0, 10, 0]], [[1, 2, 3]]], np.float32),
         bias=np.array([5, 0], np.float32),
         sizes=np.array([1, 1]),
