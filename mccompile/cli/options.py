@@ -8,6 +8,11 @@ from typing import Any
 
 import click
 
+
+def _choice(flag: str, values: list[str], default: str, text: str) -> Callable[[Any], Any]:
+    return click.option(flag, type=click.Choice(values), default=default, show_default=True, help=text)
+
+
 _dim = click.option(
     "--dim",
     "dims",
@@ -64,12 +69,11 @@ MODEL_OPTIONS = [
         help="Leave out one pass, or one kernel: gemm/f32_rows_tile__vec.",
     ),
     click.option("--planner", default="", help="Memory planner; default: chosen to suit the options."),
-    click.option(
+    _choice(
         "--rows",
-        type=click.Choice(["off", "auto"]),
-        default="auto",
-        show_default=True,
-        help="Run chains of convolutions row by row where that saves memory (and ram is preferred).",
+        ["off", "auto"],
+        "auto",
+        "Run chains of convolutions row by row where that saves memory (and ram is preferred).",
     ),
     click.option(
         "--recompute",
@@ -102,12 +106,11 @@ MODEL_OPTIONS = [
     click.option(
         "--weights-section", default="", metavar="NAME", help="Section of the linker for the weights, such as .qspi."
     ),
-    click.option(
+    _choice(
         "--blob",
-        type=click.Choice(["array", "incbin", "external"]),
-        default="array",
-        show_default=True,
-        help="How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
+        ["array", "incbin", "external"],
+        "array",
+        "How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
     ),
     click.option(
         "--wrapper",
@@ -194,12 +197,11 @@ MODEL_OPTIONS = [
         metavar="SAMPLES",
         help="Quantize to int8 first, with ranges from these samples (see `mccompile quantize`).",
     ),
-    click.option(
+    _choice(
         "--calibrate",
-        type=click.Choice(["minmax", "percentile", "entropy"]),
-        default="minmax",
-        show_default=True,
-        help="How quantization ranges are derived from samples.",
+        ["minmax", "percentile", "entropy"],
+        "minmax",
+        "How quantization ranges are derived from samples.",
     ),
     click.option("--observe", multiple=True, metavar="TENSOR", help="Make an inner tensor an output."),
     click.option(
