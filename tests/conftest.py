@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import pytest
 
+from mccompile.check import oracle
 from mccompile.frontend import contradictions
 from mccompile.measure import speed
 from mccompile.toolchain import build
@@ -20,6 +21,17 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
+
+
+@pytest.fixture(params=["onnxruntime", "onnx reference evaluator"])
+def either_reference(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the reference that models are compared with: onnxruntime, or what there is without it."""
+    name: str = request.param
+    if name == "onnxruntime":
+        pytest.importorskip(name)
+    else:
+        monkeypatch.setattr(oracle, "find_spec", lambda name: None)
+    return name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

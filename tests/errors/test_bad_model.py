@@ -28,6 +28,15 @@ def expected(text: str) -> str:
     return re.sub(r"(?m)^ {8}", "", text).strip("\n").rstrip()
 
 
+def wrong(operator: str, why: str, fix: str = "correct the model, or export it again", node: str = "n1") -> str:
+    return f"""
+        error: wrong operator {operator}
+          where  node "{node}" ({operator}, opset 17) in net.onnx
+          why    {why}
+          fix    {fix}
+        """
+
+
 CASES = {
     "an unknown operator, and one of an unknown domain": (
         UnsupportedModel,
@@ -89,42 +98,22 @@ CASES = {
             [n1] y = Relu(x)
             [n2] y = Neg(x)
         }""",
-        """
-        error: wrong operator Neg
-          where  node "n2" (Neg, opset 17) in net.onnx
-          why    it makes 'y', which something else makes too
-          fix    give each value a name of its own
-        """,
+        wrong("Neg", "it makes 'y', which something else makes too", "give each value a name of its own", node="n2"),
     ),
     "a type the operator does not take": (
         BadFile,
         "g (int32[4] x) => (int32[4] y) { [n1] y = Sin(x) }",
-        """
-        error: wrong operator Sin
-          where  node "n1" (Sin, opset 17) in net.onnx
-          why    operand 0 (input) is i32[4]; Sin takes f16, f32, f64 there
-          fix    insert a Cast
-        """,
+        wrong("Sin", "operand 0 (input) is i32[4]; Sin takes f16, f32, f64 there", "insert a Cast"),
     ),
     "operands of different types": (
         BadFile,
         "g (float[4] x, double[4] z) => (float[4] y) { [n1] y = Add(x, z) }",
-        """
-        error: wrong operator Add
-          where  node "n1" (Add, opset 17) in net.onnx
-          why    operand 0 (A) is f32 but operand 1 (B) is f64; they must be of one type
-          fix    insert a Cast
-        """,
+        wrong("Add", "operand 0 (A) is f32 but operand 1 (B) is f64; they must be of one type", "insert a Cast"),
     ),
     "shapes that do not fit": (
         BadFile,
         "g (float[1,4] x, float[1,5] z) => (float[1,4] y) { [n1] y = Add(x, z) }",
-        """
-        error: wrong operator Add
-          where  node "n1" (Add, opset 17) in net.onnx
-          why    shapes 1x4, 1x5 do not broadcast
-          fix    correct the model, or export it again
-        """,
+        wrong("Add", "shapes 1x4, 1x5 do not broadcast"),
     ),
     "an output of another type than declared": (
         BadFile,
@@ -139,62 +128,40 @@ CASES = {
     "an attribute that does not exist": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = LeakyRelu <alfa = 0.5> (x) }",
-        """
-        error: wrong operator LeakyRelu
-          where  node "n1" (LeakyRelu, opset 17) in net.onnx
-          why    LeakyRelu has no attribute 'alfa' at this opset
-          fix    did you mean alpha?
-        """,
+        wrong("LeakyRelu", "LeakyRelu has no attribute 'alfa' at this opset", "did you mean alpha?"),
     ),
     "an attribute of another type": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = LeakyRelu <alpha = 1> (x) }",
-        """
-        error: wrong operator LeakyRelu
-          where  node "n1" (LeakyRelu, opset 17) in net.onnx
-          why    attribute 'alpha' is of type INT, it must be FLOAT
-          fix    correct the model, or export it again
-        """,
+        wrong("LeakyRelu", "attribute 'alpha' is of type INT, it must be FLOAT"),
     ),
     "an attribute that is missing": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = Cast(x) }",
-        """
-        error: wrong operator Cast
-          where  node "n1" (Cast, opset 17) in net.onnx
-          why    attribute 'to' is missing
-          fix    correct the model, or export it again
-        """,
+        wrong("Cast", "attribute 'to' is missing"),
     ),
     "too many operands": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = Relu(x, x) }",
-        """
-        error: wrong operator Relu
-          where  node "n1" (Relu, opset 17) in net.onnx
-          why    it has 2 operands, Relu takes 1
-          fix    correct the model, or export it again
-        """,
+        wrong("Relu", "it has 2 operands, Relu takes 1"),
     ),
     "an operator that is newer than the opset": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = Gelu(x) }",
-        """
-        error: wrong operator Gelu
-          where  node "n1" (Gelu, opset 17) in net.onnx
-          why    Gelu exists from opset 20 on, the model says it uses opset 17
-          fix    export the model with a newer opset
-        """,
+        wrong(
+            "Gelu",
+            "Gelu exists from opset 20 on, the model says it uses opset 17",
+            "export the model with a newer opset",
+        ),
     ),
     "an operator that ONNX took out": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = Upsample(x, x) }",
-        """
-        error: wrong operator Upsample
-          where  node "n1" (Upsample, opset 17) in net.onnx
-          why    ONNX took Upsample out in opset 10
-          fix    export the model with an older opset, or convert it with onnx.version_converter
-        """,
+        wrong(
+            "Upsample",
+            "ONNX took Upsample out in opset 10",
+            "export the model with an older opset, or convert it with onnx.version_converter",
+        ),
     ),
     "a domain without a version": (
         BadFile,
@@ -229,23 +196,13 @@ CASES = {
     "a sequence where a tensor belongs": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] s = SequenceConstruct(x) [n2] y = Relu(s) }",
-        """
-        error: wrong operator Relu
-          where  node "n2" (Relu, opset 17) in net.onnx
-          why    operand 0 is a sequence of 1 tensors of f32, Relu takes tensors
-          fix    correct the model, or export it again
-        """,
+        wrong("Relu", "operand 0 is a sequence of 1 tensors of f32, Relu takes tensors", node="n2"),
     ),
     "a position outside of a sequence": (
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] s = SequenceConstruct(x) [c] p = Constant<value_int: int=1>()"
         " [n2] y = SequenceAt(s, p) }",
-        """
-        error: wrong operator SequenceAt
-          where  node "n2" (SequenceAt, opset 17) in net.onnx
-          why    position 1 is outside of a sequence of 1 elements
-          fix    correct the model, or export it again
-        """,
+        wrong("SequenceAt", "position 1 is outside of a sequence of 1 elements", node="n2"),
     ),
     "a sequence that grows without bound": (
         UnsupportedModel,
@@ -262,7 +219,7 @@ CASES = {
     ),
     "free dimensions": (
         UnsupportedModel,
-        'g (float[batch,3,?] x, float[batch,time] z) => (float[batch,time] y) { [n1] y = Relu(z) }',
+        "g (float[batch,3,?] x, float[batch,time] z) => (float[batch,time] y) { [n1] y = Relu(z) }",
         """
         error: free dimensions have no size
           where  'batch' of input 'x' and 'batch' of input 'z' in net.onnx
@@ -274,7 +231,7 @@ CASES = {
     ),
     "sizes that a file gives no names": (
         UnsupportedModel,
-        'g (float[unnamed,3,unnamed,unnamed] x) => (float[a,3,b,c] y) { [n1] y = Relu(x) }',
+        "g (float[unnamed,3,unnamed,unnamed] x) => (float[a,3,b,c] y) { [n1] y = Relu(x) }",
         """
         error: free dimensions have no size
           where  input 'x' in net.onnx

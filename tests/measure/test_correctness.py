@@ -212,12 +212,8 @@ def test_a_sum_that_is_more_accurate_than_the_reference_is_right(
     assert verdict.runs[0].decided_by("y") == "onnxruntime is further from float64"
 
 
-@pytest.mark.parametrize("runtime", [True, False], ids=["onnxruntime", "evaluator"])
-def test_doubles_of_either_reference(runtime: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if runtime:
-        pytest.importorskip("onnxruntime")
-    else:
-        monkeypatch.setattr(oracle, "find_spec", lambda name: None)
+@pytest.mark.usefixtures("either_reference")
+def test_doubles_of_either_reference(tmp_path: Path) -> None:
     text = "g (float[5,64] x) => (float[5,8] y) { c = Constant<value_float = 0.1>() p = MatMul(x, w0) y = Mul(p, c) }"
     x = CHANCE.standard_normal((5, 64)).astype(np.float32)
     found = Oracle(model_of(text, tmp_path / "m.onnx", WEIGHTS)).doubles({"x": x})

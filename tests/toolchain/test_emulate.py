@@ -57,34 +57,42 @@ def test_a_map_is_summed_by_source_and_section(tmp_path: Path) -> None:
     }
 
 
-def test_maps_of_lld_are_read_too(tmp_path: Path) -> None:
+LLD_MAP = """\
+             VMA              LMA     Size Align Out     In      Symbol
+           103b8            103b8      140     8 .rodata
+           103b8            103b8      140     8         /lib/libm.a(s_sincosf_data.o):(.rodata)
+           103b8            103b8       60     1                 __inv_pio4
+           3028e            3028e       44     2         /s/kws_kernels.o:(.text.kws_conv)
+           2ef18            2ef18       30     1         /s/kws.o:(.eh_frame+0x0)
+           779f8            779f8       28     4         /s/run_model.o:(.bss.z)
+"""
+LLD_MAP_OF_WASM = """\
+    Addr      Off     Size Out     In      Symbol
+       -       ff     3b92 CODE
+       -      11c       53         /s/kws_kernels.o:(kws_conv)
+       -      11c       53                 kws_conv
+       -      16f        9         /lib/libc.a(memcpy.o):(memcpy)
+     400     3c99       10         /s/kws_weights.o:(.rodata.kws_weights)
+     f30        0       28         /s/run_model.o:(.bss.z)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (LLD_MAP, {"libraries": {"rodata": 0x140}, "kernels": {"text": 0x44}, "program": {"bss": 0x28}}),
+        (
+            LLD_MAP_OF_WASM,
+            {
+                "kernels": {"text": 0x53},
+                "libraries": {"text": 9},
+                "weights": {"rodata": 0x10},
+                "program": {"bss": 0x28},
+            },
+        ),
+    ],
+)
+def test_maps_of_lld_are_read_too(text: str, found: dict[str, dict[str, int]], tmp_path: Path) -> None:
     path = tmp_path / "program.map"
-    path.write_text(
-        "             VMA              LMA     Size Align Out     In      Symbol\n"
-        "           103b8            103b8      140     8 .rodata\n"
-        "           103b8            103b8      140     8         /lib/libm.a(s_sincosf_data.o):(.rodata)\n"
-        "           103b8            103b8       60     1                 __inv_pio4\n"
-        "           3028e            3028e       44     2         /s/kws_kernels.o:(.text.kws_conv)\n"
-        "           2ef18            2ef18       30     1         /s/kws.o:(.eh_frame+0x0)\n"
-        "           779f8            779f8       28     4         /s/run_model.o:(.bss.z)\n"
-    )
-    assert read_map(path, "kws") == {
-        "libraries": {"rodata": 0x140},
-        "kernels": {"text": 0x44},
-        "program": {"bss": 0x28},
-    }
-    path.write_text(
-        "    Addr      Off     Size Out     In      Symbol\n"
-        "       -       ff     3b92 CODE\n"
-        "       -      11c       53         /s/kws_kernels.o:(kws_conv)\n"
-        "       -      11c       53                 kws_conv\n"
-        "       -      16f        9         /lib/libc.a(memcpy.o):(memcpy)\n"
-        "     400     3c99       10         /s/kws_weights.o:(.rodata.kws_weights)\n"
-        "     f30        0       28         /s/run_model.o:(.bss.z)\n"
-    )
-    assert read_map(path, "kws") == {
-        "kernels": {"text": 0x53},
-        "libraries": {"text": 9},
-        "weights": {"rodata": 0x10},
-        "program": {"bss": 0x28},
-    }
+    path.write_text(text)
+    assert read_map(path, "kws") == found
