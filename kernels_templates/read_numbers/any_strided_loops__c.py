@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import upper
-from mccompile.base.dtypes import DTYPES, bool_, string
+from mccompile.base.dtypes import DTYPES, DType, bool_, string
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import nest
+from mccompile.codegen.number_texts import NumberTexts
 from mccompile.expr.scalar_c import store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
+from mccompile.kernels.api import Call, Case
 from mccompile.kinds.read_numbers import ReadNumbers
 
+_INFINITE = {"f64": 1024, "f32": 128, "f16": 16, "bf16": 128}  # exponents of the first number that is infinite
 
-class ReadNumbersLoops(Kernel):
+
+class ReadNumbersLoops(NumberTexts):
     kind = ReadNumbers
+    numbers = 2
+    floats = frozenset(_INFINITE)
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, dtype: str, *texts: str) -> Case:
@@ -37,41 +40,20 @@ class ReadNumbersLoops(Kernel):
             case("i4", "i4", "-8", "7"),
         ]
 
-    def match(self, call: Call, target: Target) -> No | Needs:
-        dtype = call.outs[0].buffer.dtype
-        reason = supports_types(call, strings=True)
-        if not reason and dtype.is_float and dtype.name not in _FLOATS:
-            reason = f"numbers of type {dtype}"
-        scratch = 2 * _BIG if call.outs[0].buffer.dtype.is_float else 0
-        return No(reason) if reason else Needs(symbols=True, scratch=scratch)
-
-    def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 1000 * target.machine.element, code=3000, stack=200)
+    def dtype(self, call: Call) -> DType:
+        return call.outs[0].buffer.dtype
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        y, x = call.outs[0], call.ins[0]
-        dtype = y.buffer.dtype
-        loops = nest(y.shape, [y, x])
-        bits, lowest, highest = _FLOATS.get(dtype.name, (0, 0, 0))
+        dtype, loops = self.dtype(call), self.loops(call)
         value = f"({dtype.compute_c})value"
         if not dtype.is_float:
             wide = "(sign ? (int64_t)(0u - magnitude) : (int64_t)magnitude)" if dtype.kind == "int" else "magnitude"
             value = f"({dtype.compute_c}){wide}"
         return {
-            "loops": loops.loops,
+            **super().context(call),
             "x": loops.index(1),
-            "bits": bits,
-            "lowest": lowest,
-            "highest": highest,
+            "highest": _INFINITE.get(dtype.name, 0),
             "low": f"UINT64_C({0 if dtype.is_float else -int(dtype.low)})",
             "high": f"UINT64_C({0 if dtype.is_float else int(dtype.high)})",
             "store": store_c(dtype, "y0", loops.index(0), value),
         }
-
-    def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_digits.h"})
-
-
-_BIG = 516  # bytes of a number of mcc_digits.h
-# bits of the significand, exponents of the smallest number and of the first one that is infinite
-_FLOATS = {"f64": (53, -1074, 1024), "f32": (24, -149, 128), "f16": (11, -24, 16), "bf16": (8, -133, 128)}
