@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32
+from mccompile.base.dtypes import DType, f16, f32, f64
 from mccompile.base.marked import named, read
-from mccompile.base.tensor import TensorType
+from mccompile.codegen.cell_cases import cell_case
 from mccompile.codegen.cells import Cells
 from mccompile.codegen.loops import index_c
 from mccompile.expr.ir import Expr, apply, literal, operand
@@ -29,7 +29,7 @@ from mccompile.kernels.api import (
     static_views,
     supports_types,
 )
-from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
+from mccompile.kinds.recurrent import GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 
@@ -52,39 +52,39 @@ class StridedCells(Cells):
         every = ("bias", "h0", "c0", "peepholes", "lengths")
         both, three, usual = (False, True), ("y", "h", "c"), (sigmoid, tanh, tanh)
         return [
-            _case("rnn", Recurrent(RNN, (tanh,), f32), 5, 1, 7),
-            _case("rnn_both", Recurrent(RNN, (relu,), f32, both, ("bias", "h0"), ("y", "h"), clip=0.5), 4, 3, 5),
-            _case("gru", Recurrent(GRU, (sigmoid, tanh), f32, (False,), ("bias",), ("y", "h")), 5, 2, 6),
-            _case(
+            cell_case("rnn", Recurrent(RNN, (tanh,), f32), 5, 1, 7),
+            cell_case("rnn_both", Recurrent(RNN, (relu,), f32, both, ("bias", "h0"), ("y", "h"), clip=0.5), 4, 3, 5),
+            cell_case("gru", Recurrent(GRU, (sigmoid, tanh), f32, (False,), ("bias",), ("y", "h")), 5, 2, 6),
+            cell_case(
                 "gru_reset_after",
                 Recurrent(GRU, (sigmoid, tanh), f32, both, ("bias", "h0", "lengths"), ("y", "h"), reset_after=True),
                 4, 3, 5,
             ),
-            _case("lstm", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y", "h", "c")), 5, 1, 8),
-            _case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, three, clip=1.5), 4, 3, 5),
-            _case("lstm_coupled", Recurrent(LSTM, usual, f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
-            _case("lstm_f16", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",)), 3, 1, 4, f16),
-            _case("rnn_w", Recurrent(RNN, (tanh,), f32, both, ("h0", "w"), ("y", "h")), 4, 3, 5, inputs=7),
-            _case("gru_w", Recurrent(GRU, (sigmoid, tanh), f32, uses=("bias", "w", "w_bias")), 5, 2, 6, inputs=3),
-            _case(
+            cell_case("lstm", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y", "h", "c")), 5, 1, 8),
+            cell_case("lstm_all", Recurrent(LSTM, (sigmoid, tanh, relu), f32, both, every, three, clip=1.5), 4, 3, 5),
+            cell_case("lstm_coupled", Recurrent(LSTM, usual, f32, (True,), gives=("h",), coupled=True), 3, 2, 4),
+            cell_case("lstm_f16", Recurrent(LSTM, (sigmoid, tanh, tanh), f32, gives=("y",)), 3, 1, 4, f16),
+            cell_case("rnn_w", Recurrent(RNN, (tanh,), f32, both, ("h0", "w"), ("y", "h")), 4, 3, 5, inputs=7),
+            cell_case("gru_w", Recurrent(GRU, (sigmoid, tanh), f32, uses=("bias", "w", "w_bias")), 5, 2, 6, inputs=3),
+            cell_case(
                 "gru_after_w",
                 Recurrent(GRU, (sigmoid, tanh), f32, (True,), ("bias", "w", "w_bias"), ("h",), reset_after=True),
                 4, 2, 5, inputs=9,
             ),
-            _case("lstm_w", Recurrent(LSTM, usual, f32, both, (*every, "w", "w_bias"), three), 4, 3, 5, inputs=2),
-            _case("lstm_w_f16", Recurrent(LSTM, usual, f32, uses=("w",), gives=three), 3, 2, 4, f16, 6),
-            _case("lstm_bytes", Recurrent(LSTM, usual, f32, both, ("bias", "r_scale"), three), 3, 2, 5),
-            _case(
+            cell_case("lstm_w", Recurrent(LSTM, usual, f32, both, (*every, "w", "w_bias"), three), 4, 3, 5, inputs=2),
+            cell_case("lstm_w_f16", Recurrent(LSTM, usual, f32, uses=("w",), gives=three), 3, 2, 4, f16, 6),
+            cell_case("lstm_bytes", Recurrent(LSTM, usual, f32, both, ("bias", "r_scale"), three), 3, 2, 5),
+            cell_case(
                 "gru_bytes",
                 Recurrent(GRU, (sigmoid, tanh), f32, uses=("h0", "w", "r_scale", "w_scale")),
                 4, 2, 5, inputs=3,
             ),
-            _case(
+            cell_case(
                 "gru_after_bytes",
                 Recurrent(GRU, (sigmoid, tanh), f32, uses=("bias", "w", "w_bias", "w_scale"), reset_after=True),
                 3, 2, 4, inputs=5,
             ),
-            _case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
+            cell_case("rnn_f64", Recurrent(RNN, (apply("tanh", operand(0, f64)),), f64), 3, 1, 4, f64),
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -267,30 +267,3 @@ class _Printer:
 def _sigmoid(dtype: DType) -> Expr:
     one = literal(1, dtype)
     return apply("div", one, apply("add", one, apply("exp", apply("neg", operand(0, dtype)))))
-
-
-def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int, dtype: DType = f32, inputs: int = 0) -> Case:
-    directions, rows = len(kind.backwards), GATES[kind.cell] * hidden
-    state = TensorType(dtype, (directions, batch, hidden))
-    types = {
-        "bias": TensorType(dtype, (directions, rows)),
-        "h0": state,
-        "c0": state,
-        "peepholes": TensorType(dtype, (directions, 3 * hidden)),
-        "lengths": TensorType(i32, (batch,)),
-        "w": TensorType(dtype, (directions, rows, inputs)),
-        **dict.fromkeys(("w_bias", "r_scale", "w_scale"), TensorType(dtype, (directions, rows))),
-        "y": TensorType(dtype, (time, directions, batch, hidden)),
-        "h": state,
-        "c": state,
-    }
-    x = TensorType(dtype if inputs else kind.accumulator, (time, batch, directions, inputs or rows))
-    r = TensorType(dtype, (directions, rows, hidden))
-    ranges = {2 + kind.uses.index("lengths"): (0.0, float(time))} if "lengths" in kind.uses else {}
-    types["r"] = r
-    for weights in ("r", "w"):
-        if f"{weights}_scale" in kind.uses:
-            types[weights] = TensorType(i8, types[weights].shape)
-            ranges |= {kind.names.index(weights): (-127.0, 127.0), kind.names.index(f"{weights}_scale"): (0.0, 0.02)}
-    ins = (x, types["r"], *(types[use] for use in kind.uses))
-    return Case(name, kind, ins, tuple(types[result] for result in kind.gives), ranges=ranges)

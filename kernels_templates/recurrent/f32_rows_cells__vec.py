@@ -8,6 +8,7 @@ first, and updates in place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import named, read
-from mccompile.base.tensor import TensorType
+from mccompile.codegen.cell_cases import cell_case
 from mccompile.codegen.cells import Cells
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.vector.vector_loops import Chunk, chunks
@@ -24,7 +25,7 @@ from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, ve
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views, viewed
-from mccompile.kinds.recurrent import GATES, GRU, LSTM, RNN, Recurrent
+from mccompile.kinds.recurrent import GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides h
@@ -259,17 +260,4 @@ def _states(kind: Recurrent) -> tuple[str, ...]:
 
 
 def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int) -> Case:
-    directions, rows = len(kind.backwards), GATES[kind.cell] * hidden
-    state = TensorType(f32, (directions, batch, hidden))
-    types = {
-        "bias": TensorType(f32, (directions, rows)),
-        "h0": state,
-        "c0": state,
-        "y": TensorType(f32, (time, directions, batch, hidden)),
-        "h": state,
-        "c": state,
-    }
-    x = TensorType(f32, (time, batch, directions, rows))
-    r = TensorType(f32, (directions, rows, hidden))
-    ins = (x, r, *(types[use] for use in kind.uses))
-    return Case(name, kind, ins, tuple(types[result] for result in kind.gives), constant=frozenset({1}))
+    return replace(cell_case(name, kind, time, batch, hidden), constant=frozenset({1}))
