@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from onnx import GraphProto, NodeProto
 
@@ -17,10 +16,9 @@ from ..base.dtypes import DType, bool_, i64
 from ..base.structures import Items, Maybe, Room, Slots, Structure, leaves
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
-from ..ops.api import OnnxNode, Operator, resolve
-from .bounds import Limits
+from ..ops.api import OnnxNode, resolve
 from .declarations import declared_ranks, declared_shapes
-from .findings import Findings
+from .graphs import GraphReader
 from .scope import Found, Scope, Whole
 from .sequences import sequence
 from .slots import Sequence_, Writer, as_slots, room_of
@@ -29,35 +27,8 @@ MOST_WRITTEN_OUT = 64  # trips
 _ATTEMPTS = 8  # to find how large elements become
 
 
-Facts = Sequence[Fact | Structure[Fact]] | None
-
-
-class Reader(Protocol):
-    """What the loops need of the reader of nodes."""
-
-    findings: Findings
-    limits: Limits
-
-    def writer(self, scope: Scope, origin: str) -> Writer: ...
-    def constants(self, graph: GraphProto, scope: Scope) -> None: ...
-    def nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None: ...
-    def results(self, graph: GraphProto, scope: Scope) -> list[Whole] | None: ...
-    def bind(self, names: Sequence[str], found: Sequence[Whole], scope: Scope) -> None: ...
-    def region(
-        self, graph: GraphProto, scope: Scope, prefix: str, facts: Facts, search_only: bool = False
-    ) -> Scope: ...
-    def append(
-        self,
-        cls: type[Operator],
-        onnx_node: OnnxNode,
-        outputs: Sequence[str],
-        wholes: Sequence[Whole] | None,
-        scope: Scope,
-    ) -> Sequence[Found]: ...
-
-
 def loop(
-    reader: Reader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+    reader: GraphReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
 ) -> Sequence[Found] | None:
     """The results; None where the body could not be read, and why has been said."""
     return _Loop(reader, node, graph, operands, scope).run()
@@ -65,7 +36,7 @@ def loop(
 
 class _Loop:
     def __init__(
-        self, reader: Reader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+        self, reader: GraphReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
     ) -> None:
         self.reader, self.node, self.graph, self.scope = reader, node, graph, scope
         self.origin = scope.origin(node)
