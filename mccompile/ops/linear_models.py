@@ -187,11 +187,15 @@ class Machine(Operator, abstract=True):
         return {}, None
 
 
-def _kernel(node: OnnxNode) -> tuple[str, tuple[float, ...]]:
-    kernel, parameters = node.attributes.pop("kernel_type", "LINEAR"), node.attributes.pop("kernel_params", ())
+def _read_machine(node: OnnxNode) -> tuple[int, dict[str, Any], dict[str, np.ndarray]]:
+    """How many features x has, the fields of a machine, and the arrays among its attributes."""
+    features, attributes = features_of(node), node.attributes
+    kernel, parameters = attributes.pop("kernel_type", "LINEAR"), attributes.pop("kernel_params", ())
     if kernel not in KERNELS:
         raise Invalid(f"kernel_type {kernel!r} is not one of {', '.join(KERNELS)}")
-    return kernel, tuple(float(value) for value in parameters)
+    fields = {"kernel": kernel, "parameters": tuple(map(float, parameters)), "transform": transform_of(node)}
+    names = ("coefficients", "rho", "support_vectors", "prob_a", "prob_b")
+    return features, fields, {name: np.array(attributes.pop(name, ())) for name in names}
 
 
 @dataclass(frozen=True)
@@ -200,12 +204,9 @@ class SVMRegressor(Machine):
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
-        attributes = node.attributes
-        features = features_of(node)
-        kernel, parameters = _kernel(node)
-        transform, one_class = transform_of(node), attributes.pop("one_class", 0)
-        coefficients, rho = np.array(attributes.pop("coefficients", ())), np.array(attributes.pop("rho", ()))
-        vectors, supports = np.array(attributes.pop("support_vectors", ())), attributes.pop("n_supports", 0)
+        features, fields, values = _read_machine(node)
+        coefficients, rho, vectors = values["coefficients"], values["rho"], values["support_vectors"]
+        supports, one_class = node.attributes.pop("n_supports", 0), bool(node.attributes.pop("one_class", 0))
         count = supports or 1
         if (
             rho.size != 1
@@ -219,8 +220,8 @@ class SVMRegressor(Machine):
             _constants(node, vectors.reshape(count, features), coefficients.reshape(count, 1), rho)
         else:
             _constants(node, coefficients.reshape(1, features), np.ones((1, 1)), rho)
-            kernel = "LINEAR"
-        return cls(kernel, parameters, transform, bool(one_class))
+            fields["kernel"] = "LINEAR"
+        return cls(**fields, one_class=one_class)
 
     def infer(self, site: Site) -> list[Fact]:
         return [Fact(TensorType(f32, (_rows(site), 1)))]
@@ -244,16 +245,9 @@ class SVMClassifier(Machine):
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
-        attributes = node.attributes
-        features = features_of(node)
-        kernel, parameters = _kernel(node)
-        labels = class_labels(node, "classlabels_ints", "classlabels_strings")
-        transform = transform_of(node)
-        values = {
-            name: np.array(attributes.pop(name, ()))
-            for name in ("coefficients", "rho", "support_vectors", "prob_a", "prob_b")
-        }
-        counts = attributes.pop("vectors_per_class", ())
+        features, fields, values = _read_machine(node)
+        fields["labels"] = labels = class_labels(node, "classlabels_ints", "classlabels_strings")
+        counts = node.attributes.pop("vectors_per_class", ())
         coefficients, rho = values["coefficients"], values["rho"]
         positive = bool(coefficients.size) and bool((coefficients >= 0).all())
         if not counts:
@@ -263,7 +257,7 @@ class SVMClassifier(Machine):
                     "a linear model whose coefficients are not one row for each class", "use LinearClassifier"
                 )
             _constants(node, coefficients.reshape(classes, features), rho)
-            return cls("LINEAR", parameters, transform, labels, True, positive)
+            return cls(**{**fields, "kernel": "LINEAR"}, linear=True, positive=positive)
         classes, total = len(counts), sum(counts)
         pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
         if (
@@ -280,7 +274,7 @@ class SVMClassifier(Machine):
         if values["prob_a"].size:
             arrays += [values["prob_a"], values["prob_b"]]
         _constants(node, *arrays)
-        return cls(kernel, parameters, transform, labels, False, positive)
+        return cls(**fields, positive=positive)
 
     def infer(self, site: Site) -> list[Fact]:
         rows = _rows(site)
