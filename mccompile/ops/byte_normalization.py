@@ -46,6 +46,7 @@ class NormInteger(Operator):
 
     domain = "mccompile"
     channels_last: ClassVar[bool] = True
+    same_layout: ClassVar[bool] = True
     measure: str
     to: int  # type of the result
     axes: tuple[int, ...] = ()

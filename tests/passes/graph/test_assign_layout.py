@@ -116,6 +116,20 @@ def test_what_gains_nothing_is_taken_back(context: Context) -> None:
     assert [node.op.name for node in graph.nodes] == ["Conv", "Reshape"]
 
 
+def test_int8_normalizations_alone_are_not_transposed(context: Context) -> None:
+    body = """
+        a = DequantizeLinear(q, s, z) b = LayerNormalization(a, g, g) c = QuantizeLinear(b, s, z)
+        d = DequantizeLinear(c, s, z) e = Add(d, a) f = QuantizeLinear(e, s, z) h = DequantizeLinear(f, s, z)
+        i = LayerNormalization(h, g, g) r = QuantizeLinear(i, s, z)
+    """
+    head = "g (uint8[1,12,24] q) => (uint8[1,12,24] r) <float s = {0.05}, uint8 z = {120}, float[24] g = {"
+    text = f'<ir_version: 9, opset_import: ["" : 21]> {head}{",".join(["1.0"] * 24)}}}> {{ {body} }}'
+    graph = load_proto(parser.parse_model(text))
+    PassManager(context).run(GRAPH, graph, GRAPH_PASSES)
+    names = [node.op.name for node in graph.nodes]
+    assert names.count("NormInteger") == 2 and not any(isinstance(node.op, Transpose) for node in graph.nodes)
+
+
 def test_transposes_of_the_model_cancel(context: Context) -> None:
     body = "t = Transpose <perm = [0,2,3,1]> (a) r = Relu(t) u = Transpose <perm = [0,3,1,2]> (r)"
     graph = graph_of(f"a = Conv <{SAME}> (x, w) {body} y = Conv(u, w)")
