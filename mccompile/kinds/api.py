@@ -106,6 +106,7 @@ class WithEpilogue(Kind):
 class AlongAxes(WithEpilogue):
     """A kind that works along `axes` of an expression over the first `operands`; those of the epilogue follow."""
 
+    roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     operands: int
 
@@ -119,6 +120,11 @@ class AlongAxes(WithEpilogue):
         if any(not 0 <= axis < ins[0].rank for axis in self.axes):
             return f"axes {self.axes} are not those of {ins[0]}"
         return ""
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        full = whole(ins[0])
+        read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
+        return (*(read for _ in ins[: self.operands]), *(box for _ in ins[self.operands :]))
 
 
 def check_expression(expr: Expr, operands: Sequence[TensorType], out: TensorType) -> str:

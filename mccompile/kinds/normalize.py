@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..base.dtypes import DType
-from ..base.tensor import Shape, TensorType
+from ..base.tensor import TensorType
 from ..expr.ir import Expr
-from .api import AlongAxes, Box, check_expression, whole
+from .api import AlongAxes, check_expression
 
 MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
 
 
 @dataclass(frozen=True)
 class Normalize(AlongAxes):
-    roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     measure: str
     accumulator: DType
@@ -49,8 +47,3 @@ class Normalize(AlongAxes):
         elif self.operands != 1 or self.accumulator.compute_c != ins[0].dtype.compute_c:
             return f"{ins[0].dtype} is not computed in {self.accumulator}"
         return self.check_epilogue(TensorType(self.accumulator, ins[0].shape), ins, outs[0])
-
-    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
-        full = whole(ins[0])
-        read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
-        return (*(read for _ in ins[: self.operands]), *(box for _ in ins[self.operands :]))

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
-from .api import AlongAxes, Box, check_expression, whole
+from .api import AlongAxes, check_expression
 
 COMBINATIONS = ("add", "mul", "max", "min", "and", "or")  # scalar functions
 
 
 @dataclass(frozen=True)
 class Reduce(AlongAxes):
-    roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
     combine: str
     accumulator: DType
@@ -49,11 +47,6 @@ class Reduce(AlongAxes):
         full = TensorType(self.accumulator, ins[0].shape)
         reason = check_expression(self.element, ins[: self.operands], full)
         return reason or self.check_epilogue(TensorType(self.accumulator, self.out_shape(ins[0].shape)), ins, outs[0])
-
-    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
-        full = whole(ins[0])
-        read = tuple(full[axis] if axis in self.axes else box[axis] for axis in range(len(full)))
-        return (*(read for _ in ins[: self.operands]), *(box for _ in ins[self.operands :]))
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return 0
