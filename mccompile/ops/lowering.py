@@ -131,7 +131,7 @@ class Lowering:
 
     def call(self, kind: Kind, ins: Sequence[View], *types: TensorType) -> tuple[View, ...]:
         """One call with a fresh buffer for each result type; none where no result has an element."""
-        if types and all(0 in type.shape and type.dtype is not string for type in types):
+        if types and all(type.is_static and type.count == 0 and type.dtype is not string for type in types):
             return tuple(map(self.nothing, types))
         outs = tuple(self.buffer(type.dtype, type.shape).whole() for type in types)
         self.body.append(Call(kind, tuple(ins), outs, self.provenance))

@@ -34,6 +34,11 @@ EMPTY = {
     "unique": graph(
         "(float[batch,0] x) => (float[n] y, int64[n] i, int64[m] j, int64[n] k) { y, i, j, k = Unique(x) }"
     ),
+    "scan": graph(
+        "(float[4,batch,0] x, float[batch,0] s) => (float[batch,0] y, float[4,batch,0] z)"
+        "{ y, z = Scan<num_scan_inputs=1, body=b (float[batch,0] t, float[batch,0] r)"
+        " => (float[batch,0] u, float[batch,0] v) { u = Add(t, r) v = Neg(u) }>(s, x) }"
+    ),
     "matmul": graph("(float[batch,0] x) => (float[batch,3] y) { y = MatMul(x, w) }", w=floats(0, 3)),
 }
 
