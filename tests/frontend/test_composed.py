@@ -363,3 +363,49 @@ def test_what_is_not_written_out_says_what_helps(name: str, domain: str, why: st
     model = helper.make_model(helper.make_graph([node], "g", info[:1], info[1:]), opset_imports=opsets)
     with pytest.raises(MccError, match=why):
         backend.prepare(model)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_router_takes_the_first_of_experts_that_are_liked_alike(dtype: type) -> None:
+    tied = np.array([[0, 1, 1, 0, 0, 1, 1, 0], [0] * 8, [1, 1, 1, 2, 2, 1, 1, 1]], dtype)
+    groups = {"n_group": 4, "topk_group": 2}
+    for many in (1, 2, 3, 8):  # 8 are more than there are in two groups
+        agrees("MoEGroupRouter", tied, np.zeros(8, np.float32), top_k=many, group_topk=1, **groups)
+        agrees("MoEGroupRouter", tied, np.zeros(8, np.float32), top_k=many)
+    never = np.array([-np.inf, 0, 0, -np.inf, 0, 0, 0, 0], np.float32)
+    agrees("MoEGroupRouter", tied, never, top_k=4, group_topk=1, **groups)
+    agrees("MoEGroupRouter", f(2, 3, 8).astype(dtype) * 8, f(8), top_k=3, router_sentinel=-30.0, **groups)
+    agrees("MoEGroupRouter", tied, f(8), outs=",s,w", top_k=1)
+
+
+@pytest.mark.parametrize(
+    ("outs", "attributes", "why"),
+    [
+        ("y", {"top_k": 9}, "9 of 8 experts in 1 of 1 groups"),
+        ("y", {"top_k": 1, "n_group": 3}, "1 of 3 groups, which their best 2 stand for, cannot be taken"),
+        ("y", {"top_k": 1, "n_group": 2, "topk_group": 3}, "3 of 2 groups"),
+        ("y,s,w", {"top_k": 1}, "selection_scores and router_weights come together, without router_probs"),
+        (",s,w", {"top_k": 1, "n_group": 2}, "for one group"),
+        ("y", {"top_k": 1, "scale": 2.0}, "scale of MoEGroupRouter is not known"),
+    ],
+)
+def test_a_router_that_contradicts_itself_is_refused(outs: str, attributes: dict[str, Any], why: str) -> None:
+    model = _model("MoEGroupRouter", (f(2, 8), f(8)), CONTRIB, outs, attributes)
+    with pytest.raises(MccError, match=why):
+        backend.prepare(model)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "outs", "why"),
+    [
+        (((2, 8), (7,)), "y", "for 7 experts"),
+        (((8,), (8,)), "y", "not rows"),
+        (((2, 8), (2, 4)), "y", "make it a vector of known size"),
+        (((2, 200), (8,), (8, 200)), ",s,w", "multiple of 256"),
+        (((2, 256), (8,), (8, 256)), "y", "not router_probs"),
+    ],
+)
+def test_operands_of_a_router_fit_each_other(shapes: tuple[tuple[int, ...], ...], outs: str, why: str) -> None:
+    model = _model("MoEGroupRouter", [f(*shape) for shape in shapes], CONTRIB, outs, {"top_k": 1})
+    with pytest.raises(MccError, match=why):
+        backend.prepare(model)

@@ -279,3 +279,12 @@ def experts(g: Builder, op: str) -> Value | None:
     form = {"k": g.integer(1, many), "normalize_routing_weights": g.integer(0, 1)}
     form |= {"activation_type": g.pick(["relu", "silu", "identity"])}
     return g.node(op, [x, scores, layers[0], None, layers[1]], domain=MS, **form)
+
+
+@makes("com.microsoft::MoEGroupRouter")
+def router(g: Builder, op: str) -> Value | None:
+    groups, size = g.integer(1, 4), g.integer(1, 4)
+    experts = groups * size
+    x, bias = g.leaf("float32", (*g.dims(g.integer(1, 2), 12), experts), "normal"), g.drawn("float32", (experts,))
+    form = {"n_group": groups, "top_k": g.integer(1, experts), "group_topk": g.integer(1, 3)}
+    return g.node(op, [x, bias], domain=MS, topk_group=g.integer(1, groups), **form)
