@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.base.dtypes import f16, f32, i32
+from mccompile.base.dtypes import f16, f32, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.attention_cases import SCALED, TURNED, attention_case, with_score
 from mccompile.codegen.blocks.block_weights import case_of
@@ -17,6 +17,7 @@ from mccompile.codegen.vector.vector_tiles import HALF_ERROR, HALF_RELU
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.kernels.api import Case, Kernel, Needs
 from mccompile.kernels.registry import Registry
+from mccompile.kinds.arg_reduce import ArgReduce
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
@@ -139,6 +140,12 @@ def totals_of_columns(first: int, second: int, last: int) -> Case:
     return Case(f"{first}_{second}_{last}", kind, (floats(*shape), floats(first, 1, last)), (floats(first, 1, last),))
 
 
+def places(first: int, second: int, last: int) -> Case:
+    """Of the largest elements along the middle axis."""
+    shape, out = (first, second, last), TensorType(i64, (first, 1, last))
+    return Case(f"{first}_{second}_{last}", ArgReduce(1, True), (floats(*shape),), (out,))
+
+
 def lstm(batch: int, hidden: int, time: int) -> Case:
     x = operand(0, f32)
     one = literal(1, f32)
@@ -195,6 +202,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("normalize/f32_strided_groups__vec", softmax_of_columns),
     ("reduce/f32_strided_lanes__vec", totals),
     ("reduce/f32_strided_lanes__vec", totals_of_columns),
+    ("arg_reduce/f32_strided_lanes__vec", places),
     ("recurrent/f32_rows_cells__vec", lstm),
     ("resize/f32_rows_separable__vec", resize),
     ("resize/f32_rows_separable__vec", resize_planar),
@@ -204,7 +212,7 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 # Those whose kernels compute in 16 bits, or round to them.
 OF_COLUMNS = (turned, softmax_of_columns, totals, totals_of_columns)
 OF_ATTENTION = (attention, attention_in_blocks)
-OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, lstm, resize, resize_planar, *OF_COLUMNS)
+OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, places, lstm, resize, resize_planar, *OF_COLUMNS)
 HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in OF_FLOATS]
 
 
