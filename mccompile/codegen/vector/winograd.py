@@ -14,16 +14,22 @@ import numpy as np
 from ...base.marked import called
 from ...expr.vector_c import half_c
 
+# F(4x4) takes polynomials at 0, infinity and two values with both signs. The powers of 1 and 2 grow so far apart that
+# errors are four times as large. These values are exact in few bits, as are their powers and products.
+_NEAR, _FAR = 3 / 4, 3 / 2
+
+
+def _weights_of_points(points: Sequence[float]) -> list[list[float]]:
+    """Three powers of each, over the product of its distances to the others; infinity comes last."""
+    distances = [float(np.prod([point - other for other in points if other != point])) for point in points]
+    powers = [[point**power for power in range(3)] for point in points]
+    rows = [[power / distance for power in row] for row, distance in zip(powers, distances, strict=True)]
+    return [*rows, [0.0, 0.0, 1.0]]
+
+
 _WEIGHTS = {
     2: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
-    4: [
-        [1 / 4, 0, 0],
-        [-1 / 6, -1 / 6, -1 / 6],
-        [-1 / 6, 1 / 6, -1 / 6],
-        [1 / 24, 1 / 12, 1 / 6],
-        [1 / 24, -1 / 12, 1 / 6],
-        [0, 0, 1],
-    ],
+    4: _weights_of_points((0.0, _NEAR, -_NEAR, _FAR, -_FAR)),
 }
 
 # In 16 bits. Transformed inputs of F(2x2) are at most 4 times as large as inputs: these are divided by 4, results
@@ -44,16 +50,13 @@ def input_transform(d: Sequence[str], m: int, of: str) -> list[str]:
     if m == 2:
         pairs = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 1, 3))
         return [_call(name, d[a], d[b], of) for name, a, b in pairs]
-    even4, odd4 = _less(d[4], 4, d[2], of), _less(d[3], 4, d[1], of)
-    even, odd = _call("sub", d[4], d[2], of), _call("sub", d[3], d[1], of)
-    return [
-        _less(_plus(d[4], 4, d[0], of), 5, d[2], of),
-        _call("add", even4, odd4, of),
-        _call("sub", even4, odd4, of),
-        _plus(even, 2, odd, of),
-        _less(even, 2, odd, of),
-        _less(_plus(d[5], 4, d[1], of), 5, d[3], of),
-    ]
+    near, far = _NEAR**2, _FAR**2
+    ends = [_plus(_plus(d[i + 4], near * far, d[i], of), -near - far, d[i + 2], of) for i in (0, 1)]
+    inner = []
+    for point, other in ((_NEAR, far), (_FAR, near)):
+        even, odd = _plus(d[4], -other, d[2], of), _plus(d[3], -other, d[1], of)
+        inner += [_plus(even, point, odd, of), _plus(even, -point, odd, of)]
+    return [ends[0], *inner, ends[1]]
 
 
 def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
@@ -61,13 +64,13 @@ def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
     if m == 2:
         sums, rest = _call("add", d[0], d[1], of), _call("sub", d[1], d[2], of)
         return [_call("add", sums, d[2], of), _call("sub", rest, d[3], of)]
-    sums, sums2 = _call("add", d[1], d[2], of), _call("add", d[3], d[4], of)
-    rest, rest2 = _call("sub", d[1], d[2], of), _call("sub", d[3], d[4], of)
+    near, far = _call("add", d[1], d[2], of), _call("add", d[3], d[4], of)
+    near_odd, far_odd = _call("sub", d[1], d[2], of), _call("sub", d[3], d[4], of)
     return [
-        _call("add", _call("add", d[0], sums, of), sums2, of),
-        _plus(rest, 2, rest2, of),
-        _plus(sums, 4, sums2, of),
-        _call("add", _plus(rest, 8, rest2, of), d[5], of),
+        _call("add", _call("add", d[0], near, of), far, of),
+        _plus(_times(_NEAR, near_odd, of), _FAR, far_odd, of),
+        _plus(_times(_NEAR**2, near, of), _FAR**2, far, of),
+        _plus(_plus(d[5], _NEAR**3, near_odd, of), _FAR**3, far_odd, of),
     ]
 
 
@@ -80,9 +83,9 @@ def _call(name: str, a: str, b: str, of: str) -> str:
     return called(f"mcc_{name}_{of}", (a, b))
 
 
-def _plus(a: str, factor: int, b: str, of: str) -> str:
-    return called(f"mcc_fma_{of}", (f"mcc_set_{of}({factor}.0f)", b, a))
+def _times(factor: float, a: str, of: str) -> str:
+    return _call("mul", f"mcc_set_{of}({factor}f)", a, of)
 
 
-def _less(a: str, factor: int, b: str, of: str) -> str:
-    return _plus(a, -factor, b, of)
+def _plus(a: str, factor: float, b: str, of: str) -> str:
+    return called(f"mcc_fma_{of}", (f"mcc_set_{of}({factor}f)", b, a))
