@@ -43,6 +43,7 @@ from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
 from .passes.program.spread_columns import spread_columns
+from .passes.program.trim_windows import trim_windows
 from .passes.program.window_transforms import window_transforms
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
@@ -84,6 +85,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("byte_weights", byte_weights),
     ProgramPass("few_bits", few_bits),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
+    ProgramPass("trim_windows", trim_windows),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
