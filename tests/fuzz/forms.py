@@ -16,7 +16,7 @@ from mccompile.driver import Options
 from mccompile.frontend.load import load_proto
 from mccompile.measure.handing import handing_over
 from mccompile.ops.camera import FORMATS
-from mccompile.passes.io.io_forms import Handover, InputForm, OutputForm
+from mccompile.passes.io.io_forms import Handover, InputForm, OutputForm, class_axis
 
 from .builder import Input
 from .subject import Arrays, Subject
@@ -102,7 +102,9 @@ def outputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, Outp
             continue
         rank = len(type.shape.dim)
         if name in subject.exact and rank > 0 and chance.random() < 0.3:
-            drawn[name] = OutputForm(argmax=True)
+            classes = type.shape.dim[class_axis(rank)]
+            if classes.dim_value or classes.dim_param:  # else there may be none, which ends the run with a status
+                drawn[name] = OutputForm(argmax=True)
         elif type.elem_type == 1 and rank > 0 and chance.random() < 0.5:
             scale, zero = float(chance.choice([0.5, 8.0])), float(chance.choice([0.0, -16.0]))
             drawn[name] = OutputForm(zero=(zero,), scale=(scale,))

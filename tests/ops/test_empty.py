@@ -39,6 +39,11 @@ EMPTY = {
         "{ y, z = Scan<num_scan_inputs=1, body=b (float[batch,0] t, float[batch,0] r)"
         " => (float[batch,0] u, float[batch,0] v) { u = Add(t, r) v = Neg(u) }>(s, x) }"
     ),
+    "carried": graph(
+        "(float[4,0] x, float[0] s) => (float[0] y, float[4,0] z)"
+        "{ y, z = Scan<num_scan_inputs=1, body=b (float[0] t, float[0] r)"
+        " => (float[0] u, float[0] v) { u = Add(t, r) v = Neg(u) }>(s, x) }"
+    ),
     "matmul": graph("(float[batch,0] x) => (float[batch,3] y) { y = MatMul(x, w) }", w=floats(0, 3)),
 }
 

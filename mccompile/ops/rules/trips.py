@@ -153,7 +153,8 @@ class LoopWriter:
         to = self.to
         counter, symbolic = self.named_counter(trips, counter_input)
         for (number, output), start in zip(self.states, self.initial, strict=True):
-            if seen_through(self.region.outputs[output]) is self.region.inputs[number]:
+            nothing = start.type.is_static and start.type.count == 0
+            if nothing or seen_through(self.region.outputs[output]) is self.region.inputs[number]:
                 self.bind(number, start)  # never changes
             else:
                 self.carry(number, start, output)

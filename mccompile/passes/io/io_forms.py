@@ -162,7 +162,7 @@ class Handover:
         """What a program gets for the model's own output y."""
         form, type = self.outputs[name]
         if form.argmax:
-            return np.asarray(np.argmax(y, axis=_classes(y.ndim)), (form.dtype or i32).numpy)
+            return np.asarray(np.argmax(y, axis=class_axis(y.ndim)), (form.dtype or i32).numpy)
         dtype = form.dtype or (f32 if form.scale or form.zero else type.dtype)
         if form.scale or form.zero:
             y = y.astype(np.float32) - _spread(form.zero, type, 0.0).astype(np.float32)
@@ -238,7 +238,7 @@ class _Edge:
         value.name = self._free(f"{name}/model")
         y = value
         if form.argmax:
-            y = self._node(ArgMax(axis=_classes(type.rank), keepdims=0), [y])
+            y = self._node(ArgMax(axis=class_axis(type.rank), keepdims=0), [y])
             y = self._cast(y, form.dtype or i32)
         elif form.raw:
             y = self._quantized(QuantizeLinear(axis=1, block_size=0), y, scale, zero, dtype)
@@ -312,7 +312,7 @@ class _Edge:
         return new_name(name, self.taken)
 
 
-def _classes(rank: int) -> int:
+def class_axis(rank: int) -> int:
     """The axis along which one of several is right: the channels of a picture, else the last."""
     return 1 if rank > 3 else rank - 1
 
