@@ -1,15 +1,18 @@
-"""conv 3x3 with stride 1 by Winograd's minimal filtering, in vectors along channels, for operands channels-last.
+"""conv with windows of 3 or 3x3 and stride 1 by Winograd's minimal filtering, in vectors along channels, for operands
+channels-last.
 
-F(4x4,3x3) does a quarter of the products, F(2x2,3x3) two fifths, for larger weights and a little accuracy (errors of
-about 2e-6 and 1e-6 of the largest result). The target's option `winograd` says which may be used: 0, 2 or 4. In 16-bit
-floats all is transformed, stored and multiplied in 16 bits by F(2x2,3x3), as exactly as without it: sums are cut into
-shorter runs. Patches are worked off in blocks whose transforms stay in the caches. Several workers share the blocks;
-where weights do not stay in the caches, they first transform all patches, and then each computes some of the channels
-of all. Only where speed is what matters most.
+F(4x4,3x3) does a quarter of the products, F(2x2,3x3) two fifths, F(4,3) half and F(2,3) two thirds, for larger weights
+and a little accuracy (errors of about 2e-6 and 1e-6 of the largest result). An axis in front of those that are
+transformed is one of frames, whose taps are summed like input channels. The target's option `winograd` says which
+tiles may be used: 0, 2 or 4. In 16-bit floats all is transformed, stored and multiplied in 16 bits by F(2x2,3x3), as
+exactly as without it: sums are cut into shorter runs. Patches are worked off in blocks whose transforms stay in the
+caches. Several workers share the blocks; where weights do not stay in the caches, they first transform all patches, and
+then each computes some of the channels of all. Only where speed is what matters most.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,16 +57,17 @@ from mccompile.codegen.vector.winograd import (
     scaled,
     transformed_weights,
 )
+from mccompile.codegen.vector.winograd_geometry import geometry
 from mccompile.codegen.vector.winograd_plan import (
     BY_BLOCKS,
     IN_PHASES,
     Plan,
     allowed_tiles,
     best_plan,
-    count_patches,
     in_workspace,
     phase_barrier,
     plan_cycles,
+    shape_of,
     size_of,
     steps,
     uneven,
@@ -87,6 +91,21 @@ class Winograd(Kernel):
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (2, 16, 10, 11), 32),
             _case("uneven_pads", replace(plain, pads=(2, 0, 1, 3)), (1, 20, 10, 9), 16),
         ]
+        dilated = replace(plain, dilations=(2, 3), pads=(2, 3, 2, 3))
+        joined = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32)
+        cases += [
+            _case("dilated", dilated, (1, 17, 9, 14), 20),
+            _case("columns", Conv((1,), (1,), (1, 1), 1, f32), (2, 20, 23), 17),
+            _case("columns_dilated", Conv((1,), (4,), (4, 0), 1, f32), (1, 16, 45), 16),
+            _case("columns_of_rows", Conv((2, 1), (1, 1), (0, 1, 0, 1), 1, f32), (1, 16, 5, 14), 18, (1, 3)),
+            _case("columns_of_joined_rows", Conv((2, 1), (2, 1), (2, 1, 1, 1), 1, f32), (1, 18, 9, 10), 16, (2, 3)),
+            _case("video", joined, (1, 16, 4, 9, 10), 19, (3, 3, 3)),
+            _case("video_apart", replace(joined, pads=(0, 1, 1) * 2), (2, 7, 3, 6, 6), 16, (1, 3, 3)),
+            _case("video_deep", replace(joined, pads=(0, 1, 1) * 2), (1, 96, 3, 5, 5), 100, (2, 3, 3)),
+            _case("video_joined", replace(joined, pads=(0, 1, 1) * 2), (1, 16, 3, 8, 7), 24, (3, 3, 3)),
+        ]
+        video = _case("video_epilogue", replace(joined, epilogue=RELU_OF_SUM), (1, 18, 2, 6, 7), 16, (2, 3, 3))
+        cases.append(with_picture(video, ()))
         for name, repeated in (("bias", (0, 2, 3)), ("residual", ())):
             case = _case(f"epilogue_{name}", replace(plain, epilogue=RELU_OF_SUM), (1, 16, 10, 11), 19)
             cases.append(with_picture(case, repeated))
@@ -110,21 +129,25 @@ class Winograd(Kernel):
             return No("Winograd's method is switched off (option winograd), or speed does not come first")
         if w.buffer.dtype is not dtype:
             return No("not for weights in fewer bits than products")
-        if w.shape[2:] != (3, 3) or kind.strides != (1, 1) or kind.dilations != (1, 1) or kind.group != 1:
-            return No("only for windows of 3x3 with stride 1 and one group")
+        shape = geometry(call)
+        if shape is None or kind.group != 1:
+            return No("only for windows of 3 or 3x3 along the last axes, with stride 1 and one group")
+        if dtype is f16 and (shape.rows is None or shape.apart):
+            return No("in 16 bits only for pictures")
         if w.buffer.constant is None:
             return No("the weights are not constant")
         reason = channels_last_refusal(call, call.ins[2:])
         if reason:
             return No(reason)
         plan = best_plan(call, target)
-        patches = in_workspace(call, plan), plan.per_block
-        numbers = sum(uneven(rows * step, dtype) for rows, step in zip(patches, steps(call, plan), strict=True))
+        frames = shape.frames.size, shape.frames.out
+        sizes = zip(frames, in_workspace(call, plan), steps(call, plan), strict=True)
+        numbers = sum(uneven(math.prod(each), dtype) for each in sizes)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             constant=frozenset({1}),
             numeric="ulp",
-            scratch=plan.alpha**2 * numbers * size_of(dtype),
+            scratch=shape.elements(plan.m) * numbers * size_of(dtype),
             scratch_align=64,
             blocks=plan.blocks,
         )
@@ -133,12 +156,14 @@ class Winograd(Kernel):
         plan = best_plan(call, target)
         w = call.ins[1]
         stored = static(w.type.count) * size_of(computed_in(call))
-        more = stored * plan.alpha**2 // 9 - stored
+        shape = shape_of(call)
+        more = stored * shape.elements(plan.m) // (9 if shape.rows else 3) - stored
         return Cost(plan_cycles(call, plan, target), code=3000, blob=more)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         plan = Plan(*call.blocks)
-        u = transformed_weights(viewed(call.ins[1], constants[1]), plan.m)
+        shape, w = shape_of(call), viewed(call.ins[1], constants[1])
+        u = transformed_weights(w if shape.apart else w[:, :, None], plan.m, rows=shape.rows is not None)
         groups = Groups(plan.size, u.shape[1])
         padded = np.zeros((u.shape[0], groups.padded, u.shape[2]), u.dtype)
         padded[:, : u.shape[1]] = u
@@ -172,19 +197,23 @@ class Winograd(Kernel):
 
 
 class _Layout:
-    """Loops and C of indices for one call. Counters: n batch, block first patch of a block, tile patch in it, c input
-    and o output channels, element of a transformed patch, q patches in a tile of the matrix product."""
+    """Loops and C of indices for one call. Counters: n batch, frame, block first patch of a block, tile patch in it, c
+    input and o output channels, element of a transformed patch, q patches in a tile of the matrix product, t taps."""
 
     def __init__(self, call: Call, names: list[str]) -> None:
         self.kind, self.names, self.plan = call.of(Conv), names, Plan(*call.blocks)
-        self.dtype = computed_in(call)
+        self.dtype, self.shape = computed_in(call), shape_of(call)
         self.x, self.w, self.y, self.extras = call.ins[0], call.ins[1], call.outs[0], call.ins[2:]
         self.channels, self.inputs = static(self.w.shape[0]), static(self.w.shape[1])
-        self.batch = static(self.x.shape[0])
+        self.batch, self.frames = static(self.x.shape[0]), self.shape.frames
         self.v_step, self.products_step = steps(call, self.plan)
-        self.v_element = uneven(in_workspace(call, self.plan) * self.v_step, self.dtype)
-        self.products_element = uneven(self.plan.per_block * self.products_step, self.dtype)
-        self.tiles_across, self.tiles = -(-static(self.y.shape[3]) // self.plan.m), count_patches(call, self.plan.m)
+        self.v_frame, self.products_frame = (
+            count * step for count, step in zip(in_workspace(call, self.plan), steps(call, self.plan), strict=True)
+        )
+        self.v_element = uneven(self.frames.size * self.v_frame, self.dtype)
+        self.products_element = uneven(self.frames.out * self.products_frame, self.dtype)
+        self.rows, self.columns = self.shape.rows, self.shape.columns
+        self.tiles_across, self.tiles = self.columns.patches(self.plan.m), self.shape.patches(self.plan.m)
 
     def context(self) -> dict[str, Any]:
         plan = self.plan
@@ -193,6 +222,7 @@ class _Layout:
         x_of, y_of = f"{self.dtype}x{plan.x_lanes}", f"{self.dtype}x{plan.lanes}"
         names = [f"d{number}" for number in range(plan.alpha)]
         output = output_transform(names, plan.m, y_of)
+        outer = [Range(name, many) for name, many in (("n", self.batch), ("frame", self.shape.apart)) if many > 1]
         return {
             "number": self.dtype.storage_c,
             "zero": "0.0f" if self.dtype is f32 else "0u",
@@ -204,22 +234,26 @@ class _Layout:
             "end": ends.get(plan.cut, ""),
             "v": f"({named('v')} + {named('block')} * {self.v_step})" if units else "v",
             "tiles": self.tiles,
-            "tiles_across": self.tiles_across,
-            "pads": self.kind.pads[:2],
-            "height": static(self.x.shape[2]),
-            "width": static(self.x.shape[3]),
-            "out_height": static(self.y.shape[2]),
-            "outer": [Range("n", self.batch)] if self.batch != 1 else [],
-            "v_size": plan.alpha**2 * self.v_element,
+            "axes": self.axes(),
+            "rows": self.rows,
+            "outer": outer,
+            "around": [nest.counter for nest in outer],
+            "frames": Range("frame", self.frames.size) if self.frames.size > 1 else None,
+            "frames_out": Range("frame", self.frames.out) if self.frames.out > 1 else None,
+            "taps": self.taps(),
+            "v_size": self.shape.elements(plan.m) * self.v_element,
+            "elements": self.shape.elements(plan.m),
             "v_element": self.v_element,
+            "v_at": index_c([self.v_frame, self.v_step], [self.frame(self.frames.size), named("tile")]),
             "products_element": self.products_element,
-            "v_step": self.v_step,
-            "products_step": self.products_step,
+            "products_at": index_c(
+                [self.products_frame, self.products_step, 1], [self.frame(self.frames.out), "tile", "o"]
+            ),
             "x_vector": f"mcc_{x_of}",
             "y_vector": f"mcc_{y_of}",
             "x_of": x_of,
             "y_of": y_of,
-            "x_at": self.place(self.x, ["y0", "x0"], "0"),
+            "x_at": self.place(self.x, "y0", "x0", "0"),
             "input": input_transform(names, plan.m, x_of),
             "output": output,
             "results": [self.scaled(one, HALF_SCALE, plan.lanes) for one in output],
@@ -228,21 +262,64 @@ class _Layout:
             "out_parts": self.out_parts(),
         }
 
+    def axes(self) -> list[dict[str, str]]:
+        """Those that are transformed: counters, the first result and input of a patch, and which inputs lie inside."""
+        found = []
+        for axis, letter, patch in ((self.rows, "y", "/"), (self.columns, "x", "%")):
+            if axis is None:
+                continue
+            window, tile = axis.inputs(self.plan.m), "at" if self.rows is None else f"(at {patch} {self.tiles_across})"
+            first = axis.first(tile, self.plan.m)
+            found.append({
+                "letter": letter,
+                "result": first,
+                "input": f"{first} - {axis.pad}" if axis.pad else first,
+                "first": window.first_tap(f"{letter}0"),
+                "end": window.end_tap(f"{letter}0"),
+            })  # fmt: skip
+        return found
+
+    def frame(self, many: int) -> str:
+        """The counter of as many frames."""
+        return named("frame") if many > 1 else "0"
+
+    def taps(self) -> str:
+        """C that opens the loop over the frames of results, and says which taps lie inside of each."""
+        frames = self.frames
+        lines = []
+        if frames.kernel > 1 and not frames.always_inside:
+            origin = frames.origin("frame") if frames.out > 1 else str(-frames.pad)
+            lines = [
+                f"const mcc_index slice = {origin};",
+                f"const mcc_index first = {frames.first_tap('slice')}, last = {frames.end_tap('slice')};",
+            ]
+        inner = "\n".join(lines)
+        if frames.out > 1:
+            return Range("frame", frames.out, then=inner).header
+        return f"{{\n{inner}" if inner else ""
+
     def scaled(self, vector: str, factor: float, lanes: int) -> str:
         return scaled(vector, factor, f"{f16}x{lanes}") if self.dtype is f16 else vector
 
-    def place(self, view: View, counters: Sequence[str], channel: str) -> str:
-        strides = [static(view.strides[0]), 1, *(static(stride) for stride in view.strides[2:])]
-        return index_c(strides, ["n" if self.batch != 1 else "0", channel, *counters])
+    def place(self, view: View, row: str, column: str, channel: str) -> str:
+        spatial, counters = [static(stride) for stride in view.strides[2:]], [column]
+        if self.rows:
+            counters.insert(0, row)
+        if self.shape.apart:
+            of_input = view is self.x
+            counters.insert(0, self.frame(max(self.shape.apart, self.frames.size if of_input else self.frames.out)))
+            spatial[0] *= self.shape.stride if of_input else 1
+        return index_c([static(view.strides[0]), 1, *spatial], ["n" if self.batch != 1 else "0", channel, *counters])
 
     def chunks(self) -> list[dict[str, str]]:
         """Vectors of input channels, and how those of one element of a patch are read."""
-        down, across = (static(stride) for stride in self.x.strides[2:])
+        down, across = (static(stride) for stride in (0, *self.x.strides[2:])[-2:])
+        down, across = down * (self.rows.dilation if self.rows else 0), across * self.columns.dilation
         found = []
         for chunk in chunks("c", self.inputs, self.plan.x_lanes):
             loads = {}
             for name, row in (("direct", "ROW"), ("element", "i")):
-                at = f"(x_at + c + {row} * {down} + j * {across})"
+                at = f"({index_c([1, 1, down, across], ['x_at', 'c', row, 'j'])})"
                 load = chunk.load(self.plan.x_lanes, named("x"), at, 1, self.dtype, self.dtype)
                 loads[name] = self.scaled(load, 1 / HALF_SCALE, self.plan.x_lanes)
             found.append({"header": chunk.header, **loads})
@@ -255,12 +332,17 @@ class _Layout:
         padded = groups.padded
         headers = groups.headers("o", units)
         totals = in_runs(self.inputs * HALF_TERMS, self.dtype)
+        frames, depth = self.frames, self.inputs * self.frames.kernel
         inputs: tuple[Run, ...] = (Run((), Range("k", self.inputs)),)
+        taps: tuple[Range, ...] = ()
+        if frames.kernel > 1:
+            bounds = () if frames.always_inside else (named("first"), named("last"))
+            taps = (Range("t", frames.kernel, *bounds),)
         if totals:
             inputs = runs("k", self.inputs, HALF_TERMS, plan.together)
         for header, (_, _, vectors, _) in zip(headers, groups.parts(), strict=True):
             step = vectors * plan.lanes
-            ahead = fetched_ahead(step * self.inputs, plan.alpha**2 * padded * self.inputs)
+            ahead = fetched_ahead(step * depth, self.shape.elements(plan.m) * padded * depth)
             whole = plan.per_block // plan.points * plan.points
             parts = []
             for first, stop, count in ((0, whole, plan.points), (whole, plan.per_block, plan.per_block - whole)):
@@ -269,15 +351,24 @@ class _Layout:
                 row, opens = str(first), "{"
                 if stop - first > count:
                     row, opens = "q", Range("q", stop, str(first), step=count).header
-                y_at = index_c([self.products_element, self.products_step, 1], ["element", row, "o"])
+                frame = self.frame(frames.out)
+                y_at = index_c(
+                    [self.products_element, self.products_frame, self.products_step, 1], ["element", frame, row, "o"]
+                )
                 y = Reference("products", f"({y_at})", self.products_step, 1, stored=self.dtype)
                 k = "k" if self.inputs > 1 else "0"
-                v_at = index_c([self.v_element, self.v_step, 1], ["element", row, k])
-                w_at = index_c([padded * self.inputs, self.inputs, step], ["element", "o", k])
+                tap = "t" if taps else "0"
+                v_at = index_c(
+                    [self.v_element, *(self.v_frame * by for by in (frames.stride, frames.dilation)), self.v_step, 1],
+                    ["element", frame, tap, row, k],
+                    -frames.pad * self.v_frame,
+                )
+                w_at = index_c([padded * depth, depth, self.inputs * step, step], ["element", "o", tap, k])
                 passes: tuple[Pass, ...] = ()
                 for run in inputs:
-                    taps = Taps(tuple(range(count)), (run.inputs,) if self.inputs > 1 else (), v_at, w_at)
-                    passes += (Pass(run.around, taken_together(taps, plan.together, step)),)
+                    loops = (*taps, run.inputs) if self.inputs > 1 else taps
+                    sums = Taps(tuple(range(count)), loops, v_at, w_at)
+                    passes += (Pass(run.around, taken_together(sums, plan.together if self.inputs > 1 else 1, step)),)
                 long, size = is_long(passes, count, vectors), (plan.lanes, count, vectors)
                 epilogue = epilogue_statements(None, *size, plan.lanes, y, [], self.dtype, long=long)
                 tile = Tile(*size, self.v_step, passes, epilogue, 0, ahead, self.dtype, self.dtype, totals)
@@ -287,7 +378,7 @@ class _Layout:
 
     def out_parts(self) -> list[dict[str, Any]]:
         """Vectors of output channels; the results of a row of a patch one by one."""
-        plan, width = self.plan, static(self.y.shape[3])
+        plan = self.plan
         found = []
         for chunk in chunks("o", self.channels, plan.lanes):
             opens = chunk.header
@@ -299,26 +390,27 @@ class _Layout:
                 opens = loop if chunk.lanes == plan.lanes else f"if ({end} > {whole}) {last}"
             columns = []
             for column in range(plan.m):
-                at = ["(p0 + i)", f"(p1 + {column})" if column else "p1"]
+                row = f"(p0 + i * {self.rows.dilation})" if self.rows and self.rows.dilation > 1 else "(p0 + i)"
+                across = f"p1 + {column * self.columns.dilation}" if column else "p1"
 
-                def reference(view: View, name: str, at: list[str] = at) -> Reference:
+                def reference(view: View, name: str, row: str = row, across: str = f"({across})") -> Reference:
                     lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
-                    return Reference(name, self.place(view, at, "o" if lane else "0"), 0, lane, stored=self.dtype)
+                    place = self.place(view, row, across, "o" if lane else "0")
+                    return Reference(name, place, 0, lane, stored=self.dtype)
 
                 extras = [reference(view, name) for view, name in zip(self.extras, self.names[2:], strict=True)]
                 y = reference(self.y, "y")
                 after = epilogue_statements(self.kind.epilogue, plan.lanes, 1, 1, chunk.lanes, y, extras, self.dtype)
-                missing = self.tiles_across * plan.m - width > plan.m - 1 - column
-                header = f"if (p1 + {column} < {width}) {{" if missing else "{"
+                header = f"if ({across} < {self.columns.results}) {{" if self.columns.missing(column, plan.m) else "{"
                 columns.append({"header": header, "lines": [*after.hoisted, *after.stores]})
             found.append({"header": opens, "columns": columns})
         return found
 
 
-def _case(name: str, kind: Conv, x: tuple[int, ...], channels: int) -> Case:
-    w = (channels, x[1], 3, 3)
+def _case(name: str, kind: Conv, x: tuple[int, ...], channels: int, window: tuple[int, ...] = ()) -> Case:
+    w = (channels, x[1], *(window or (3,) * (len(x) - 2)))
     out = TensorType(f32, kind.out_shape(x, w))
-    last = (0, 2, 3, 1)
+    last = (0, *range(2, len(x)), 1)
     types = (TensorType(f32, x), TensorType(f32, w))
     case = Case(name, kind, types, (out,), permute={0: last}, permute_outs={0: last}, constant=frozenset({1}))
     return replace(case, error=3e-6)

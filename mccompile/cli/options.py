@@ -86,8 +86,8 @@ MODEL_OPTIONS = [
     click.option(
         "--winograd",
         type=click.Choice(["off", "2", "4"]),
-        help="Largest tile of Winograd's 3x3 convolution: faster where time is preferred, with larger weights and "
-        "errors near 1e-5 of the largest result (2: 1e-6; integers are exact). The target has a default.",
+        help="Largest tile of Winograd's convolution: faster where time is preferred, with larger weights and "
+        "errors near 2e-6 of the largest result (2: 1e-6; integers are exact). The target has a default.",
     ),
     click.option(
         "--budget",

@@ -15,6 +15,6 @@ RELU_OF_SUM = apply("max", apply("add", operand(0, f32), operand(1, f32)), liter
 def with_picture(case: Case, repeated: Sequence[int] = ()) -> Case:
     """The case with one more operand, for the epilogue: as the result, with channels last, and the same along the axes
     in `repeated`."""
-    number = len(case.ins)
-    permute, along = {**case.permute, number: (0, 2, 3, 1)}, {number: tuple(repeated)} if repeated else {}
+    number, last = len(case.ins), (0, *range(2, case.outs[0].rank), 1)
+    permute, along = {**case.permute, number: last}, {number: tuple(repeated)} if repeated else {}
     return replace(case, ins=(*case.ins, case.outs[0]), permute=permute, repeated={**case.repeated, **along})

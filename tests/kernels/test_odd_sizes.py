@@ -65,7 +65,23 @@ def grouped(c_in: int, c_out: int, width: int) -> Case:
 
 
 def winograd(c_in: int, c_out: int, width: int) -> Case:
-    return replace(conv(c_in, c_out, width, height=5), error=1e-5)
+    return replace(conv(c_in, c_out, width, height=5), error=3e-6)
+
+
+def winograd_columns(c_in: int, c_out: int, width: int) -> Case:
+    """Of which only rows of taps are transformed, two apart."""
+    kind = replace(PLAIN, dilations=(1, 2), pads=(0, 2, 0, 2))
+    shape, w = (1, c_in, 2, width), (c_out, c_in, 1, 3)
+    case, out = conv(c_in, c_out, width, kind), floats(*kind.out_shape(shape, w))
+    return replace(case, ins=(floats(*shape), floats(*w), out), outs=(out,), error=3e-6)
+
+
+def winograd_video(c_in: int, c_out: int, width: int) -> Case:
+    kind = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32, RELU)
+    shape, w, last = (1, c_in, 3, 5, width), (c_out, c_in, 3, 3, 3), (0, 2, 3, 4, 1)
+    out = floats(*kind.out_shape(shape, w))
+    case, places = conv(c_in, c_out, width), {"permute": {0: last, 2: last}, "permute_outs": {0: last}}
+    return replace(case, kind=kind, ins=(floats(*shape), floats(*w), out), outs=(out,), error=3e-6, **places)
 
 
 def depthwise(channels: int, height: int, width: int) -> Case:
@@ -188,6 +204,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
     ("conv/f32_nhwc_tile__vec", pointwise),
     ("conv/f32_nhwc_tile__vec", grouped),
     ("conv/f32_nhwc_winograd__vec", winograd),
+    ("conv/f32_nhwc_winograd__vec", winograd_columns),
+    ("conv/f32_nhwc_winograd__vec", winograd_video),
     ("conv/f32_nhwc_depthwise__vec", depthwise),
     ("pool/f32_nhwc_windows__vec", pool),
     ("gemm/f32_rows_tile__vec", gemm),
@@ -212,7 +230,8 @@ FAMILIES: Sequence[tuple[str, Callable[[int, int, int], Case]]] = [
 # Those whose kernels compute in 16 bits, or round to them.
 OF_COLUMNS = (turned, softmax_of_columns, totals, totals_of_columns)
 OF_ATTENTION = (attention, attention_in_blocks)
-OF_FLOATS = (*OF_ATTENTION, block_gemm, block_gemm_few, places, lstm, resize, resize_planar, *OF_COLUMNS)
+OF_WINOGRAD = (winograd_columns, winograd_video)
+OF_FLOATS = (*OF_ATTENTION, *OF_WINOGRAD, block_gemm, block_gemm_few, places, lstm, resize, resize_planar, *OF_COLUMNS)
 HALF_FAMILIES = [(id, family) for id, family in FAMILIES if family not in OF_FLOATS]
 
 

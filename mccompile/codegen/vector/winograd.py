@@ -38,11 +38,12 @@ _WEIGHTS = {
 HALF_SCALE, HALF_TERMS = 4, 3
 
 
-def transformed_weights(w: np.ndarray, m: int) -> np.ndarray:
-    """w[O, C, 3, 3] as [(m+2)^2, O, C], of the same type."""
-    g = np.array(_WEIGHTS[m])
-    u: np.ndarray = np.einsum("ai,ocij,bj->aboc", g, w.astype(np.float64), g).astype(w.dtype)
-    return u.reshape(-1, *w.shape[:2])
+def transformed_weights(w: np.ndarray, m: int, rows: bool = True) -> np.ndarray:
+    """w[O, C, taps, 3, 3] as [(m+2)^2, O, taps * C], of the same type; w[O, C, taps, 3] as [m+2, O, taps * C] where
+    rows are not transformed."""
+    g, taps = np.array(_WEIGHTS[m]), w.astype(np.float64)
+    u: np.ndarray = np.einsum("ai,octij,bj->abotc", g, taps, g) if rows else np.einsum("octj,bj->botc", taps, g)
+    return u.astype(w.dtype).reshape(-1, w.shape[0], w.shape[1] * w.shape[2])
 
 
 def input_transform(d: Sequence[str], m: int, of: str) -> list[str]:

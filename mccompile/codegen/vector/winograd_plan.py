@@ -24,6 +24,7 @@ from .vector_tiles import (
     row_cycles,
 )
 from .winograd import HALF_TERMS
+from .winograd_geometry import Geometry, geometry
 
 NOT_CUT, BY_BLOCKS, IN_PHASES = range(3)  # how the work is cut for several workers
 SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
@@ -72,6 +73,12 @@ def size_of(dtype: DType) -> int:
     return dtype.bits // 8
 
 
+def shape_of(call: Call) -> Geometry:
+    found = geometry(call)
+    assert found is not None
+    return found
+
+
 def best_plan(call: Call, target: Target) -> Plan:
     return min(_plans(call, target), key=lambda plan: plan_cycles(call, plan, target))
 
@@ -79,14 +86,15 @@ def best_plan(call: Call, target: Target) -> Plan:
 def _plans(call: Call, target: Target) -> list[Plan]:
     x, w = call.ins[:2]
     channels, inputs, dtype = static(w.shape[0]), static(w.shape[1]), computed_in(call)
-    bytes_each = size_of(dtype)
-    cuts = (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, IN_PHASES) if x.shape[0] == 1 else (BY_BLOCKS,)
+    bytes_each, shape = size_of(dtype), shape_of(call)
+    frames, one = shape.frames, x.shape[0] == 1 and shape.apart < 2
+    cuts = (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, IN_PHASES) if one else (BY_BLOCKS,)
     found = []
     for m in allowed_tiles(target, dtype):
-        tiles = count_patches(call, m)
-        weights = (m + 2) ** 2 * channels * inputs * bytes_each
-        each = (m + 2) ** 2 * (channels + inputs) * bytes_each
-        most = max(8, max(SMALL_BLOCK, weights // 2) // each)
+        tiles = shape.patches(m)
+        weights = shape.elements(m) * frames.kernel * channels * inputs * bytes_each
+        each = shape.elements(m) * (channels * frames.out + inputs * frames.size) * bytes_each
+        most = max(-(-8 // frames.out), max(SMALL_BLOCK, weights // 2) // each)
         x_lanes = best_lanes(static(x.shape[1]), target, dtype)
         for cut in cuts:
             workers = call.workers if cut == BY_BLOCKS else 1
@@ -95,39 +103,35 @@ def _plans(call: Call, target: Target) -> list[Plan]:
             draft = Plan(m, per_block, x_lanes, best_lanes(channels, target, dtype), 1, 1, cut=cut)
             workers = call.workers if cut == IN_PHASES else 1
             step = steps(call, draft)[0] * bytes_each
-            size = best_tile(per_block, channels, inputs, step, target, workers, inputs, dtype)
+            size = best_tile(per_block, channels, inputs * frames.kernel, step, target, workers, inputs, dtype)
             tile = {"points": size.points, "vectors": size.vectors, "together": size.together}
             found.append(replace(draft, **tile))
     return found
 
 
-def count_patches(call: Call, m: int) -> int:
-    """Patches of a picture."""
-    height, width = call.outs[0].shape[2:]
-    return -(-static(height) // m) * -(-static(width) // m)
-
-
-def in_workspace(call: Call, plan: Plan) -> int:
-    """Patches whose transforms lie in the workspace at the same time: those of a block, or all."""
-    blocks = -(-count_patches(call, plan.m) // plan.per_block) if plan.cut == IN_PHASES else 1
-    return blocks * plan.per_block
+def in_workspace(call: Call, plan: Plan) -> tuple[int, int]:
+    """Patches of a frame whose transforms, and those whose products lie in the workspace at the same time: those of a
+    block, or all."""
+    blocks = -(-shape_of(call).patches(plan.m) // plan.per_block) if plan.cut == IN_PHASES else 1
+    return blocks * plan.per_block, plan.per_block
 
 
 def phase_barrier(call: Call, plan: Plan) -> int:
     """All patches are transformed before they are multiplied."""
-    return count_patches(call, plan.m) if plan.cut == IN_PHASES else 0
+    return shape_of(call).patches(plan.m) if plan.cut == IN_PHASES else 0
 
 
 def work_units(call: Call, plan: Plan) -> tuple[int, ...]:
     """What workers share: blocks of patches; or patches to be transformed, and then groups of channels."""
-    tiles = count_patches(call, plan.m)
+    shape = shape_of(call)
+    tiles, elements, frames = shape.patches(plan.m), shape.elements(plan.m), shape.frames
     if plan.cut != IN_PHASES:
         return tuple(min(plan.per_block, tiles - first) for first in range(0, tiles, plan.per_block))
     channels, inputs = static(call.ins[1].shape[0]), static(call.ins[1].shape[1])
     groups = Units()
     Groups(plan.size, channels).headers("o", groups)
-    vector = tiles * plan.alpha**2 * (inputs + TRANSFORM)  # cycles for all patches
-    patch = plan.alpha**2 * TRANSFORM * -(-inputs // plan.x_lanes)
+    vector = tiles * frames.out * elements * (inputs * frames.kernel + TRANSFORM)  # cycles for all patches
+    patch = frames.size * elements * TRANSFORM * -(-inputs // plan.x_lanes)
     return (patch,) * tiles + tuple(vectors * vector for vectors in groups.sizes)
 
 
@@ -148,20 +152,23 @@ def uneven(numbers: int, dtype: DType) -> int:
 def plan_cycles(call: Call, plan: Plan, target: Target) -> float:
     """Of all workers together."""
     channels, inputs, dtype = static(call.ins[1].shape[0]), static(call.ins[1].shape[1]), computed_in(call)
-    passes = -(-count_patches(call, plan.m) // plan.per_block) * static(call.outs[0].shape[0])
-    weights = plan.alpha**2 * channels * inputs * size_of(dtype)
-    row = row_cycles(plan.size, plan.per_block, channels, inputs, target)
+    shape = shape_of(call)
+    elements, frames = shape.elements(plan.m), shape.frames
+    pictures = static(call.outs[0].shape[0]) * max(shape.apart, 1)
+    passes = -(-shape.patches(plan.m) // plan.per_block) * pictures
+    weights = elements * frames.kernel * channels * inputs * size_of(dtype)
+    row = row_cycles(plan.size, plan.per_block, channels, inputs * frames.kernel, target) * frames.out
     if in_runs(inputs * HALF_TERMS, dtype):
         sums = plan.per_block * -(-channels // plan.lanes) * -(-inputs * HALF_TERMS // HALF_RUN)
         row += sums * TOTAL / target.machine.issue
-    product = plan.alpha**2 * row
-    one = plan.alpha**2 * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
-    into = plan.per_block * one * -(-inputs // plan.x_lanes)
-    back = plan.per_block * one * -(-channels // plan.lanes)
+    product = elements * row
+    one = elements * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
+    into = plan.per_block * frames.size * one * -(-inputs // plan.x_lanes)
+    back = plan.per_block * frames.out * one * -(-channels // plan.lanes)
     also = 0.0
     if plan.cut == BY_BLOCKS:  # every worker reads all weights
         also = max(weights - SECOND_LEVEL, 0) / FROM_OTHERS
     elif plan.cut == IN_PHASES:
-        also = plan.per_block * plan.alpha**2 * inputs * size_of(dtype) / JUST_WRITTEN
+        also = plan.per_block * frames.size * elements * inputs * size_of(dtype) / JUST_WRITTEN
     unfair = slowest(work_units(call, plan), call.workers, phase_barrier(call, plan)) if plan.cut else 1.0
     return passes * (max(product, weights / FROM_MEMORY) + into + back + also) * unfair
