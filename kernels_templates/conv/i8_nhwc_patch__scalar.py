@@ -29,6 +29,7 @@ class Patch(PatchConv):
         return [
             *super().cases(),
             totals_case("totals", plain, (1, 3, 5, 7), (6, 3, 3, 3)),
+            totals_case("totals_two_pictures", plain, (2, 3, 5, 7), (6, 3, 3, 3)),
             totals_case("totals_u8", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 3, 3), (5, 8, 1, 1), u8),
         ]
 

@@ -48,6 +48,7 @@ class PatchConv(Patch):
             residual_case("residual", plain, (1, 8, 4, 4), (6, 8, 3, 3)),
             residual_case("residual_odd", plain, (1, 8, 5, 3), (6, 8, 3, 3)),
             residual_case("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
+            residual_case("residual_two_pictures", plain, (2, 8, 4, 4), (6, 8, 3, 3)),
             residual_case("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
             rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
             *(self.raised_cases(plain) if self.raises else ()),
@@ -144,10 +145,11 @@ class PatchConv(Patch):
     def sizes(self, call: Call) -> Mapping[str, int]:
         x, w, y = *call.ins[:2], call.outs[0]
         rest = left_over(call, self.raises) is not None
-        several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0]), "y_batch": static(y.strides[0])}
+        several = {"batch": static(x.shape[0]), "x_batch": static(x.strides[0])}
         outs = static(w.shape[0])
         return {
             **(several if x.shape[0] != 1 else {}),
+            **({"y_batch": static(y.strides[0])} if x.shape[0] != 1 and not rest else {}),
             **({"x_lines": x.lines} if x.lines else {}),
             **({"y_lines": y.lines} if y.lines and not rest else {}),
             **({"y_row": static(y.strides[2])} if self.by_rows(call) and not rest else {}),
