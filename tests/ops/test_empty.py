@@ -39,6 +39,11 @@ EMPTY = {
         "{ y, z = Scan<num_scan_inputs=1, body=b (float[batch,0] t, float[batch,0] r)"
         " => (float[batch,0] u, float[batch,0] v) { u = Add(t, r) v = Neg(u) }>(s, x) }"
     ),
+    "filled": graph(
+        "(float[batch,2] x) => (int64[0,batch] y)"
+        "{ n = Shape<end=1>(x) s = Concat<axis=0>(none, n) y = ConstantOfShape<value=int64[1] {3}>(s) }",
+        none=ints(0),
+    ),
     "carried": graph(
         "(float[4,0] x, float[0] s) => (float[0] y, float[4,0] z)"
         "{ y, z = Scan<num_scan_inputs=1, body=b (float[0] t, float[0] r)"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...base.dims import Dim, bounds, product, upper
+from ...base.dims import Dim, bounds, product, static, upper
 from ...base.tensor import Shape, TensorType, may_be_equal
 from ...graph.ir import Fact
 from ...graph.known import may_be_known
@@ -30,8 +30,7 @@ def objects(items: Sequence[object]) -> np.ndarray:
 
 def fits(type: TensorType) -> bool:
     """May the elements be known? Only those of small static tensors are."""
-    count = type.count
-    return isinstance(count, int) and may_be_known(type.dtype, count)
+    return type.is_static and may_be_known(type.dtype, static(type.count))
 
 
 def fact(type: TensorType, value: np.ndarray | None = None) -> Fact:
