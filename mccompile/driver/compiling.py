@@ -117,10 +117,12 @@ def read(model: Path, options: Options) -> Graph:
 
 
 def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
-    """The order of axes of each input and output that is handed over channels-last."""
+    """The order of axes of each input and output that is handed over channels-last. Of the graph as it was loaded:
+    later, other operators may stand at its ends."""
+    frames = {name for name, form in options.inputs.items() if form.camera}
+    flat = {name for name, form in options.outputs.items() if form.argmax}  # these lose an axis
     asked = {name for forms in (options.inputs, options.outputs) for name, form in forms.items() if form.nhwc}
-    found = turned(graph, None if options.io_layout == IoLayout.NHWC else asked)
-    return {n: order for n, order in found.items() if n not in options.inputs or not options.inputs[n].camera}
+    return turned(graph, None if options.io_layout == IoLayout.NHWC else asked - frames, frames | flat)
 
 
 # Options that may make an arena smaller, as fields and in words.
@@ -147,14 +149,14 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     declare_states(graph, {**graph.states_of_file, **options.state})
     tensors = name_tensors(graph) if options.dump_values and not options.stream else {}
     manager.finished(GRAPH, graph, "load")
-    streamed = None
+    orders, streamed = channels_last(graph, options), None
     if options.stream:
         eliminate_dead(graph, context)
         graph, streamed = stream(graph, options.stream)
         eliminate_dead(graph, context)
         manager.finished(GRAPH, graph, "stream")
     give_forms(graph, options.inputs, options.outputs)
-    turn_io(graph, channels_last(graph, options))
+    turn_io(graph, orders)
     schemes = io_schemes(graph)
     graph_passes, program_passes = chosen(options.optimize, options.without)
     manager.run(GRAPH, graph, graph_passes)

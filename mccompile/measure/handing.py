@@ -13,14 +13,16 @@ from ..check.inputs import DataSet
 from ..driver import Options, channels_last
 from ..graph.ir import Graph
 from ..passes.io.io_forms import Handover, give_forms
+from ..passes.io.observe import observe
 
 Orders = Mapping[str, tuple[int, ...]]
 
 
 def handing_over(graph: Graph, options: Options) -> tuple[Handover, Orders]:
-    """The forms of inputs and outputs, and the order of axes of what then still is a picture. Changes the graph."""
-    forms = give_forms(graph, options.inputs, options.outputs)
-    return forms, channels_last(graph, options)
+    """The forms of inputs and outputs, and the order of axes of pictures. Changes the graph."""
+    observe(graph, options.observe)
+    orders = channels_last(graph, options)
+    return give_forms(graph, options.inputs, options.outputs), orders
 
 
 def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[str, np.ndarray]]:

@@ -28,12 +28,16 @@ class IoLayout(StrEnum):
     NHWC = "nhwc"
 
 
-def turned(graph: Graph, asked: Collection[str] | None = None) -> Mapping[str, Order]:
-    """The order of axes that each image among inputs and outputs gets, by name; of all, or of those asked for."""
+def turned(
+    graph: Graph, asked: Collection[str] | None = None, others: Collection[str] = frozenset()
+) -> Mapping[str, Order]:
+    """The order of axes that each image among inputs and outputs gets, by name; of all, or of those asked for. `others`
+    are handed over in forms that are no images."""
     through = {value.name for value in graph.inputs if value in graph.outputs}  # an output of the same name shows these
     found = {value.name: value for value in graph.inputs if _is_picture(value) and value.name not in through}
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
     found |= {value.name: value for value in made if _is_picture(value)}
+    found = {name: value for name, value in found.items() if name not in others}
     inside = {*graph.states, *graph.states.values()}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
         why = "it is handed out as it comes in" if name in through else "it is no image"

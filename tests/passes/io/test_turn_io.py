@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mccompile.base.dtypes import u8
 from mccompile.base.errors import WrongUse
+from mccompile.base.streaming import Stream
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
-from mccompile.passes.io.io_forms import InputForm
+from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.passes.io.turn_io import turn_io, turned
 from tests import small_models
 
@@ -45,6 +47,36 @@ def test_lines_are_turned_only_for_convolutions() -> None:
     plan = compile_graph(load_proto(made), NHWC, "lines").plan
     shapes = {tensor.name: tensor.type.static_shape for tensor in (*plan.inputs, *plan.outputs)}
     assert shapes == {"x": (1, 8, 3), "t": (1, 3, 8), "y": (1, 8, 2), "z": (1, 3, 8)}
+
+
+def lines_of(pool: str, tmp_path: Path) -> Path:
+    node = small_models.node(pool, "x", "y", kernel_shape=[1], strides=[2])
+    return small_models.save(small_models.model("pool", [node], [("x", (3, 5, 16))], [("y", (3, 5, 8))], {}), tmp_path)
+
+
+def test_lines_stay_pictures_frame_by_frame(tmp_path: Path) -> None:
+    """A streamed input is not read by the pool itself."""
+    options = Options(io_layout="nhwc", stream=Stream({"x": 2}, hop=4))
+    verdict = correctness.check(lines_of("MaxPool", tmp_path), options, runs=1)
+    plan = verdict.package.plan
+    assert verdict.ok
+    assert [tensor.type.static_shape for tensor in (*plan.inputs, *plan.outputs)] == [(3, 4, 5), (3, 2, 5)]
+
+
+def test_lines_of_other_numbers_stay_pictures(tmp_path: Path) -> None:
+    inputs, outputs = {"x": InputForm(u8, scale=(0.5,))}, {"y": OutputForm(scale=(2,))}
+    options = Options(io_layout="nhwc", inputs=inputs, outputs=outputs)
+    verdict = correctness.check(lines_of("AveragePool", tmp_path), options, runs=1)
+    plan = verdict.package.plan
+    assert verdict.ok
+    assert [tensor.type.static_shape for tensor in (*plan.inputs, *plan.outputs)] == [(3, 16, 5), (3, 8, 5)]
+
+
+def test_what_is_observed_is_compared_channels_last(tmp_path: Path) -> None:
+    path = small_models.save(small_models.conv(), tmp_path)
+    inner = next(iter(load_proto(small_models.conv()).nodes)).output.name
+    verdict = correctness.check(path, Options(io_layout="nhwc", observe=(inner,)), runs=1)
+    assert verdict.ok and inner in {output.name for output in verdict.worst()}
 
 
 def test_pictures_are_looked_at_in_onnx_order_inside(check: Any) -> None:
