@@ -393,9 +393,10 @@ def ops(name: str | None) -> None:
         click.echo("\n".join(table(["operator", "versions"], rows, frozenset({0, 1}))))
         return
     known = {_qualified(cls): cls for cls in registry().values()}
-    found = known.get(name) or next((cls for title, cls in known.items() if title.lower() == name.lower()), None)
-    if found is None and name in supported():
-        click.echo(f"{name}  written out as other operators while a model is read")
+    title = _titled(name, [*known, *supported()])
+    found = known.get(title)
+    if found is None and title in supported():
+        click.echo(f"{title}  written out as other operators while a model is read")
         return
     if found is None:
         fix = meant(name, [*known, *supported()]) or "`mccompile ops` lists those that are"
@@ -408,6 +409,13 @@ def ops(name: str | None) -> None:
         given = field.default_factory() if callable(field.default_factory) else field.default
         default = "must be given" if given is dataclasses.MISSING else f"default {given!r}"
         click.echo(f"  {field.name}: {field.type}, {default}")
+
+
+def _titled(name: str, titles: Sequence[str]) -> str:
+    """The one that is meant, whatever its case; of any domain, where the name has none."""
+    wanted = name.lower()
+    whole = (title for title in titles if title.lower() == wanted)
+    return next(whole, next((title for title in titles if title.lower().split("::")[-1] == wanted), name))
 
 
 def _qualified(cls: type[Any]) -> str:
