@@ -31,7 +31,9 @@ from .vector_loops import narrow
 FLOAT = 4  # bytes
 NARROW_CORE = 2  # a core that begins no more instructions in a cycle waits for these before anything else
 SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
-OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile
+FROM_THIRD = 12  # bytes of weights per cycle that come from the third-level cache
+OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile, where it has more than
+FEW_POINTS = 8
 MAX_POINTS, MAX_VECTORS = 28, 6
 LONG = 100  # lines of a tile whose parts may be functions
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
@@ -226,7 +228,10 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
     for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
         for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
             if count and vectors:
-                one = step_cycles(replace(size, points=count, vectors=vectors), target) * depth
+                step, weights = step_cycles(replace(size, points=count, vectors=vectors), target), vectors * size.lanes
+                if depth * weights * FLOAT > SECOND_LEVEL:  # they are read anew for every tile
+                    step = max(step, weights * FLOAT / FROM_THIRD)
+                one = step * depth
                 one += 12 + 2 * count * vectors
                 total += groups * tiles * one
     return total
@@ -251,7 +256,7 @@ def _without_collisions(step_bytes: int, machine: Machine) -> int:
     """How many points may lie `step_bytes` apart before they push each other out of the first-level cache."""
     if not step_bytes:
         return MAX_POINTS
-    room = max(OF_POINTS // step_bytes, 7)
+    room = max(OF_POINTS // step_bytes, FEW_POINTS)
     lines = step_bytes // machine.line
     if step_bytes % machine.line:
         return room
