@@ -18,7 +18,7 @@ from mccompile.codegen.loops import Nest, beside, index_c
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_refusal
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kinds.arg_reduce import ArgReduce
 
 MOST = 1 << 31  # places along the axis that 32-bit integers tell apart
@@ -44,6 +44,9 @@ class StridedLanes(Kernel):
             _case("result_apart", (2, 3, 5, 6), 1, permute_outs={0: (0, 3, 2, 1)}),
             _case("one_place", (1, 8), 0),
         ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [places]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = vector_refusal(target) or static_views(call)
@@ -106,6 +109,11 @@ def _lane_loop(call: Call) -> int | None:
     loops = _nest(call)
     found = (n for n, loop in enumerate(loops.loops) if loop.extent >= SHORTEST and loops.strides[1][n] == 1)
     return next(found, None)
+
+
+def places(first: int, second: int, last: int) -> Case:
+    """Of the largest elements along the middle axis."""
+    return _case(f"{first}_{second}_{last}", (first, second, last), 1)
 
 
 def _case(

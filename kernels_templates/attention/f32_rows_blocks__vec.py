@@ -19,7 +19,7 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import local, named
-from mccompile.codegen.attention_cases import attention_cases
+from mccompile.codegen.attention_cases import attention, attention_cases, attention_in_blocks
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
@@ -40,7 +40,7 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.expr.ir import Expr, apply, literal, operand, substitute
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.attention import Attention
 
@@ -91,6 +91,9 @@ class RowsBlocks(Kernel):
 
     def cases(self) -> Sequence[Case]:
         return attention_cases()
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [attention, attention_in_blocks]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Attention)

@@ -13,14 +13,14 @@ from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
-from mccompile.codegen.blocks.block_weights import cases, kind_of, vector_refusal_of
+from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, vector_registers
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -44,6 +44,9 @@ class RowsFew(WordsKernel):
 
     def cases(self) -> Sequence[Case]:
         return [case for case in cases() if static(case.ins[0].shape[0]) <= MOST_ROWS]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [block_gemm_few]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = kind_of(call)
@@ -118,3 +121,7 @@ def _size(call: Call, target: Target) -> TileSize:
     each = 2 * rows + 1 + kind_of(call).zeros
     most = max(min((vector_registers(lanes, target) - SPARE) // each, MAX_VECTORS, wanted), 1)
     return TileSize(lanes, rows, min(range(1, most + 1), key=lambda n: (-(-wanted // n) * (n + 0.3), -n)))
+
+
+def block_gemm_few(rows: int, depth: int, columns: int) -> Case:
+    return case_of(f"{rows}_{depth}_{columns}", (min(rows, MOST_ROWS), depth, columns), "u4", 7, True)

@@ -13,7 +13,7 @@ from typing import Any
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
-from mccompile.codegen.blocks.block_weights import cases, kind_of, vector_refusal_of
+from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
@@ -32,7 +32,7 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import Expr, apply, operand, rebuild
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -63,6 +63,9 @@ class RowsTile(WordsKernel):
 
     def cases(self) -> Sequence[Case]:
         return cases()
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [block_gemm]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = kind_of(call)
@@ -193,3 +196,7 @@ def _best(call: Call, target: Target) -> TileSize:
     down, along = (static(stride) for stride in call.ins[0].strides)
     run = min(static(depth), PIECE) if along == 1 else 1
     return best_tile(upper(rows), columns, static(depth), abs(down) * FLOAT, target, call.workers, run)
+
+
+def block_gemm(rows: int, depth: int, columns: int) -> Case:
+    return case_of(f"{rows}_{depth}_{columns}", (rows, depth, columns), "u4", 7, True)

@@ -21,7 +21,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.marked import local, named
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.cases import RELU_OF_SUM, with_picture
+from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
@@ -40,7 +40,7 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.codegen.windows import Axis, any_axes, known
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, literal, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.conv import Conv
 
@@ -104,7 +104,7 @@ class Depthwise(Kernel):
     kind = Conv
 
     def cases(self) -> Sequence[Case]:
-        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        plain = PADDED_CONV
         sizes = [(1, 1, 1), (2, 3, 2), (7, 1, 3), (3, 7, 7), (4, 4, 15), (16, 2, 16), (17, 5, 17), (5, 31, 33)]
         cases = [_case(f"3x3_{h}x{w}x{c}", plain, (1, c, h, w), (3, 3)) for h, w, c in sizes]
         cases += [
@@ -129,6 +129,9 @@ class Depthwise(Kernel):
         tall = replace(plain, pads=(3, 0, 3, 0), epilogue=HALF_RELU)
         cases.append(in_halves(_case("half_7x7", tall, (1, 9, 5, 8), (7, 7))))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [depthwise]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, w = call.of(Conv), *call.ins[:2]
@@ -430,10 +433,10 @@ def _loop(counter: str, run: Run) -> tuple[str, str]:
     return counter, Range(counter, run.first + run.count * run.tiles, str(run.first), step=run.count).header
 
 
+def depthwise(channels: int, height: int, width: int) -> Case:
+    kind, rows = replace(PADDED_CONV, group=channels), min(height, 3)  # more are long to compile
+    return sized_conv(kind, (1, channels, rows, width), (channels, 1, 3, 3))
+
+
 def _case(name: str, kind: Conv, x: tuple[int, ...], kernel: tuple[int, ...]) -> Case:
-    kind = replace(kind, group=x[1])
-    w = (x[1], 1, *kernel)
-    out = TensorType(f32, kind.out_shape(x, w))
-    last = (0, *range(2, len(x)), 1)
-    types = (TensorType(f32, x), TensorType(f32, w))
-    return Case(name, kind, types, (out,), permute={0: last}, permute_outs={0: last}, constant=frozenset({1}))
+    return conv_case(name, replace(kind, group=x[1]), x, (x[1], 1, *kernel))

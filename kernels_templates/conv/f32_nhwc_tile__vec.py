@@ -17,7 +17,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.cases import RELU_OF_SUM, with_picture
+from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_conv import VectorConv, best_layout, merged_weights
 from mccompile.codegen.vector.vector_loops import channels_last_refusal
@@ -32,7 +32,7 @@ from mccompile.codegen.vector.vector_tiles import (
     vector_headers,
 )
 from mccompile.expr.ir import apply, literal, operand
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, viewed
 from mccompile.kinds.conv import Conv
 
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one
@@ -42,7 +42,7 @@ class ChannelsLastTile(Kernel):
     kind = Conv
 
     def cases(self) -> Sequence[Case]:
-        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        plain = PADDED_CONV
         pointwise = replace(plain, pads=(0, 0, 0, 0))
         sizes = [(1, 1, 1), (2, 3, 2), (3, 7, 3), (7, 2, 7), (15, 16, 15), (16, 31, 16), (17, 5, 17), (31, 8, 31)]
         cases = [
@@ -120,6 +120,9 @@ class ChannelsLastTile(Kernel):
         cases.append(_case("few_points", pointwise, (1, 24, 7, 7), (80, 24, 1, 1)))  # workers share tiles
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
 
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [conv, pointwise, grouped]
+
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = conv_of(call)
         reason = convolution_refusal(call, target) or channels_last_refusal(call, call.ins[2:], result=False)
@@ -181,15 +184,18 @@ class ChannelsLastTile(Kernel):
         return VectorConv(call, merged).context(TileSize(*size), cut, self.parameter_names(call)[1])
 
 
+def conv(c_in: int, c_out: int, width: int) -> Case:
+    return sized_conv(PADDED_CONV, (1, c_in, 2, width), (c_out, c_in, 3, 3))
+
+
+def pointwise(c_in: int, c_out: int, width: int) -> Case:
+    return sized_conv(replace(PADDED_CONV, pads=(0, 0, 0, 0)), (1, c_in, 1, width), (c_out, c_in, 1, 1))
+
+
+def grouped(c_in: int, c_out: int, width: int) -> Case:
+    return sized_conv(replace(PADDED_CONV, group=3), (1, 3 * c_in, 2, width), (3 * c_out, c_in, 3, 3))
+
+
 def _case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], planar: bool = False) -> Case:
-    out = TensorType(f32, kind.out_shape(x, w))
-    last = (0, *range(2, len(x)), 1)
-    return Case(
-        name,
-        kind,
-        (TensorType(f32, x), TensorType(f32, w)),
-        (out,),
-        permute={} if planar else {0: last},
-        permute_outs={0: last},
-        constant=frozenset({1}),
-    )
+    case = conv_case(name, kind, x, w)
+    return replace(case, permute={}) if planar else case

@@ -23,8 +23,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.marked import named
-from mccompile.base.tensor import TensorType
-from mccompile.codegen.cases import RELU_OF_SUM, with_picture
+from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
@@ -74,16 +73,19 @@ from mccompile.codegen.vector.winograd_plan import (
     work_units,
 )
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, static_views, viewed
 from mccompile.kernels.work import Units
 from mccompile.kinds.conv import Conv
+
+ERROR = 3e-6  # of the method, over the largest result
+VIDEO = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32)
 
 
 class Winograd(Kernel):
     kind = Conv
 
     def cases(self) -> Sequence[Case]:
-        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32)
+        plain = PADDED_CONV
         sizes = [(4, 4, 16, 16), (7, 7, 33, 31), (15, 16, 17, 15), (9, 33, 8, 24), (5, 6, 3, 2), (1, 2, 16, 17)]
         cases = [_case(f"{h}x{w}x{c}_{o}", plain, (1, c, h, w), o) for h, w, c, o in sizes]
         cases += [
@@ -91,8 +93,7 @@ class Winograd(Kernel):
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (2, 16, 10, 11), 32),
             _case("uneven_pads", replace(plain, pads=(2, 0, 1, 3)), (1, 20, 10, 9), 16),
         ]
-        dilated = replace(plain, dilations=(2, 3), pads=(2, 3, 2, 3))
-        joined = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32)
+        joined, dilated = VIDEO, replace(plain, dilations=(2, 3), pads=(2, 3, 2, 3))
         cases += [
             _case("dilated", dilated, (1, 17, 9, 14), 20),
             _case("columns", Conv((1,), (1,), (1, 1), 1, f32), (2, 20, 23), 17),
@@ -118,6 +119,9 @@ class Winograd(Kernel):
             _case("half_few", half, (1, 3, 4, 5), 2),
         ]
         return [*cases, *map(in_halves, halves)]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [winograd, winograd_columns, winograd_video]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, w, dtype = call.of(Conv), call.ins[1], computed_in(call)
@@ -407,10 +411,19 @@ class _Layout:
         return found
 
 
+def winograd(c_in: int, c_out: int, width: int) -> Case:
+    return sized_conv(PADDED_CONV, (1, c_in, 5, width), (c_out, c_in, 3, 3), ERROR)
+
+
+def winograd_columns(c_in: int, c_out: int, width: int) -> Case:
+    """Only rows of taps are transformed, two apart."""
+    kind = replace(PADDED_CONV, dilations=(1, 2), pads=(0, 2, 0, 2))
+    return sized_conv(kind, (1, c_in, 2, width), (c_out, c_in, 1, 3), ERROR)
+
+
+def winograd_video(c_in: int, c_out: int, width: int) -> Case:
+    return sized_conv(VIDEO, (1, c_in, 3, 5, width), (c_out, c_in, 3, 3, 3), ERROR)
+
+
 def _case(name: str, kind: Conv, x: tuple[int, ...], channels: int, window: tuple[int, ...] = ()) -> Case:
-    w = (channels, x[1], *(window or (3,) * (len(x) - 2)))
-    out = TensorType(f32, kind.out_shape(x, w))
-    last = (0, *range(2, len(x)), 1)
-    types = (TensorType(f32, x), TensorType(f32, w))
-    case = Case(name, kind, types, (out,), permute={0: last}, permute_outs={0: last}, constant=frozenset({1}))
-    return replace(case, error=3e-6)
+    return conv_case(name, kind, x, (channels, x[1], *(window or (3,) * (len(x) - 2))), ERROR)

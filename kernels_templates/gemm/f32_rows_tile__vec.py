@@ -47,7 +47,7 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, viewed
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, viewed
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 
@@ -109,6 +109,9 @@ class RowsTile(Kernel):
         cases.append(in_halves(_case("half_turned", half, (9, 50), (50, 19), permute=turned)))
         cases.append(in_halves(_case("half_pieces", half, (5, 144), (144, 19), constant=True)))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [gemm, gemm_direct]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = call.of(Gemm), call.outs[0]
@@ -339,6 +342,18 @@ def _row_runs(rows: Dim, size: TileSize) -> list[tuple[Dim, Dim, int]]:
         (whole, rows, left if isinstance(left, int) else 1),
     )
     return [run for run in runs if run[0] != run[1]]
+
+
+def gemm(rows: int, depth: int, columns: int) -> Case:
+    return _with_epilogue(rows, depth, columns, constant=True)
+
+
+def gemm_direct(rows: int, depth: int, columns: int) -> Case:
+    return _with_epilogue(rows, depth, columns, constant=False)
+
+
+def _with_epilogue(m: int, k: int, n: int, constant: bool) -> Case:
+    return _case(f"{m}_{k}_{n}", Gemm(f32, RELU_OF_SUM), (m, k), (k, n), extras=1, constant=constant)
 
 
 def _case(name: str, kind: Gemm, a: Shape, b: Shape, **more: Any) -> Case:

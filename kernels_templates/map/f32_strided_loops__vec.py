@@ -19,7 +19,7 @@ from mccompile.codegen.vector.vector_loops import chunks, elementwise_units, vec
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
@@ -78,6 +78,9 @@ class VectorLoops(Kernel):
             cases.append(replace(case, repeated={1: repeated}))
         return cases
 
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [add]
+
     def match(self, call: Call, target: Target) -> No | Needs:
         dtype = f16 if _in_halves(call, target) else f32
         reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, KNOWN)
@@ -135,6 +138,12 @@ def _in_halves(call: Call, target: Target) -> bool:
 
 def _computed_in(call: Call) -> DType:
     return f16 if call.blocks[1] == f16.bits else f32
+
+
+def add(first: int, second: int, last: int) -> Case:
+    """An operand is the same along the middle axis."""
+    kind, shape = Map(apply("add", operand(0, f32), operand(1, f32))), (first, second, last)
+    return Case.of_one_type(f"{first}_{second}_{last}", kind, (shape, shape), shape, repeated={1: (1,)})
 
 
 def _case(name: str, expr: Expr, count: int, operands: int = 1) -> Case:

@@ -21,7 +21,18 @@ from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
 from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    SizedCase,
+    Target,
+    elementwise_alias,
+    static_views,
+)
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
@@ -55,6 +66,9 @@ class TurnedTiles(Kernel):
             _case("woven_sum", add, (2, 17, 2), {0: (0, 2, 1), 1: (2, 0, 1)}, 2),
             _case("pixels", relu, (6, 2, 9, 2), {0: (1, 3, 0, 2)}),
         ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [turned]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = vector_refusal(target) or static_views(call) or refusals(call.kind.expressions())
@@ -255,6 +269,12 @@ class _Printer:
     @property
     def is_copy(self) -> bool:
         return isinstance(self.expr, Operand)
+
+
+def turned(first: int, second: int, last: int) -> Case:
+    """An operand lies across the result."""
+    kind = Map(apply("add", operand(0, f32), operand(1, f32)))
+    return _case(f"{first}_{second}_{last}", kind, (first, second, last), {1: (0, 2, 1)}, 2)
 
 
 def _case(

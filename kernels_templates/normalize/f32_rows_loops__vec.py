@@ -20,7 +20,7 @@ from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, ve
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kinds.normalize import MEASURES, Normalize
 
 LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
@@ -69,6 +69,9 @@ class RowLoops(Kernel):
                 for measure in MEASURES
             ),
         ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [softmax]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
@@ -163,6 +166,10 @@ def _nests(call: Call) -> tuple[Nest, Nest]:
     outer = nest([static(out.shape[a]) for a in kept], [view.permuted(kept) for view in views])
     inner = nest([static(out.shape[a]) for a in inside], [view.permuted(inside) for view in views], prefix="r")
     return outer, inner
+
+
+def softmax(first: int, second: int, last: int) -> Case:
+    return _case(f"{first}_{second}_{last}", Normalize((2,), "softmax", f32), (first, second, last))
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:

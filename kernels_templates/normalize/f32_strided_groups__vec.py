@@ -22,7 +22,18 @@ from mccompile.codegen.vector.vector_tiles import best_lanes, vector_refusal
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    SizedCase,
+    Target,
+    elementwise_alias,
+    static_views,
+)
 from mccompile.kernels.work import Units
 from mccompile.kinds.normalize import MEASURES, Normalize
 
@@ -55,6 +66,9 @@ class GroupLanes(Kernel):
             _case("long", standard, (1, 900, 6)),
             _case("only_group_of_lanes", first, (1, 3, 64)),
         ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [softmax_of_columns]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
@@ -152,6 +166,10 @@ def _lane_loop(call: Call) -> int | None:
     outer, _ = _nests(call)
     found = [number for number, step in enumerate(outer.strides[1]) if step == 1]
     return next((number for number in found if outer.loops[number].extent >= SHORTEST), None)
+
+
+def softmax_of_columns(first: int, second: int, last: int) -> Case:
+    return _case(f"{first}_{second}_{last}", Normalize((1,), "softmax", f32), (first, second, last))
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:

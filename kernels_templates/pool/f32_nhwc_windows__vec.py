@@ -30,9 +30,11 @@ from mccompile.codegen.vector.vector_tiles import (
 from mccompile.codegen.windows import Axis, any_axes, known, windows_name
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.vector_c import NARROW, refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.pool import Pool
+
+LARGEST = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,7 @@ class ChannelsLast(Kernel):
     kind = Pool
 
     def cases(self) -> Sequence[Case]:
-        largest = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
-        mean = replace(largest, algorithm="average")
+        largest, mean = LARGEST, replace(LARGEST, algorithm="average")
         whole = replace(mean, kernel=(9, 7), strides=(1, 1), pads=(0, 0, 0, 0))
         cases = [_case(f"max_{c}", largest, (1, c, 7, 8), (4, 4)) for c in (1, 3, 15, 16, 17, 33, 100)]
         cases += [
@@ -72,6 +73,9 @@ class ChannelsLast(Kernel):
                 cases.append(replace(case, ins=ins, outs=(TensorType(dtype, case.outs[0].shape),), permute=permute))
         case = _case("epilogue", replace(mean, epilogue=RELU_OF_SUM), (1, 19, 9, 16), (5, 8))
         return [*cases, with_picture(case)]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [pool]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
@@ -218,6 +222,11 @@ class _Layout:
         padded = replace(axis, size=axis.size + self.pads_after[number])
         last = (axis.out - 1) * axis.stride - axis.pad + (axis.kernel - 1) * axis.dilation
         return str(axis.kernel) if last < padded.size else f"({padded.end_tap(f'at{number}')})"
+
+
+def pool(channels: int, height: int, width: int) -> Case:
+    space = (-(-height // 2), -(-width // 2))
+    return _case(f"{channels}_{height}_{width}", LARGEST, (1, channels, height, width), space)
 
 
 def _case(name: str, kind: Pool, x: tuple[int, ...], space: tuple[int, ...]) -> Case:

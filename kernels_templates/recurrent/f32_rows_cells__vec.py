@@ -24,22 +24,23 @@ from mccompile.codegen.vector.vector_loops import Chunk, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, static_views, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views, viewed
 from mccompile.kinds.recurrent import GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides h
 
+_ONE, _TANH = literal(1, f32), apply("tanh", operand(0, f32))
+_SIGMOID = apply("div", _ONE, apply("add", _ONE, apply("exp", apply("neg", operand(0, f32)))))
+OF_LSTM = (_SIGMOID, _TANH, _TANH)  # what its gates and its cell go through
+
 
 class VectorCells(Cells):
     def cases(self) -> Sequence[Case]:
-        x = operand(0, f32)
-        one = literal(1, f32)
-        sigmoid = apply("div", one, apply("add", one, apply("exp", apply("neg", x))))
-        tanh, relu = apply("tanh", x), apply("max", x, literal(0, f32))
+        lstm, relu = OF_LSTM, apply("max", operand(0, f32), literal(0, f32))
+        sigmoid, tanh, _ = lstm
         both, bias = (False, True), ("bias",)
         state = ("y", "h", "c")
-        lstm = (sigmoid, tanh, tanh)
         cases = [
             _case(f"lstm_{n}", Recurrent(LSTM, lstm, f32, uses=bias, gives=state), 3, 1, n) for n in (1, 3, 16, 17, 33)
         ]
@@ -53,6 +54,9 @@ class VectorCells(Cells):
             _case("lstm_both", Recurrent(LSTM, lstm, f32, both, ("bias", "h0", "c0"), state), 4, 3, 20),
             _case("lstm_back", Recurrent(LSTM, (sigmoid, tanh, relu), f32, (True,), gives=("h",)), 4, 1, 31),
         ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [lstm]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Recurrent)
@@ -257,6 +261,11 @@ def _passes(kind: Recurrent) -> tuple[str, ...]:
 
 def _states(kind: Recurrent) -> tuple[str, ...]:
     return ("update", "kept") if kind.cell == GRU and not kind.reset_after else _STATES[kind.cell]
+
+
+def lstm(batch: int, hidden: int, time: int) -> Case:
+    case = _case(f"{batch}_{hidden}_{time}", Recurrent(LSTM, OF_LSTM, f32, gives=("y",)), time, batch, hidden)
+    return replace(case, ranges={1: (-0.2, 0.2)})  # larger weights make small differences grow with time
 
 
 def _case(name: str, kind: Recurrent, time: int, batch: int, hidden: int) -> Case:

@@ -15,6 +15,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import Loop, Nest, index_c, magnitude, nest
 from mccompile.codegen.sums import Level, levels
 from mccompile.codegen.tiles import Range
@@ -24,7 +25,18 @@ from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.expr.vector_c import refusal, refusals, to_vector_statements, uses_math
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    SizedCase,
+    Target,
+    elementwise_alias,
+    static_views,
+)
 from mccompile.kernels.work import Units
 from mccompile.kinds.reduce import Reduce
 
@@ -72,6 +84,9 @@ class StridedLanes(Kernel):
             Case("halves", Reduce((1,), "add", f32, x, cast(x, f16)), (wide,), (TensorType(f16, (3, 1)),)),
             Case("mixed", Reduce((1,), "add", f32, x, counted), (wide, TensorType(i32, (3, 1))), (total,)),
         ]  # fmt: skip
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [totals, totals_of_columns]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Reduce)
@@ -336,6 +351,19 @@ def _lane_loop(call: Call) -> int | None:
     if inner.loops and inner.loops[-1].extent >= SHORTEST and all(inner.strides[v - 1][-1] in (0, 1) for v in full):
         return ALONG
     return None
+
+
+def totals(first: int, second: int, last: int) -> Case:
+    return _with_epilogue((first, second, last), 2, "add")
+
+
+def totals_of_columns(first: int, second: int, last: int) -> Case:
+    return _with_epilogue((first, second, last), 1, "max")
+
+
+def _with_epilogue(shape: tuple[int, ...], axis: int, combine: str) -> Case:
+    kind = Reduce((axis,), combine, f32, operand(0, f32), RELU_OF_SUM)
+    return Case.of_one_type("_".join(map(str, shape)), kind, (shape,), kind.out_shape(shape), extras=1)
 
 
 def _case(name: str, shape: tuple[int, ...], axes: tuple[int, ...], combine: str = "add", **options: Any) -> Case:

@@ -18,7 +18,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32, i32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.cases import RELU_OF_SUM
+from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, chunks
@@ -26,7 +26,7 @@ from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_h
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, static_views
 from mccompile.kinds.resize import Resize
 
 MOST_TAPS = 36  # rows that are added up to one
@@ -77,6 +77,9 @@ class Separable(Kernel):
             permute = dict(case.permute) | ({extra: (0, 2, 3, 1)} if last and name != "other_layout" else {})
             cases.append(replace(case, ins=(*case.ins, case.outs[0]), permute=permute, repeated={extra: repeated}))
         return cases
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [resize, resize_planar]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Resize)
@@ -388,6 +391,21 @@ class _Layout:
     def stored(self, chunk: Chunk, lanes: int, loads: list[str], y: str, index: str) -> Part:
         lines, value = to_vector_statements(self.kind.epilogue or operand(0, f32), loads, lanes)
         return Part(chunk.header, (*lines, chunk.store(lanes, y, index, value)))
+
+
+def resize(channels: int, width: int, wanted: int) -> Case:
+    return with_picture(_higher(channels, width, wanted, last=True))
+
+
+def resize_planar(channels: int, width: int, wanted: int) -> Case:
+    case = _higher(channels, width, wanted, last=False)
+    return replace(case, ins=(*case.ins, *case.outs))
+
+
+def _higher(channels: int, width: int, wanted: int, last: bool) -> Case:
+    """Cubic along the rows, linear along the columns; the height is multiplied by one and a half."""
+    kind = Resize((2, 3), (2, 4), f32, RELU_OF_SUM)
+    return _case(f"{channels}_{width}_{wanted}", kind, (1, channels, 2, width), (3, wanted), last)
 
 
 def _case(name: str, kind: Resize, x: tuple[int, ...], sizes: tuple[int, ...], last: bool = True) -> Case:

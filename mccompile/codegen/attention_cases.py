@@ -78,3 +78,13 @@ def attention_cases() -> Sequence[Case]:
         replace(plain, name="rows_between", permute={0: (1, 0, 2), 1: (2, 0, 1), 2: (1, 0, 2)}),
         replace(plain, name="values_across", permute={2: (0, 2, 1)}, permute_outs={0: (1, 0, 2)}),
     ]
+
+
+def attention(rows: int, keys: int, channels: int) -> Case:
+    return attention_case(f"{rows}_{keys}_{channels}", with_score(SCALED), (1, rows, 5, keys, channels), TURNED)
+
+
+def attention_in_blocks(rows: int, depth: int, channels: int) -> Case:
+    """More keys than a block has."""
+    kind = replace(with_score(SCALED), epilogue=RELU_OF_SUM)
+    return attention_case(f"{rows}_{depth}_{channels}", kind, (1, rows, depth + 90, 131, channels))

@@ -10,7 +10,7 @@ C signature: `(out.., in.., scratch)`; pointers point at the first element of ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,6 +34,7 @@ __all__ = [
     "Needs",
     "No",
     "Prefer",
+    "SizedCase",
     "Target",
     "View",
     "elementwise_alias",
@@ -120,6 +121,9 @@ class Case:
         return cls(name, kind, types, (result,), constant=frozenset({1} if constant else ()), **more)
 
 
+SizedCase = Callable[[int, int, int], Case]
+
+
 class Kernel:
     kind: ClassVar[type[Kind]]
     stem: str = ""  # the name of its file, and the end of that: set by the registry
@@ -135,6 +139,11 @@ class Kernel:
     def cases(self) -> Sequence[Case]:
         """What the kernel matrix tests it with."""
         raise NotImplementedError
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        """Functions that make a case of any three sizes; tests choose sizes around the blocks of vectors, and are named
+        as the function is. Kernels of the ISA `vec` give at least one."""
+        return ()
 
     def match(self, call: Call, target: Target) -> No | Needs:
         """By default all calls of known sizes, over types that C computes in."""
