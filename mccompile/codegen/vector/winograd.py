@@ -7,7 +7,7 @@ the product with its matrix, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,21 +15,24 @@ from ...base.marked import called
 from ...expr.vector_c import half_c
 
 # F(4x4) takes polynomials at 0, infinity and two values with both signs. The powers of 1 and 2 grow so far apart that
-# errors are four times as large. These values are exact in few bits, as are their powers and products.
+# errors are four times as large. Weights hold the square of the near value and the far one as factors, so that no
+# product is left alone in the transform of results.
 _NEAR, _FAR = 3 / 4, 3 / 2
+_POINTS = {0.0: 1.0, _NEAR: _NEAR**2, -_NEAR: _NEAR**2, _FAR: _FAR, -_FAR: _FAR}  # and their factors
 
 
-def _weights_of_points(points: Sequence[float]) -> list[list[float]]:
+def _weights_of_points(points: Mapping[float, float]) -> list[list[float]]:
     """Three powers of each, over the product of its distances to the others; infinity comes last."""
-    distances = [float(np.prod([point - other for other in points if other != point])) for point in points]
-    powers = [[point**power for power in range(3)] for point in points]
-    rows = [[power / distance for power in row] for row, distance in zip(powers, distances, strict=True)]
+    rows = []
+    for point, factor in points.items():
+        distances = float(np.prod([point - other for other in points if other != point]))
+        rows.append([point**power * factor / distances for power in range(3)])
     return [*rows, [0.0, 0.0, 1.0]]
 
 
 _WEIGHTS = {
     2: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
-    4: _weights_of_points((0.0, _NEAR, -_NEAR, _FAR, -_FAR)),
+    4: _weights_of_points(_POINTS),
 }
 
 # In 16 bits. Transformed inputs of F(2x2) are at most 4 times as large as inputs: these are divided by 4, results
@@ -68,10 +71,10 @@ def output_transform(d: Sequence[str], m: int, of: str) -> list[str]:
     near, far = _call("add", d[1], d[2], of), _call("add", d[3], d[4], of)
     near_odd, far_odd = _call("sub", d[1], d[2], of), _call("sub", d[3], d[4], of)
     return [
-        _call("add", _call("add", d[0], near, of), far, of),
-        _plus(_times(_NEAR, near_odd, of), _FAR, far_odd, of),
-        _plus(_times(_NEAR**2, near, of), _FAR**2, far, of),
-        _plus(_plus(d[5], _NEAR**3, near_odd, of), _FAR**3, far_odd, of),
+        _plus(_plus(d[0], 1 / _NEAR**2, near, of), 1 / _FAR, far, of),
+        _plus(far_odd, 1 / _NEAR, near_odd, of),
+        _plus(near, _FAR, far, of),
+        _plus(_plus(d[5], _NEAR, near_odd, of), _FAR**2, far_odd, of),
     ]
 
 
@@ -84,9 +87,5 @@ def _call(name: str, a: str, b: str, of: str) -> str:
     return called(f"mcc_{name}_{of}", (a, b))
 
 
-def _times(factor: float, a: str, of: str) -> str:
-    return _call("mul", f"mcc_set_{of}({factor}f)", a, of)
-
-
 def _plus(a: str, factor: float, b: str, of: str) -> str:
-    return called(f"mcc_fma_{of}", (f"mcc_set_{of}({factor}f)", b, a))
+    return called(f"mcc_fma_{of}", (f"mcc_set_{of}({np.float32(factor)!s}f)", b, a))
