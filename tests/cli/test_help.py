@@ -44,7 +44,7 @@ def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None
     said = printed(capsys, "compile", "--help-all")
     for param in EVERY["compile"].params:
         assert isinstance(param, click.Argument) or param.opts[0] in said
-    assert "errors near 1e-5 of the largest result" in " ".join(said.split())
+    assert "errors near 2e-6 of the largest result" in " ".join(said.split())
 
 
 def test_every_option_of_a_model_is_in_one_group() -> None:
