@@ -155,6 +155,14 @@ def _number(size: str, thousand: int = 1024) -> int | None:
     return int(digits) * unit if digits.isdecimal() else None
 
 
+def winograd(given: str | int | None) -> int | None:
+    """`off`, `2` or `4`: the largest tile."""
+    tiles = {"off": 0, "0": 0, "2": 2, "4": 4}
+    if given is not None and str(given) not in tiles:
+        raise ValueError("write off, 2 or 4")
+    return None if given is None else tiles[str(given)]
+
+
 def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
     """Sizes; or, of a sequence, a list in brackets for each element."""
     name, equals, sizes = text.rpartition("=")

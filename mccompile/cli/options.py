@@ -283,7 +283,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 budget=option_texts.budget(values.pop("budget")),
                 mem=option_texts.pools(values.pop("mem")),
                 weights_section=values.pop("weights_section"),
-                winograd={"off": 0, "2": 2, "4": 4, None: None}[values.pop("winograd")],
+                winograd=option_texts.winograd(values.pop("winograd")),
                 threads=values.pop("threads"),
                 weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),
                 updatable=values.pop("updatable"),

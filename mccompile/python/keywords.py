@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..passes.io.io_forms import parse_input, parse_output
 
 def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     """`base` with the keywords of a call; each is called like the field of `Options`."""
-    known = [field.name for field in fields(Options)]
+    known = {field.name: _PLAIN.get(str(field.type), lambda value: value) for field in fields(Options)}
     for name in keywords:
         if name not in known:
             fix = meant(name, known) or f"there are {', '.join(known)}"
@@ -27,7 +28,7 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     found = {}
     for name, value in keywords.items():
         try:
-            found[name] = _READERS.get(name, lambda value: value)(value)
+            found[name] = _READERS.get(name, known[name])(value)
         except (ValueError, TypeError) as error:
             raise WrongUse(Problem(f"option {name!r} cannot be {value!r}", "", str(error))) from None
     return replace(base or Options(), **found)
@@ -52,6 +53,12 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
 
 def _sizes(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, int) else tuple(given)
+
+
+def _flag(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise TypeError("write True or False")
+    return given
 
 
 def _budget(what: str, given: int | str) -> int:
@@ -86,10 +93,13 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
     "kernels": _paths,
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
+    "winograd": option_texts.winograd,
     "quantize": lambda given: None if given is None else Path(given),
     "tuned": lambda given: None if given is None else Path(given),
     "dump": lambda given: None if given is None else Path(given),
 }
+
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {"bool": _flag, "int": index, "float": float}  # by the type of a field
 
 
 def _each(given: Any) -> list[Any]:

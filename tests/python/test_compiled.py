@@ -67,11 +67,20 @@ def test_a_budget_is_a_number_or_a_text(tmp_path: Path) -> None:
         ({"dims": {"batch": "many"}}, r"'dims' cannot be .*\n.*NAME=LOW"),
         ({"dims": 3}, "'dims' cannot be 3"),
         ({"mem": ["?"]}, "'mem' cannot be"),
+        ({"threads": "two"}, "'threads' cannot be 'two'"),
+        ({"recompute": "much"}, "'recompute' cannot be 'much'"),
+        ({"optimize": "no"}, r"'optimize' cannot be 'no'\n.*True or False"),
+        ({"winograd": 3}, r"'winograd' cannot be 3\n.*off, 2 or 4"),
     ],
 )
 def test_wrong_keywords_are_named(keywords: dict[str, object], complaint: str) -> None:
     with pytest.raises(MccError, match=complaint):
         mccompile.compile(small_models.conv(), **keywords)
+
+
+def test_winograd_is_written_as_in_commands() -> None:
+    found = [mccompile.compile(small_models.conv(), winograd=tile).options for tile in ("off", 0, "2", 4)]
+    assert [options.winograd for options in found] == [0, 0, 2, 4]
 
 
 def test_what_is_no_model_is_refused() -> None:
