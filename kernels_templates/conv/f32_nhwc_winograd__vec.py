@@ -244,7 +244,7 @@ class _Layout:
             "around": [nest.counter for nest in outer],
             "frames": Range("frame", self.frames.size) if self.frames.size > 1 else None,
             "frames_out": Range("frame", self.frames.out) if self.frames.out > 1 else None,
-            "taps": self.taps(),
+            "frame_loop": self.frame_loop(),
             "v_size": self.shape.elements(plan.m) * self.v_element,
             "elements": self.shape.elements(plan.m),
             "v_element": self.v_element,
@@ -287,8 +287,8 @@ class _Layout:
         """The counter of as many frames."""
         return named("frame") if many > 1 else "0"
 
-    def taps(self) -> str:
-        """C that opens the loop over the frames of results, and says which taps lie inside of each."""
+    def frame_loop(self) -> str:
+        """C that opens the loop over the frames of results, and says which taps lie inside of each; or nothing."""
         frames = self.frames
         lines = []
         if frames.kernel > 1 and not frames.always_inside:

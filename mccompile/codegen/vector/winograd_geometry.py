@@ -16,8 +16,8 @@ from ..windows import Axis
 
 
 @dataclass(frozen=True)
-class Turned:
-    """An axis that is transformed: patches give `m` results each, `dilation` apart."""
+class TransformedAxis:
+    """Patches give `m` results each along it, `dilation` apart."""
 
     size: int
     results: int
@@ -45,8 +45,8 @@ class Turned:
 
 @dataclass(frozen=True)
 class Geometry:
-    rows: Turned | None  # None: they are not transformed
-    columns: Turned
+    rows: TransformedAxis | None  # None: they are not transformed
+    columns: TransformedAxis
     frames: Axis  # of a patch
     apart: int = 0  # frames that have no inputs in common; 0: there is no such axis
     stride: int = 1  # between the inputs of these
@@ -68,11 +68,11 @@ def geometry(call: Call) -> Geometry | None:
     in_front = len(window) - (2 if all(fits[-2:]) and len(fits) > 1 else 1)
     if not fits[-1] or in_front > 1:
         return None
-    turned = [
-        Turned(static(x.shape[axis + 2]), static(y.shape[axis + 2]), kind.pads[axis], kind.dilations[axis])
+    transformed = [
+        TransformedAxis(static(x.shape[axis + 2]), static(y.shape[axis + 2]), kind.pads[axis], kind.dilations[axis])
         for axis in range(in_front, len(window))
     ]
-    rows, columns = turned[0] if len(turned) == 2 else None, turned[-1]
+    rows, columns = transformed[0] if len(transformed) == 2 else None, transformed[-1]
     if not in_front:
         return Geometry(rows, columns, Axis(1, 1, 1, 1, 1, 0, 0, 0))
     frames = Axis(

@@ -19,6 +19,7 @@ from ...kernels.registry import effort
 from ...kinds.band_gemm import BandGemm
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Call, Program, View
+from ...program.taken_names import taken_names
 from ..api import Context
 
 ROUND = 4  # runs are a multiple of this, which kernels can unroll
@@ -28,9 +29,7 @@ LEAST = 4  # times as much that a product multiplies otherwise
 def band_products(program: Program, context: Context) -> None:
     if context.training.updatable:
         return
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     for call in program.calls():
         if isinstance(call.kind, Gemm) and call.kind.fixed == 2:
             _shorten(call, names, program, context)

@@ -20,6 +20,7 @@ from ...kinds.block_gemm import BlockGemm
 from ...kinds.concat import Concat
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Program, View, reads, walk, writes
+from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.lives import lives_of
 
@@ -46,9 +47,7 @@ def block_rows(program: Program, context: Context) -> None:
     alive = _alive(program)
     inside = {place for pair in pairs for place in (pair.first, pair.second)}
     floor = max((size for place, size in enumerate(alive) if place not in inside), default=0)
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     for pair in reversed(pairs):
         most = max(alive[pair.first], alive[pair.second])
         count = _blocks(pair, most, floor)

@@ -11,12 +11,12 @@ import math
 from dataclasses import replace
 
 from ...base.dtypes import f32
-from ...base.names import Names
 from ...expr.ir import apply, operand, substitute
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.recurrent import Recurrent
 from ...program.ir import CONSTANT, Buffer, Call, Program, View, reads, walk
+from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -26,9 +26,7 @@ WEIGHTS = 1  # the operand
 def byte_weights(program: Program, context: Context) -> None:
     if context.target.prefer == Prefer.TIME:
         return
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     found = [(call, place, strides) for call in program.calls() for place, strides in _weights(call)]
     readers: dict[Buffer, int] = {}
     for item in walk(program.body):

@@ -17,14 +17,13 @@ from ...kinds.fetch import Fetch
 from ...kinds.map import Map
 from ...program.ir import EXTERNAL, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk
 from ...program.relocate import Move
+from ...program.taken_names import taken_names
 from ..api import Context
 from ..rows.row_chains import row_strides
 
 
 def fetch_rows(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     known = row_strides(program.body)
     for name, buffer in program.inputs:
         if name in context.memory.fetched:

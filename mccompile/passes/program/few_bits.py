@@ -17,6 +17,7 @@ from ...base.names import Names
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Call, Program, reads, walk
+from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -27,9 +28,7 @@ PORTABLE = "c"
 def few_bits(program: Program, context: Context) -> None:
     if context.target.prefer != Prefer.FLASH or context.training.updatable:
         return
-    names, readers = Names(), dict[Buffer, int]()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names, readers = taken_names(program), dict[Buffer, int]()
     for item in walk(program.body):
         for view in reads(item):
             readers[view.buffer] = readers.get(view.buffer, 0) + 1

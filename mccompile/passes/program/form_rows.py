@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from ...base.dims import static
 from ...base.dtypes import u8
 from ...base.errors import InternalError
-from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...kernels.api import Needs
 from ...kernels.remembered import remembered
@@ -39,6 +38,7 @@ from ...program.ir import (
     writes,
 )
 from ...program.relocate import Move
+from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.in_place import write_in_place
 from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
@@ -338,9 +338,7 @@ def form_all(
     """Puts regions in the place of chains, those nearest the end first. `old` are the buffers that the chains name, in
     the order of the program's own."""
     twins = dict(zip(old, program.buffers(), strict=True))
-    registry, target, names = context.registry, context.target, Names()
-    for buffer in old:
-        names.take(buffer.name)
+    registry, target, names = context.registry, context.target, taken_names(program)
     for chain in reversed(chains):
         members = [call for call in calls[chain.first : chain.last + 1] if call is not None]
         for buffer, lines in chain.lines.items():

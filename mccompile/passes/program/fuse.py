@@ -22,7 +22,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ...base.dims import upper
-from ...base.names import Names
 from ...base.provenance import merge
 from ...expr.ir import Apply, Expr, Index, Operand, cast, operand, operands_used, rebuild, substitute, walk
 from ...kernels.registry import Candidate
@@ -35,6 +34,7 @@ from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
 from ...program.retarget import Common, fills, repeats, through, to_shape_of
+from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -63,9 +63,7 @@ class _Fuse:
         self.registry, self.target = context.registry, context.target
         self.vectors = any(isa != PORTABLE for isa in self.target.isas)  # can they compute maps, but not all reductions
         self.frugal = self.target.prefer != Prefer.TIME  # is memory worth computing what is normalized in every pass?
-        self.names = Names()
-        for buffer in program.buffers():
-            self.names.take(buffer.name)
+        self.names = taken_names(program)
         self.readers: dict[Buffer, int] = {}
         for item in walk_items(program.body):
             self.count(item, 1)

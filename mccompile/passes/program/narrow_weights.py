@@ -16,6 +16,7 @@ from ...base.names import Names
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Program, reads, walk
+from ...program.taken_names import taken_names
 from ..api import Context
 
 WEIGHTS = 1  # the operand
@@ -24,9 +25,7 @@ WEIGHTS = 1  # the operand
 def narrow_weights(program: Program, context: Context) -> None:
     if not context.weights_dtype:
         return
-    dtype, names = DTYPES[context.weights_dtype], Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    dtype, names = DTYPES[context.weights_dtype], taken_names(program)
     products = [call for call in program.calls() if isinstance(call.kind, Conv | Gemm)]
     counted: dict[Buffer, int] = {}
     for item in walk(program.body):

@@ -14,18 +14,16 @@ from dataclasses import replace
 from ...base.constant import Constant
 from ...base.dims import Dim
 from ...base.dtypes import SHORT
-from ...base.names import Names
 from ...base.tensor import dense_strides
 from ...program.ir import CONSTANT, Buffer, Program, View
+from ...program.taken_names import taken_names
 from ..api import Context
 
 Sources = frozenset[Buffer]
 
 
 def pack_constants(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     alike_by: dict[tuple[str, str], list[tuple[Buffer, Sources]]] = {}  # by packing and digest of the contents
 
     def keep(buffer: Buffer, sources: Sources, is_apart: bool) -> Buffer:

@@ -5,17 +5,15 @@ A larger part stays where it is, and bind_storage may have it lie there for good
 
 from __future__ import annotations
 
-from ...base.names import Names
 from ...expr.ir import operand
 from ...kinds.map import Map
 from ...program.ir import TEMPORARY, Buffer, Call, Program, View, walk, writes
+from ...program.taken_names import taken_names
 from ..api import Context
 
 
 def part_states(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     for position, (name, view) in enumerate(program.outputs):
         if name in program.states.values() and _is_small_part(program, view):
             buffer = view.buffer

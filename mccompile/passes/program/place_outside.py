@@ -14,6 +14,7 @@ from ...base.near import meant
 from ...expr.ir import operand
 from ...kinds.map import Map
 from ...program.ir import EXTERNAL, TEMPORARY, Buffer, Call, Loop, Program, View, walk
+from ...program.taken_names import taken_names
 from ..api import ALL, Context
 
 
@@ -29,9 +30,7 @@ def place_outside(program: Program, context: Context) -> None:
     for name in wanted:
         if name in inputs:
             inputs[name].role = EXTERNAL
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     for position, (name, view) in enumerate(program.outputs):
         if name in wanted and name in outputs:
             if not _stands_alone(program, view):

@@ -21,15 +21,14 @@ from ...kinds.api import Box
 from ...kinds.map import Map
 from ...ops.rules.known_shapes import FIX_DIMENSIONS
 from ...program.ir import CONSTANT, Buffer, Call, Item, Loop, Program, View, bodies
+from ...program.taken_names import taken_names
 from ..api import Context, Explanation
 
 SLICED = 1.05  # a loop over slices takes that much longer than its calls
 
 
 def select_kernels(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     selector = _Select(context, names)
     selector.body(program.body)
     raise_all(UnsupportedModel, selector.problems)

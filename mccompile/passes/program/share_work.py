@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...base.dtypes import u8
-from ...base.names import Names
 from ...base.provenance import show
 from ...kernels.api import Needs, static_views
 from ...kernels.work import phases, slowest
 from ...memory.interval import align_up
 from ...program.ir import Buffer, Call, If, Item, Program
+from ...program.taken_names import taken_names
 from ..api import Context
 
 BY_ROWS = 1.3  # what kernels lose that are made for rows one by one, and know better cuts of their own
@@ -22,9 +22,7 @@ BY_ROWS = 1.3  # what kernels lose that are made for rows one by one, and know b
 def share_work(program: Program, context: Context) -> None:
     if context.threads < 2:
         return
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     for call in _alone(program.body):
         kernel = context.registry[call.kernel]
         if static_views(call) or kernel.cost(call, context.target).time < context.target.machine.handover:

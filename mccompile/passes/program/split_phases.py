@@ -31,6 +31,7 @@ from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -69,9 +70,7 @@ class Phase:
 
 
 def split_phases(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     _body(program.body, context, names)
 
 

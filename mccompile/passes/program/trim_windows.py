@@ -20,13 +20,12 @@ from ...base.names import Names
 from ...kernels.api import viewed
 from ...kinds.conv import Conv
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.taken_names import taken_names
 from ..api import Context
 
 
 def trim_windows(program: Program, context: Context) -> None:
-    names = Names()
-    for buffer in program.buffers():
-        names.take(buffer.name)
+    names = taken_names(program)
     _body(program.body, names)
 
 
