@@ -144,11 +144,22 @@ class Options:
 
     def memory(self, target: Target) -> Memory:
         """What may be done with tensors in memory, on a resolved target."""
-        rows = self.rows == RowByRow.AUTO and target.prefer == Prefer.RAM and "form_rows" not in self.without
+        blocks = self.rows == RowByRow.AUTO and "form_rows" not in self.without
+        rows = blocks and target.prefer == Prefer.RAM
         balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
         recompute = self.recompute if rows and not self.strips else 1.0
-        return Memory(self.keep_inputs, self.external, fetched, rows, self.enough, self.strips, recompute, balanced)
+        return Memory(
+            keep_inputs=self.keep_inputs,
+            external=self.external,
+            fetched=fetched,
+            rows=rows,
+            blocks=blocks,
+            enough=self.enough,
+            strips=self.strips,
+            recompute=recompute,
+            balanced=balanced,
+        )
 
 
 PLAIN = Options()

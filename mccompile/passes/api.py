@@ -90,6 +90,7 @@ class Memory:
     external: tuple[str, ...] = ()  # inputs and outputs outside the arena, by name; ALL: every one
     fetched: tuple[str, ...] = ()  # inputs that the program gives row by row
     rows: bool = True  # calls may run row by row where that saves memory
+    blocks: bool = True  # products may run by blocks of rows; if not rows, only by blocks that take no more time
     enough: int = 0  # bytes of the arena: less is no better
     strips: tuple[Strips, ...] = ()  # of columns
     recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for

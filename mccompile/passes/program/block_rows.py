@@ -4,7 +4,8 @@ memory at the peak.
 The MLP of a transformer makes each row four times as wide and narrow again. Rows do not depend on each other, so a
 block of rows goes through both products before the next one, and only a block of what is between exists at a time. The
 results are joined, which bind_storage has them written in place for. All blocks have as many rows, so they share one
-function, and each is long enough for kernels to be as quick as on all rows.
+function, and each is long enough for kernels to be as quick as on all rows. Where time comes first, only long blocks
+are made.
 
 Invariant: nothing is computed twice, and each result is what it was.
 """
@@ -24,7 +25,8 @@ from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.lives import lives_of
 
-SHORTEST = 16  # rows of a block
+SHORTEST = 16  # rows of a block, where memory comes first
+LONG = 256  # rows for which reading the weights once more takes no time that can be measured
 MOST = 8  # blocks
 
 
@@ -39,8 +41,9 @@ class Pair:
 
 
 def block_rows(program: Program, context: Context) -> None:
-    if not context.memory.rows:
+    if not context.memory.blocks:
         return
+    shortest = SHORTEST if context.memory.rows else LONG * context.threads
     pairs = _pairs(program)
     if not pairs:
         return
@@ -50,7 +53,7 @@ def block_rows(program: Program, context: Context) -> None:
     names = taken_names(program)
     for pair in reversed(pairs):
         most = max(alive[pair.first], alive[pair.second])
-        count = _blocks(pair, most, floor)
+        count = _blocks(pair, most, floor, shortest)
         if count > 1:
             _split(program, pair, count, names)
 
@@ -107,11 +110,11 @@ def _alive(program: Program) -> list[int]:
     return found
 
 
-def _blocks(pair: Pair, most: int, floor: int) -> int:
+def _blocks(pair: Pair, most: int, floor: int, shortest: int) -> int:
     """As few as bring the memory down to what is needed elsewhere."""
     best = 1
     for count in range(2, MOST + 1):
-        if pair.rows % count or pair.rows // count < SHORTEST:
+        if pair.rows % count or pair.rows // count < shortest:
             continue
         if most - pair.between.max_bytes + pair.between.max_bytes // best > floor:
             best = count

@@ -63,14 +63,20 @@ def test_blocks_go_through_both_products(tmp_path: Path) -> None:
         (mlp(97), {}),  # no block of equal ones
         (mlp(30), {}),  # too short
         (mlp(96), {"rows": "off"}),
-        (mlp(96), {"prefer": "time"}),
+        (mlp(96), {"prefer": "time"}),  # short blocks would read the weights too often
+        (mlp(1024), {"prefer": "time", "rows": "off"}),
+        (mlp(1024), {"prefer": "time", "threads": 4}),  # and workers part them
         (mlp(96, " z = Abs(h)", "float[1,r,8] y, float[1,96,64] z"), {}),  # somebody else reads what lies between
     ],
-    ids=["prime", "short", "off", "time", "read"],
+    ids=["prime", "short", "off", "time", "time-off", "threads", "read"],
 )
 def test_what_stays_whole(made: ModelProto, options: dict[str, object]) -> None:
     shapes = products(compiled(made, **options))
     assert len(shapes) == 2
+
+
+def test_long_blocks_take_no_time() -> None:
+    assert products(compiled(mlp(1024), prefer="time")) == [(256, 64), (256, 8)] * 4
 
 
 def test_other_steps_that_need_as_much_are_not_gone_below() -> None:
