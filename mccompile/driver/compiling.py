@@ -84,14 +84,17 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
         graph.facts_known = facts
         return compile_graph(graph, asked, asked.name or name_of(model))
 
-    if options.recompute == 1 or options.strips:
-        return once
-    if not options.budget and not options.memory(options.resolved_target()).rows:
+    def tried(changes: Changes) -> Package:
+        asked = replace(options, **changes)
+        return once(changes) if asked.recompute == 1 or asked.strips else in_strips(once, asked.recompute)(changes)
+
+    searched = options.recompute > 1 and not options.strips
+    if searched and not options.budget and not options.memory(options.resolved_target()).rows:
         why = (
             "strips make rings of rows narrower, and nothing runs row by row where time comes first or with --rows off"
         )
         raise WrongUse(Problem("nothing can be computed in strips", "--recompute", why, "try --prefer ram"))
-    return in_strips(once, options.recompute)
+    return tried
 
 
 def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
@@ -99,7 +102,10 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     point, fits = fitting(attempt, options.prefer, options.budget)
     if not fits:
         now = replace(options, **point.changes)
-        refused(point, options.budget, [(words, c) for words, c in _FRUGAL if replace(now, **c) != now], attempt)
+        frugal = [(words, c) for words, c in _FRUGAL if replace(now, **c) != now]
+        if options.recompute > 1:
+            frugal = [(words, c) for words, c in frugal if "recompute" not in c]
+        refused(point, options.budget, frugal, attempt)
     return point
 
 
@@ -129,6 +135,7 @@ def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:
 _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--rows auto", {"rows": RowByRow.AUTO}),
     ("--prefer ram", {"prefer": Prefer.RAM}),
+    ("--recompute 1.3", {"recompute": 1.3}),
     ("--planner push-down", {"planner": "push-down"}),
     ("--winograd 0", {"winograd": 0}),
     ("all passes", {"optimize": True, "without": frozenset()}),

@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 from mccompile import cli
-from mccompile.base.errors import WrongUse
+from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.driver import Options, compile
 from mccompile.emit.summary import summary
 from mccompile.measure.correctness import check
@@ -38,6 +38,18 @@ def test_less_may_be_spent_on_less(wide: Path) -> None:
     found = [compile(wide, Options(prefer="ram", recompute=most)) for most in (1.0, 1.1, 1.6)]
     assert [made.plan.arena_bytes for made in found] == sorted((m.plan.arena_bytes for m in found), reverse=True)
     assert found[0].macs < found[1].macs < found[2].macs
+
+
+def test_a_budget_that_only_strips_keep_names_them(wide: Path) -> None:
+    plain, found = (compile(wide, Options(prefer="ram", recompute=most)).plan.arena_bytes for most in (1.0, MOST))
+    budget = {"ram": (plain + found) // 2}
+    least = compile(wide, Options(budget=budget, recompute=MOST)).plan.arena_bytes
+    assert least <= budget["ram"]
+    with pytest.raises(CheckFailed, match=f"with --recompute 1.3 it takes {least} bytes"):
+        compile(wide, Options(budget=budget))
+    with pytest.raises(CheckFailed) as failed:
+        compile(wide, Options(budget={"ram": 8}, recompute=1.1))
+    assert "--recompute" not in str(failed.value)
 
 
 def test_it_is_right_and_told(wide: Path) -> None:
