@@ -5,16 +5,22 @@ queries, the keys, or both by a root before the scores of an attention, behind v
 What is left is one form of it: product of views, factor and mask in its epilogue, softmax, product of views; whichever
 way it was spelled, it is three calls.
 
+Division by a number becomes a product with its reciprocal, as vectors divide ten times slower than they multiply: where
+that is exact (a power of two), or one rounding away and nothing but smooth functions (Erf of GELU, Softmax) reads it.
+
 A factor stays where what makes the operand can take it. Invariant: factors that move, and products of them, are neither
 so small nor so large that a result could leave the range of its type where it did not before, but for extreme operands.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...graph.ir import Graph, Node, Value
 from ...ops.api import ANCHOR, Operator
+from ...ops.binary import Mul
 from ...ops.matmul import MatMul
 from ...ops.rules.elementwise import Elementwise
 from ..api import Context
@@ -24,6 +30,7 @@ SMALLEST, LARGEST = 2.0**-16, 2.0**16  # of factors that move
 SHORTEST = 4  # sums of a product, which a factor is multiplied with; shorter ones are no more work than the factors
 
 X, Y, S, T = Anything("x"), Anything("y"), ConstantOperand("s"), ConstantOperand("t")
+_SMOOTH = frozenset({"Erf", "Exp", "LogSoftmax", "Sigmoid", "Softmax", "Tanh"})
 _VIEWS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
 
@@ -83,16 +90,32 @@ def _joined(match: Match, make: Maker) -> Value | None:
     return make.node(match.root.op, match["x"], make.constant(array, f"{match.root.output.name}/factor"))
 
 
+def _reciprocal(match: Match, make: Maker) -> Value | None:
+    """x / s is x * (1 / s)."""
+    number, quotient = _number(match, "s"), match.root.output
+    if number is None or match["x"].type != quotient.type:
+        return None
+    exact = abs(math.frexp(number)[0]) == 0.5
+    if not exact and not all(user.op.name in _SMOOTH for user, _ in quotient.uses):
+        return None
+    make.used(f"{match['s'].name} is {'a power of two' if exact else 'no extreme factor'}")
+    array = np.full(match["s"].type.static_shape, 1 / number, match["s"].type.dtype.numpy)
+    return make.node(Mul(), match["x"], make.constant(array, f"{quotient.name}/factor"))
+
+
 def _scaled(operator: str, a: Pattern, by: ConstantOperand, name: str = "") -> Made:
     return Made(operator, a, by, either_order=operator == "Mul", name=name, read_once=True)
 
 
-RULES = tuple(
-    rule
-    for operator in ("Mul", "Div")
-    for rule in (
-        Rule("factor_of_first", Made("MatMul", _scaled(operator, X, S, "scaled"), Y), _moved),
-        Rule("factor_of_second", Made("MatMul", Y, _scaled(operator, X, S, "scaled")), _moved),
-        Rule("factors", Made(operator, _scaled(operator, X, S), T, either_order=operator == "Mul"), _joined),
-    )
+RULES = (
+    *(
+        rule
+        for operator in ("Mul", "Div")
+        for rule in (
+            Rule("factor_of_first", Made("MatMul", _scaled(operator, X, S, "scaled"), Y), _moved),
+            Rule("factor_of_second", Made("MatMul", Y, _scaled(operator, X, S, "scaled")), _moved),
+            Rule("factors", Made(operator, _scaled(operator, X, S), T, either_order=operator == "Mul"), _joined),
+        )
+    ),
+    Rule("reciprocal", Made("Div", X, S), _reciprocal),
 )

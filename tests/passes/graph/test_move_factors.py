@@ -90,6 +90,30 @@ def test_a_factor_stays_where_its_operand_takes_it(context: Context) -> None:
     assert order(load_proto(model), context) == "MatMul Mul MatMul"
 
 
+@pytest.mark.parametrize(
+    ("divisor", "readers", "expected"),
+    [
+        (8.0, "y = Floor(d)", "Mul Floor"),  # exact
+        (-0.25, "y = Identity(d)", "Mul Identity"),
+        (3.0, "y = Erf(d)", "Mul Erf"),
+        (3.0, "y = Floor(d)", "Div Floor"),  # 3 / 3 must not become less than 1
+        (3.0, "e = Erf(d) f = Floor(d) y = Add(e, f)", "Div Erf Floor Add"),
+        (2 * LARGEST, "y = Erf(d)", "Div Erf"),  # the reciprocal could lose bits
+    ],
+)
+def test_division_by_a_number_is_a_product_where_no_rounding_shows(
+    divisor: float, readers: str, expected: str, context: Context
+) -> None:
+    model = parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 18]> g (float[4] x) => (float[4] y) {{ d = Div(x, s) {readers} }}'
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(divisor), "s"))
+    graph = load_proto(model)
+    assert order(graph, context) == expected
+    factors = [float(v.constant.array) for n in graph.nodes if n.op.name == "Mul" for v in n.inputs if v and v.constant]
+    assert factors in ([], [np.float32(1 / divisor)])
+
+
 PARTS = "q, k, v = Split <axis = -1, num_outputs = 3> (x)"
 HEADS = "qh = Reshape(q, heads) kh = Reshape(k, heads) vh = Reshape(v, heads) vt = Transpose <perm = [0,2,1,3]> (vh)"
 TURNED = "qt = Transpose <perm = [0,2,1,3]> (qh) kt = Transpose <perm = [0,2,3,1]> (kh)"
