@@ -3,6 +3,7 @@ analyze`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -84,11 +85,12 @@ def _stream(plan: Plan) -> list[str]:
 def _rows(plan: Plan) -> list[str]:
     """What running row by row saves and costs."""
     costs = costs_of_rows(plan)
-    lines = [
+    chains = Counter(
         f"rows     {cost.steps} steps, {cost.height} rows at a time, in {cost.calls} calls; their {cost.weights} bytes "
         f"of weights are read {cost.read / max(cost.weights, 1):.1f} times"
         for cost in costs
-    ]
+    )
+    lines = [line + (f" ({count} such chains)" if count > 1 else "") for line, count in chains.items()]
     return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * (
         bool(costs) and not plan.has_pools
     )
