@@ -13,7 +13,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, index_c, memory_order
 from mccompile.codegen.moves import copied_c, move_c, place, run_bytes_c
 from mccompile.codegen.rows import row_by_row
-from mccompile.expr.dims_c import offset_c, size_c
+from mccompile.expr.dims_c import offset_c, size_c, stride_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.pad import Pad
@@ -218,7 +218,7 @@ def _segment_c(
 
 
 def _times(counter: str, stride: Dim) -> str:
-    return counter if stride == 1 else f"{counter} * {size_c(stride)}"
+    return counter if stride == 1 else f"{counter} * {stride_c(stride)}"
 
 
 def _slab(axes: Sequence[Axis], at: str, dtype: DType, y: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..base.dims import Dim, bounds, upper
 from ..base.marked import marked_name, summed
 from ..expr.code import Code
-from ..expr.dims_c import offset_c, size_c
+from ..expr.dims_c import offset_c, size_c, stride_c
 from ..program.ir import View
 
 
@@ -100,7 +100,7 @@ def index_c(strides: Sequence[Dim], counters: Sequence[str | Code], constant: Di
         code = counter if isinstance(counter, Code) else Code(marked_name(counter))
         if stride == 0 or code.text == "0":
             continue
-        parts.append(code.text if stride == 1 else f"{code.operand} * {size_c(stride)}")
+        parts.append(code.text if stride == 1 else f"{code.operand} * {stride_c(stride)}")
     if constant != 0 or not parts:
         parts.append(offset_c(constant))
     return summed(parts)

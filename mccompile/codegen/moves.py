@@ -12,7 +12,7 @@ from ..base.dims import Dim
 from ..base.dtypes import DType
 from ..base.marked import including
 from ..base.tensor import Shape
-from ..expr.dims_c import dim_c, factor_c
+from ..expr.dims_c import dim_c, operand_c
 from ..expr.scalar_c import load_c, store_c
 from ..program.ir import View
 from .loops import Loop, index_c, memory_order, nest
@@ -81,7 +81,7 @@ def position_c(name: str, load: str, dim: Dim, in_range: bool) -> list[str]:
     indices count from the end; what lies outside is clamped, so no index made at run time reaches foreign memory."""
     if in_range:
         return [f"const mcc_index {name} = (mcc_index)({load});"]
-    size, last = factor_c(dim), dim_c(dim - 1)
+    size, last = operand_c(dim), dim_c(dim - 1)
     return [
         f"const int64_t {name}_raw = {load};",
         f"const int64_t {name}_up = {name}_raw < 0 ? {name}_raw + {size} : {name}_raw;",

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from ..base.dims import Dim, bounds, static, upper
 from ..base.marked import marked_name, named, sized
 from ..expr.code import Code
-from ..expr.dims_c import factor_c, size_c
+from ..expr.dims_c import operand_c, size_c
 from ..program.ir import View
 from .loops import size_name
 from .tiles import Range
@@ -63,11 +63,11 @@ class Sliding(Generic[Extent]):
         if self.is_static:
             first, end = self.interior
             return f"{position} >= {sized(first)} && {position} <= {sized(end - points)}"
-        tests = [f"{position} + {points} <= {factor_c(self.out)}"]
+        tests = [f"{position} + {points} <= {operand_c(self.out)}"]
         if not self.always_inside:
             reach = (points - 1) * self.stride + (self.kernel - 1) * self.dilation
             at = named(f"at{number}")
-            tests += [f"{at} >= 0", f"{at} + {reach} < {factor_c(self.size)}"]
+            tests += [f"{at} >= 0", f"{at} + {reach} < {operand_c(self.size)}"]
         return " && ".join(tests)
 
     def origin(self, position: str) -> str:

@@ -23,7 +23,7 @@ from ..base import marked
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
 from ..base.marked import called, including, marked_name, plain, read, sized, unmarked, words
-from ..expr.dims_c import factor_c
+from ..expr.dims_c import operand_c
 from .folding import folded
 from .runtime import include_line
 
@@ -44,7 +44,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
-        finalize=lambda value: factor_c(value) if isinstance(value, Symbolic) else value,
+        finalize=lambda value: operand_c(value) if isinstance(value, Symbolic) else value,
         loader=jinja2.FunctionLoader(_shared),
     )
     environment.globals["called"] = called

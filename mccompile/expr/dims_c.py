@@ -1,7 +1,7 @@
 """Dimensions as C text: what the sizes and addresses of a model are where they are known only at run time.
 
-Invariant: the text has the value of the dimension for every value of its symbols, as C integers of type mcc_index, and
-can be a factor or a term of a sum as it stands. Names of symbols are marked (base/marked.py).
+Invariant: the text has the value of the dimension for every value of its symbols, as C integers of type mcc_index.
+Names of symbols are marked (base/marked.py).
 """
 
 from __future__ import annotations
@@ -27,20 +27,35 @@ def dim_c(dim: Dim, where: str = "") -> str:
     return summed(parts)
 
 
-def factor_c(dim: Dim) -> str:
-    """The same, fit to be multiplied."""
-    text = dim_c(dim)
-    return f"({text})" if not isinstance(dim, int) and (len(dim.terms) > 1 or dim.constant) else text
+def operand_c(dim: Dim) -> str:
+    """The same, fit to be an operand of anything: `i % n * 9` is not `i % (n * 9)`."""
+    return dim_c(dim) if _is_atom(dim) else f"({dim_c(dim)})"
 
 
 def size_c(dim: Dim) -> str:
-    """A dimension as part of an expression of mcc_index, fit to be multiplied: numbers are marked as sizes."""
-    return sized(dim) if isinstance(dim, int) else factor_c(dim)
+    """A dimension as part of an expression of mcc_index, fit to be an operand: numbers are marked as sizes."""
+    return sized(dim) if isinstance(dim, int) else operand_c(dim)
+
+
+def stride_c(dim: Dim) -> str:
+    """The same as the last factor of a product."""
+    return offset_c(dim) if _is_product(dim) else size_c(dim)
 
 
 def offset_c(dim: Dim) -> str:
     """The same as a term of a sum."""
     return sized(dim) if isinstance(dim, int) else dim_c(dim)
+
+
+def _is_product(dim: Dim) -> bool:
+    return not isinstance(dim, int) and len(dim.terms) == 1 and dim.constant == 0
+
+
+def _is_atom(dim: Dim) -> bool:
+    """A number, the name of a symbol, or C in brackets."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return _is_product(dim) and all(len(atoms) == coefficient == 1 for atoms, coefficient in dim.terms)
 
 
 def sizes_in(dims: Iterable[Dim], expressions: Iterable[Expr] = ()) -> set[str]:

@@ -282,6 +282,16 @@ def test_every_operator_takes_sizes_at_run_time(target: str) -> None:
         compare(names, rep.run(inputs), session.run(None, inputs), 1e-4)
 
 
+def test_a_size_that_is_a_product_wraps_as_a_whole() -> None:
+    made = graph('(float[time,2] x) => (float[o,2] y) { a = Concat<axis=0>(x, x, x) y = Pad<mode="wrap">(a, p) }',
+                 p=ints(2, 0, 1, 0))  # fmt: skip
+    made.opset_import[0].version = 19
+    rep = backend.prepare(made, flags=STRICT, dims={"time": (1, 5)})
+    for time in (1, 2, 5):
+        x = floats(time, 2)
+        assert np.array_equal(rep.run([x])[0], np.pad(np.tile(x, (3, 1)), ((2, 1), (0, 0)), mode="wrap"))
+
+
 NETWORKS = {
     "transformer": graph(
         "(float[batch,time,16] x) => (float[batch,time,16] y)"
