@@ -252,6 +252,7 @@ class Node:
         self.provenance = provenance
         self.regions = tuple(regions)
         self.right: tuple[object, ...] = ()  # operator and facts for which the types were found to be right
+        self.apart = False  # is it kept beside a node that does the same?
 
     @property
     def present_inputs(self) -> Iterator[Value]:

@@ -69,7 +69,7 @@ def _share_nodes(graph: Graph, one: dict[Symbol, Symbol]) -> None:
     seen: dict[tuple[object, ...], Node] = {}
     for node in list(graph.nodes):
         op = node.op
-        if node.regions or not isinstance(op, Operator) or op.random:
+        if node.regions or node.apart or not isinstance(op, Operator) or op.random:
             continue
         present = tuple(value is not None for value in node.outputs)
         key = (op.qualified_name, write_fields(op), tuple(map(id, node.inputs)), present)
