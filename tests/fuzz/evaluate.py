@@ -137,6 +137,19 @@ def _normalized(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
     return [((wide - mean) / (np.sqrt(variance) + 1e-9)).astype(x.dtype)]
 
 
+def _local_response(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
+    """LRN as the standard writes it, in doubles."""
+    (node,) = model.graph.node
+    given = {entry.name: helper.get_attribute_value(entry) for entry in node.attribute}
+    (x,) = feeds.values()
+    wide, size = x.astype(np.float64), given["size"]
+    before, after = (size - 1) // 2, size // 2
+    squares = np.pad(wide**2, [(0, 0), (before, after), *[(0, 0)] * (x.ndim - 2)])
+    total = sum(squares[:, first : first + x.shape[1]] for first in range(size))
+    divided = wide / (given.get("bias", 1.0) + given.get("alpha", 1e-4) / size * total) ** given.get("beta", 0.75)
+    return [divided.astype(x.dtype)]
+
+
 def _by_resize(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
     """The reference, except where pytorch_half_pixel makes a length of 1: it reads at -0.5, the standard at 0. Nearest
     elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole number."""
@@ -201,7 +214,7 @@ JUDGED = {
     "DynamicQuantizeLinear": _ONNXRUNTIME,
     "GlobalMaxPool": _ONNXRUNTIME,
     "GRU": _ONNXRUNTIME,
-    "LRN": _ONNXRUNTIME,
+    "LRN": (_local_response,),
     "LSTM": _ONNXRUNTIME,
     "LpPool": _ONNXRUNTIME,
     "MaxPool": _ONNXRUNTIME,
