@@ -30,28 +30,34 @@
     static __attribute__((noinline)) void NAME(                                                                        \
         float *scores, int rows, ptrdiff_t step, ptrdiff_t width, float *tops, float *totals, float *rests)            \
     {                                                                                                                  \
-        int i;                                                                                                         \
-        for (i = 0; i < rows; ++i, scores += step) {                                                                   \
+        float *const most = rests == NULL ? totals : tops;                                                             \
+        ptrdiff_t i, j;                                                                                                \
+        for (i = 0; i < rows; ++i) {                                                                                   \
             const float before = rests == NULL ? -FLT_MAX : tops[i];                                                   \
-            mcc_f32x##N largest = mcc_set_f32x##N(before), sum = mcc_set_f32x##N(0.0f), top;                           \
-            ptrdiff_t j;                                                                                               \
-            float most;                                                                                                \
-            for (j = width; j % N != 0; ++j) scores[j] = -INFINITY;                                                    \
-            for (j = 0; j < width; j += N) largest = mcc_max_f32x##N(largest, mcc_load_f32x##N(scores + j));           \
-            most = mcc_largest_f32x##N(largest);                                                                       \
-            top = mcc_set_f32x##N(most);                                                                               \
+            mcc_f32x##N largest = mcc_set_f32x##N(before);                                                             \
+            float *const row = scores + i * step;                                                                      \
+            for (j = width; j % N != 0; ++j) row[j] = -INFINITY;                                                       \
+            for (j = 0; j < width; j += N) largest = mcc_at_least_f32x##N(largest, mcc_load_f32x##N(row + j));         \
+            most[i] = mcc_largest_f32x##N(largest);                                                                    \
+            if (rests != NULL) rests[i] = before - most[i];                                                            \
+        }                                                                                                              \
+        for (i = 0; rests != NULL && i + N <= rows; i += N) {                                                          \
+            mcc_store_f32x##N(rests + i, mcc_exp_f32x##N(mcc_load_f32x##N(rests + i)));                                \
+        }                                                                                                              \
+        if (rests != NULL && i < rows) {                                                                               \
+            const int left = (int)(rows - i);                                                                          \
+            mcc_store_part_f32x##N(rests + i, left, mcc_exp_f32x##N(mcc_load_part_f32x##N(rests + i, left)));          \
+        }                                                                                                              \
+        for (i = 0; i < rows; ++i) {                                                                                   \
+            const mcc_f32x##N top = mcc_set_f32x##N(most[i]);                                                          \
+            mcc_f32x##N sum = mcc_set_f32x##N(0.0f);                                                                   \
+            float *const row = scores + i * step;                                                                      \
             for (j = 0; j < width; j += N) {                                                                           \
-                const mcc_f32x##N share = mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_load_f32x##N(scores + j), top));         \
-                mcc_store_f32x##N(scores + j, share);                                                                  \
+                const mcc_f32x##N share = mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_load_f32x##N(row + j), top));            \
+                mcc_store_f32x##N(row + j, share);                                                                     \
                 sum = mcc_add_f32x##N(sum, share);                                                                     \
             }                                                                                                          \
-            if (rests == NULL) {                                                                                       \
-                totals[i] = mcc_sum_f32x##N(sum);                                                                      \
-            } else {                                                                                                   \
-                rests[i] = expf(before - most);                                                                        \
-                totals[i] = totals[i] * rests[i] + mcc_sum_f32x##N(sum);                                               \
-                tops[i] = most;                                                                                        \
-            }                                                                                                          \
+            totals[i] = (rests == NULL ? 0.0f : totals[i] * rests[i]) + mcc_sum_f32x##N(sum);                          \
         }                                                                                                              \
     }                                                                                                                  \
     typedef float NAME##_of_floats
