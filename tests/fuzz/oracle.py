@@ -208,12 +208,13 @@ def moved(
         model = ModelProto()
         model.CopyFrom(subject.model)
         _nudge_weights(model, chance, ROUNDED.get(weights_dtype, 0.0))
-        if NORMALIZATIONS & subject.operators:
-            maker: Evaluator | None = _node_by_node(replace(subject, model=model), chance)
-        else:
-            maker = _onnxruntime(model) or _reference(model)
+        alone = replace(subject, model=model)
+        makers: list[Evaluator | None] = [_node_by_node(alone, chance)]
+        if not NORMALIZATIONS & subject.operators:
+            makers = [_onnxruntime(model), _reference(model), _node_by_node(alone)]
         nudged = [{key: _nudged(array, chance) for key, array in feeds.items()} for feeds in runs]
-        answer = maker and _played(subject, maker, names, nudged)
+        answers = (_played(subject, maker, names, nudged) for maker in makers if maker is not None)
+        answer = next(filter(None, answers), None)
         if answer:
             found.append(answer[number][name])
     return found
