@@ -95,10 +95,10 @@ def _reciprocal(match: Match, make: Maker) -> Value | None:
     number, quotient = _number(match, "s"), match.root.output
     if number is None or match["x"].type != quotient.type:
         return None
-    exact = abs(math.frexp(number)[0]) == 0.5
-    if not exact and not all(user.op.name in _SMOOTH for user, _ in quotient.uses):
+    smooth = all(user.op.name in _SMOOTH for user, _ in quotient.uses) and not make.graph.is_output(quotient)
+    if not smooth and abs(math.frexp(number)[0]) != 0.5:
         return None
-    make.used(f"{match['s'].name} is {'a power of two' if exact else 'no extreme factor'}")
+    make.used(f"{match['s'].name} is {'no extreme factor' if smooth else 'a power of two'}")
     array = np.full(match["s"].type.static_shape, 1 / number, match["s"].type.dtype.numpy)
     return make.node(Mul(), match["x"], make.constant(array, f"{quotient.name}/factor"))
 

@@ -114,6 +114,15 @@ def test_division_by_a_number_is_a_product_where_no_rounding_shows(
     assert factors in ([], [np.float32(1 / divisor)])
 
 
+def test_an_output_is_divided_as_the_model_says(context: Context) -> None:
+    model = parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 18]> g (float[4] x) => (float[4] d, float[4] y)'
+        " { d = Div(x, s) y = Erf(d) }"
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(3), "s"))
+    assert order(load_proto(model), context) == "Div Erf"
+
+
 PARTS = "q, k, v = Split <axis = -1, num_outputs = 3> (x)"
 HEADS = "qh = Reshape(q, heads) kh = Reshape(k, heads) vh = Reshape(v, heads) vt = Transpose <perm = [0,2,1,3]> (vh)"
 TURNED = "qt = Transpose <perm = [0,2,1,3]> (qh) kt = Transpose <perm = [0,2,3,1]> (kh)"
