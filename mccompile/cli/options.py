@@ -73,7 +73,8 @@ MODEL_OPTIONS = [
         "--rows",
         ["off", "auto"],
         "auto",
-        "Run chains of convolutions row by row where that saves memory (and ram is preferred).",
+        "Run chains of convolutions row by row where that saves memory (and ram is preferred), "
+        "and MLPs by blocks of rows.",
     ),
     click.option(
         "--recompute",

@@ -3,9 +3,9 @@ memory at the peak.
 
 The MLP of a transformer makes each row four times as wide and narrow again. Rows do not depend on each other, so a
 block of rows goes through both products before the next one, and only a block of what is between exists at a time. The
-results are joined, which bind_storage has them written in place for. All blocks have as many rows, so they share one
-function, and each is long enough for kernels to be as quick as on all rows. Where time comes first, only long blocks
-are made.
+results are joined, which bind_storage has them written in place for. Blocks have as many rows where that is possible,
+so that they share one function, and are long enough for kernels to be as quick as on all rows. Where time comes first,
+only long blocks are made.
 
 Invariant: nothing is computed twice, and each result is what it was.
 """
@@ -111,22 +111,21 @@ def _alive(program: Program) -> list[int]:
 
 
 def _blocks(pair: Pair, most: int, floor: int, shortest: int) -> int:
-    """As few as bring the memory down to what is needed elsewhere."""
-    best = 1
-    for count in range(2, MOST + 1):
-        if pair.rows % count or pair.rows // count < shortest:
-            continue
-        if most - pair.between.max_bytes + pair.between.max_bytes // best > floor:
-            best = count
-    return best
+    """As few as bring the memory down to what is needed elsewhere, or some more where these have as many rows."""
+    row = pair.between.max_bytes // pair.rows
+    possible = [count for count in range(1, MOST + 1) if count == 1 or pair.rows // count >= shortest]
+    held = {count: max(most - (pair.rows - -(-pair.rows // count)) * row, floor) for count in possible}
+    enough = [count for count in possible if held[count] == min(held.values())]
+    return next((count for count in enough if pair.rows % count == 0), enough[0])
 
 
 def _split(program: Program, pair: Pair, count: int, names: Names) -> None:
     first, second = program.body[pair.first], program.body[pair.second]
     assert isinstance(first, Call) and isinstance(second, Call)
-    size = pair.rows // count
+    most = -(-pair.rows // count)
     calls: list[Call] = []
-    for start in range(0, pair.rows, size):
+    for start in range(0, pair.rows, most):
+        size = min(most, pair.rows - start)
         made = _block(first, _rows(first.ins[0], start, size), start, size, names)
         taken = made.outs[0].reshaped((*second.ins[0].shape[:-2], size, second.ins[0].shape[-1]))
         assert taken is not None  # it is dense
