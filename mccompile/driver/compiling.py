@@ -86,7 +86,9 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
     def tried(changes: Changes) -> Package:
         asked = replace(options, **changes)
-        return once(changes) if asked.recompute == 1 or asked.strips else in_strips(once, asked.recompute)(changes)
+        if asked.recompute == 1 or asked.strips:
+            return once(changes)
+        return in_strips(once, asked.recompute, asked.enough if options.recompute == 1 else 0)(changes)
 
     searched = options.recompute > 1 and not options.strips
     if searched and not options.budget and not options.memory(options.resolved_target()).rows:
@@ -102,9 +104,8 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     point, fits = fitting(attempt, options.prefer, options.budget)
     if not fits:
         now = replace(options, **point.changes)
-        frugal = [(words, c) for words, c in _FRUGAL if replace(now, **c) != now]
-        if options.recompute > 1:
-            frugal = [(words, c) for words, c in frugal if "recompute" not in c]
+        further = [(words, c) for words, c in _FRUGAL if c.get("recompute", now.recompute + 1) > now.recompute]
+        frugal = [(words, c) for words, c in further if replace(now, **c) != now]
         refused(point, options.budget, frugal, attempt)
     return point
 
@@ -137,7 +138,7 @@ _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--prefer ram", {"prefer": Prefer.RAM}),
     ("--recompute 1.3", {"recompute": 1.3}),
     ("--planner push-down", {"planner": "push-down"}),
-    ("--winograd 0", {"winograd": 0}),
+    ("--winograd off", {"winograd": 0}),
     ("all passes", {"optimize": True, "without": frozenset()}),
     ("inputs that may be overwritten (no --keep-inputs)", {"keep_inputs": False}),
 )
