@@ -10,7 +10,6 @@ their own folder.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -84,8 +83,12 @@ def _shared(name: str) -> str:
 
 def _text(path: Path) -> str:
     # Jinja's own line statements swallow the blank lines that follow them; blocks on a line of their own do not.
-    text = re.sub(r"^[ \t]*//#.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return re.sub(r"^[ \t]*//%(.*)$", r"<%\1 %>", text, flags=re.MULTILINE)
+    lines = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        begun = line.lstrip(" \t")
+        if not begun.startswith("//#"):
+            lines.append(f"<%{begun.removeprefix('//%')} %>" if begun.startswith("//%") else line)
+    return "\n".join(lines)
 
 
 def render(path: Path, context: Mapping[str, Any]) -> str:

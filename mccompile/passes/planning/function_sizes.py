@@ -6,7 +6,6 @@ constants in its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,20 +15,19 @@ from ...kernels.api import Kernel
 from ...plan.ir import Function, Item, Step, Table, with_steps
 from ...program.ir import Call
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MOST_SHORT = (1 << 15) - 1
 
 
 def instance(kernel: Kernel, call: Call) -> tuple[object, ...]:
     """What the text of a kernel's function depends on besides its parameters, without its sizes.
 
-    A template may be given functions, which show where they lie and not what they do: that follows from kind and views.
-    Where they lie is no sign of it, since another one may come to lie there.
+    A template may be given functions, which do not show what they do: that follows from kind and views.
     """
-    context = repr(sorted(kernel.context(call).items(), key=lambda pair: pair[0]))
-    plain = _ADDRESS.sub("", context)
-    views = [(view.shape, view.strides) for view in (*call.outs, *call.ins)] if plain != context else []
-    return kernel.id, plain, repr((call.kind, views)) if views else "", call.rows, call.workers > 1
+    context = kernel.context(call)
+    shown = repr(sorted((name, None if callable(value) else value) for name, value in context.items()))
+    hidden = any(map(callable, context.values()))
+    views = [(view.shape, view.strides) for view in (*call.outs, *call.ins)] if hidden else []
+    return kernel.id, shown, repr((call.kind, views)) if views else "", call.rows, call.workers > 1
 
 
 def share_functions(
