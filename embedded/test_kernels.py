@@ -20,7 +20,15 @@ from mccompile.targets import api as targets
 from tests.damaged import damaged
 from tests.kernels import harness
 from tests.kernels.test_in_place import wrong_over_operands
-from tests.kernels.test_matrix import IDS_OF_PORTABLE, KERNELS, SHARES, SHARING, warnings, wrong_results
+from tests.kernels.test_matrix import (
+    IDS_OF_PORTABLE,
+    KERNELS,
+    SHARES,
+    SHARING,
+    runs_of_older,
+    warnings,
+    wrong_results,
+)
 from tests.kernels.test_odd_sizes import FAMILIES, computes_in_sixteen_bits, in_sixteen_bits, wrong_odd_sizes
 from tests.kernels.test_vector_kernels import COMPILERS, V4
 
@@ -35,6 +43,7 @@ OWN = [
         for id, kernel in KERNELS.items()
         if kernel.isa != "c" and kernel.isa in targets.load(target).isas
     ),
+    *runs_of_older(),
 ]
 
 

@@ -51,23 +51,24 @@ IDS_OF_PORTABLE = [id for id, kernel in KERNELS.items() if kernel.isa in PORTABL
 
 
 def _runs() -> list[tuple[str, str]]:
-    """Kernel and target: portable kernels once, those for a machine where this is one. Targets from which `native`
-    differs by flags alone have the same text; it is built for both where it asks for what flags bring (`dot`) and
-    these bring more."""
-    found = []
+    """Kernel and target: portable kernels, and those for this machine where it has them."""
+    native = targets.load("native").isas
+    portable = [(id, "generic") for id in IDS_OF_PORTABLE]
+    return portable + [(id, "native") for id, kernel in KERNELS.items() if kernel.isa != "c" and kernel.isa in native]
+
+
+def runs_of_older() -> list[tuple[str, str]]:
+    """Target and kernel: those that this machine runs too. Targets from which `native` differs by flags alone have the
+    same text; it is built for both where it asks for what flags bring (`dot`) and these bring more."""
     native = targets.load("native")
-    for id, kernel in KERNELS.items():
-        if kernel.isa in PORTABLE:
-            found.append((id, "generic"))
-        if kernel.isa == "c" or kernel.isa not in native.isas:
+    found = []
+    for target in map(targets.load, targets.names()):
+        if target.name == "native" or target.run or not set(target.isas) <= set(native.isas):
             continue
-        for target in map(targets.load, targets.names()):
-            is_ours = not target.run and set(target.isas) <= set(native.isas)
+        for id, kernel in KERNELS.items():
             same = target.options == native.options and (kernel.isa == "vec" or set(target.isas) == set(native.isas))
-            if target.name != "native" and same:
-                continue
-            if kernel.isa in target.isas and is_ours and shutil.which(target.compiler):
-                found.append((id, target.name))
+            if kernel.isa != "c" and kernel.isa in target.isas and not same and shutil.which(target.compiler):
+                found.append((target.name, id))
     return found
 
 

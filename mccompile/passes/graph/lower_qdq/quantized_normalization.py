@@ -139,8 +139,9 @@ def _spread(match: Match, name: str, op: Normalization, rank: int) -> tuple[tupl
 
 def _bits_behind(precision: Precision, gains: Sequence[Fraction], addends: Sequence[Fraction]) -> int | None:
     """How many bits a result has behind the point before it is rounded, so that all numbers fit."""
+    gain, addend = max(map(abs, gains)), max(map(abs, addends))
     for bits in range(MOST_BITS, FEWEST_BITS - 1, -1):
         factor = Fraction(2) ** (bits + 32 - precision.places)
-        if max(map(abs, gains)) * factor < (1 << 31) - 1 and (max(map(abs, addends)) + 1) * 2**bits < 1 << 29:
+        if gain * factor < (1 << 31) - 1 and (addend + 1) * 2**bits < 1 << 29:
             return bits
     return None
