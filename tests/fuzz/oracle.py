@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -143,8 +144,13 @@ def wanted(subject: Subject, runs: Sequence[Arrays]) -> Wanted:
 
 
 def _played(
-    subject: Subject, run: Evaluator, names: Sequence[str], runs: Sequence[Arrays]
+    subject: Subject,
+    run: Evaluator,
+    names: Sequence[str],
+    runs: Sequence[Arrays],
+    held: Mapping[str, np.dtype] = MappingProxyType({}),
 ) -> list[dict[str, np.ndarray]] | None:
+    """What runs give. `held`: the types that states are rounded to between them."""
     now, found = {}, []
     for feeds in runs:
         try:
@@ -156,6 +162,8 @@ def _played(
             return None
         found.append(dict(zip(names, results, strict=True)))
         now = {before: found[-1][after] for after, before in subject.state.items()}
+        with np.errstate(over="ignore"):
+            now |= {name: now[name].astype(held[name]).astype(now[name].dtype) for name in now.keys() & held.keys()}
     return found
 
 
@@ -230,7 +238,8 @@ def in_doubles(subject: Subject, runs: Sequence[Arrays], name: str, number: int)
         for feeds in runs
     ]
     makers = (_reference(wider.model), _corrected(wider.model), _node_by_node(wider))
-    answers = [_played(wider, maker, names, given) for maker in makers if maker is not None]
+    held = {entry.name: entry.dtype for entry in subject.inputs if entry.dtype.name in EXACT_BITS}
+    answers = [_played(wider, maker, names, given, held) for maker in makers if maker is not None]
     return [answer[number][name] for answer in answers if answer is not None]
 
 
@@ -275,6 +284,13 @@ def explains(got: np.ndarray, want: np.ndarray, others: Sequence[np.ndarray]) ->
     if want.dtype.kind in "OSU":
         return any(differs(o, want) for o in others)
     wide = [np.asarray(o, np.complex128) for o in (got, want, *others)]
-    reach = np.max([np.abs(o - wide[1]) for o in wide[2:]], axis=0)
-    off = np.abs(wide[0] - wide[1])
-    return bool((off <= 4 * np.maximum(reach, np.max(reach) * 0.25)).all())
+    reach = np.max([_apart(o, wide[1]) for o in wide[2:]], axis=0)
+    typical = np.max(reach, initial=0.0, where=np.isfinite(reach))
+    return bool((_apart(wide[0], wide[1]) <= 4 * np.maximum(reach, typical * 0.25)).all())
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How far apart elements are; nothing where they are the same infinity or both no number."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return np.nan_to_num(apart, nan=np.inf, posinf=np.inf)
