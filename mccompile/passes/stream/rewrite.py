@@ -223,7 +223,8 @@ class _Builder:
         node = Node(op, operands, [None] * len(outputs), like.provenance, like.regions)
         for region in like.regions:
             self._rebind(region)
-        facts = op.infer(node.site())
+        known = tuple(self._fact(value).type if value else None for value in outputs)
+        facts = op.infer(replace(node.site(), results=known))
         for place, value in enumerate(outputs):
             if value is not None:
                 self.made[value] = node.outputs[place] = Value(value.name, facts[place])

@@ -113,3 +113,14 @@ def test_bodies_read_what_stands_still() -> None:
         w=floats(4, 4, 3), zero=I64([0]), one=I64([1]),
     )  # fmt: skip
     stepped(network, "x=2")
+
+
+def test_sizes_that_the_model_declares_stay() -> None:
+    network = model(
+        "(float[1,4,20] x, bool[1] more) => (float[1,4,18] y, int64[2] seen)"
+        "{ y = Conv(x, w) kept, seen = Loop<body = b (int64 i, bool on, bool[1] s) => (again, t, e)"
+        "  { again = Squeeze(s) t = Not(s) e = Identity(i) }>(, on, more) }",
+        w=floats(4, 4, 3), on=I64(True),
+    )  # fmt: skip
+    graph, _ = stepped(network, "x=2")
+    assert next(value.type.shape for value in graph.outputs if value.name == "seen") == (2,)
