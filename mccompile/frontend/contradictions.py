@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, shape_inference
 
 from ..base.dtypes import DType
 from ..base.errors import InternalError
@@ -24,6 +24,7 @@ from .tensors import declared
 ALWAYS = False  # tests compare every result with ONNX's inference, whatever the file declares
 # sizes that follow from floats, or that the inference knows in part only: what is behind them says no sizes either
 _ROUNDED = frozenset({"Resize", "Upsample", "STFT"})
+_COUNTS_WINDOWS = 22  # opset from which the inference leaves out windows that begin behind the input, as its text says
 _LONG = 1 << 16  # elements of a vector; shapes are far shorter
 _LARGE = 4096  # bytes of an initializer that no shape follows from
 
@@ -134,13 +135,19 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
         copy = plain if _has_long_vector(plain.graph) else shape_inference.infer_shapes(copy, data_prop=True)
     except Exception:  # onnx raises many kinds; there is no second opinion then
         return {}
-    rounded = any(node.op_type in _ROUNDED for graph in _graphs(copy.graph) for node in graph.node)
+    opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
+    rounded = any(_is_rounded(node, opset) for graph in _graphs(copy.graph) for node in graph.node)
     found: dict[str, Said | None] = {}
     for graph in _graphs(copy.graph):
         own = {entry.name for entry in graph.input}
         types = {entry.name: entry.type for entry in (*graph.output, *graph.value_info) if entry.name not in own}
         found |= {name: None if name in found else _said(type, not rounded) for name, type in types.items()}
     return {name: said for name, said in found.items() if said is not None}
+
+
+def _is_rounded(node: NodeProto, opset: int) -> bool:
+    rounds_up = any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
+    return node.op_type in _ROUNDED or (rounds_up and opset < _COUNTS_WINDOWS)
 
 
 def _has_long_vector(graph: GraphProto) -> bool:

@@ -69,6 +69,14 @@ def test_tests_find_a_wrong_type_rule_without_a_declaration(place: str, monkeypa
         load_proto(model(place, ""))
 
 
+@pytest.mark.parametrize("opset", [12, 21])
+def test_a_window_behind_the_input_that_onnx_counts_is_none(opset: int) -> None:
+    """Exporters declare what the inference of that opset says."""
+    head = f'<ir_version: 10, opset_import: ["" : {opset}]> g (float[1,1,3] x) => (float[1,1,2] y)'
+    made = parser.parse_model(head + "{ y = MaxPool <ceil_mode = 1, kernel_shape = [1], strides = [3]> (x) }")
+    assert load_proto(made).outputs[0].type.shape == (1, 1, 1)
+
+
 def test_what_ends_the_inference_of_onnx_has_no_second_opinion() -> None:
     head = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 5]> g '
     nodes = "{ y = ai.onnx.ml.Imputer <imputed_value_floats: floats = [2, 1, 3]> (x) z = EyeLike <dtype = 7> (y) }"
