@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_loop import Loop as LoopOfReference
 
 OWN = ("com.microsoft",)  # domains that the reference does not have
@@ -37,6 +38,21 @@ class Loop(LoopOfReference):
         found = super()._run(*operands, **others)
         scanned = [np.stack(trips) for trips in zip(*self.trips, strict=True)]
         return (*found[: self.N], *scanned) if scanned else tuple(found)
+
+
+class SequenceInsert(OpRun):
+    """The reference's puts a tensor in front where its position is behind the last."""
+
+    op_domain = ""
+
+    def _run(self, sequence: list[Any], tensor: np.ndarray, position: np.ndarray | None = None) -> tuple[list[Any]]:
+        place = len(sequence) if position is None else int(np.asarray(position).item())
+        found = list(sequence)
+        found.insert(place, tensor)
+        return (found,)
+
+
+INSTEAD = (Loop, SequenceInsert)  # of the reference's, which do not what the standard says
 
 
 def title(node: NodeProto) -> str:
@@ -111,7 +127,7 @@ def run_nodes(nodes: list[NodeProto], last: str, arrays: Mapping[str, np.ndarray
 def _by_reference(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
     try:
         with np.errstate(all="ignore"):
-            return list(ReferenceEvaluator(model, new_ops=[Loop]).run(None, dict(feeds)))
+            return list(ReferenceEvaluator(model, new_ops=[*INSTEAD]).run(None, dict(feeds)))
     except Exception:  # whatever it raises where it has gaps
         return None
 

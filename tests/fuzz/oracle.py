@@ -19,7 +19,7 @@ from mccompile.frontend.unsaturated import unsaturated
 from tests.passes.graph import exact_qdq
 
 from .builder import EXACT_BITS
-from .evaluate import JUDGED, Loop, captured, evaluate
+from .evaluate import INSTEAD, JUDGED, captured, evaluate
 from .operators.registry import entries
 from .subject import Arrays, Subject
 
@@ -70,7 +70,7 @@ def _corrected(model: ModelProto) -> Evaluator | None:
 
 def _reference(model: ModelProto, instead: Sequence[type[OpRun]] = ()) -> Evaluator | None:
     try:
-        found = ReferenceEvaluator(model, new_ops=[Loop, *instead])
+        found = ReferenceEvaluator(model, new_ops=[*INSTEAD, *instead])
     except Exception:  # whatever it raises where it has gaps
         return None
     return lambda feeds: [_element(result) for result in found.run(None, dict(feeds))]

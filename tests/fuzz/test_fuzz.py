@@ -173,7 +173,20 @@ def test_operators_that_the_reference_has_wrong_are_asked_of_another() -> None:
     answers = oracle.wanted(made, [{"x": x}]).runs[0]["y"]
     right = x / (1 + 0.0001 * x**2) ** 0.75
     assert any(not oracle.differs(answer, right) for answer in answers)
+
     assert oracle.wanted(made, [{"x": x}]).disagreed  # ONNX's evaluator normalizes the first channel only
+
+
+def test_a_tensor_is_inserted_behind_the_last() -> None:
+    """The reference puts it in front; onnxruntime has no convolutions of doubles."""
+    text = """
+        <ir_version: 10, opset_import: ["" : 21]> last (double[1,1,1] x) => (double[1,1,1] y)
+        <int64 one = {1}, int64 end = {-1}, double[1,1,1] w = {3}>
+        { c = Conv(x, w) s = SequenceConstruct(x) t = SequenceInsert(s, c, one) y = SequenceAt(t, end) }
+    """
+    made = Subject(parser.parse_model(text), (Input("x", np.dtype(np.float64), (1, 1, 1), "exact"),))
+    answers = oracle.wanted(made, [{"x": np.full((1, 1, 1), 2.0)}]).runs[0]["y"]
+    assert answers and all(answer == 6 for answer in answers)
 
 
 def test_a_traceback_is_a_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
