@@ -51,6 +51,11 @@ class InputForm:
     letterbox: int | None = None  # keep the ratio of sides; what there is around it
     rows: bool = False  # a function of the program's gives it row by row
 
+    @property
+    def changes(self) -> bool:
+        """Are elements others than the model's?"""
+        return bool(self.dtype or self.bgr or self.raw or self.mean or self.scale or self.camera)
+
 
 @dataclass(frozen=True)
 class OutputForm:
@@ -62,6 +67,11 @@ class OutputForm:
     argmax: bool = False
     zero: Numbers = ()
     scale: Numbers = ()
+
+    @property
+    def changes(self) -> bool:
+        """Are elements others than the model's?"""
+        return bool(self.dtype or self.raw or self.argmax or self.zero or self.scale)
 
 
 def parse_input(text: str) -> tuple[str, InputForm]:
@@ -137,6 +147,8 @@ class Handover:
     def given(self, name: str, x: np.ndarray) -> np.ndarray:
         """What a program would hand over for the model's own input x, as near as its type allows."""
         form, type = self.inputs[name]
+        if not form.changes:
+            return x
         if form.camera:
             return any_frame(camera_of(name, form, type), x)
         dtype = form.dtype or type.dtype
@@ -148,6 +160,8 @@ class Handover:
     def seen(self, name: str, given: np.ndarray) -> np.ndarray:
         """What the model's own input is then."""
         form, type = self.inputs[name]
+        if not form.changes:
+            return given
         if form.camera:
             given = seen_picture(camera_of(name, form, type), given, type)
         x = _swapped(given, type, form.bgr)
@@ -161,6 +175,8 @@ class Handover:
     def handed(self, name: str, y: np.ndarray) -> np.ndarray:
         """What a program gets for the model's own output y."""
         form, type = self.outputs[name]
+        if not form.changes:
+            return y
         if form.argmax:
             return np.asarray(np.argmax(y, axis=class_axis(y.ndim)), (form.dtype or i32).numpy)
         dtype = form.dtype or (f32 if form.scale or form.zero else type.dtype)
@@ -202,6 +218,9 @@ class _Edge:
         if value in self.graph.outputs:  # there would be two tensors of one name
             why, fix = "it is handed out as it comes in", f"leave out --input {name}=..."
             raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
+        if not form.changes:
+            return form, type
+        self._check_numbers(value)
         if form.raw:
             form = self._raw_input(value, form)
         dtype = u8 if form.camera else form.dtype or type.dtype
@@ -234,6 +253,9 @@ class _Edge:
         name, type = value.name, value.type
         if value.producer is None or is_input(self.graph, value):
             raise WrongUse(Problem(f"{name!r} is handed out as it comes in", self.graph.name, "no operator makes it"))
+        if not form.changes:
+            return form, type
+        self._check_numbers(value)
         scale, zero, dtype = self._raw_output(value) if form.raw else (1.0, 0.0, form.dtype or type.dtype)
         value.name = self._free(f"{name}/model")
         y = value
@@ -253,6 +275,11 @@ class _Edge:
             y.name = name
             self.graph.outputs[next(i for i, v in enumerate(self.graph.outputs) if v is value)] = y
         return form, type
+
+    def _check_numbers(self, value: Value) -> None:
+        if value.type.dtype.kind == "string":
+            why, fix = f"it is text: {value.type}", f"leave out the form of {value.name!r}"
+            raise WrongUse(Problem(f"{value.name!r} cannot be handed over as numbers", self.graph.name, why, fix))
 
     def _raw_input(self, value: Value, form: InputForm) -> InputForm:
         readers = [node for node, _ in value.uses]

@@ -15,6 +15,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
 from mccompile.passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
+from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import floats, model, node
 
@@ -88,6 +89,29 @@ def test_the_largest_of_truths_is_refused() -> None:
     )
     with pytest.raises(WrongUse, match=r"no form of 'y' has ArgMax(.|\n)*takes numbers"):
         compile_graph(load_proto(made), Options(outputs={"y": OutputForm(argmax=True)}), "g")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(inputs={"x": InputForm(dtype=u8)}),
+        Options(inputs={"x": InputForm(scale=(2.0,))}),
+        Options(outputs={"y": OutputForm(argmax=True)}),
+    ],
+)
+def test_text_has_no_form_of_numbers(options: Options) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (string[3] x) => (string[3] y) { y = StringConcat(x, x) }'
+    with pytest.raises(WrongUse, match="it is text"):
+        compile_graph(load_proto(parser.parse_model(text)), options, "g")
+
+
+def test_another_order_of_axes_keeps_doubles(tmp_path: Path) -> None:
+    text = "g (double[1,3,2,2] x) => (double[1,3,2,2] y) { y = Neg(x) }"
+    made = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    options = Options(inputs={"x": InputForm(nhwc=True)}, outputs={"y": OutputForm(nhwc=True)})
+    compile_graph(load_proto(made), options, "g").write(tmp_path / "out")
+    x = np.arange(12).reshape(1, 2, 2, 3) / 3
+    np.testing.assert_array_equal(Model.build(tmp_path / "out").run({"x": x})["y"], -x)
 
 
 def test_what_is_handed_out_as_it_comes_in_has_no_other_form() -> None:
