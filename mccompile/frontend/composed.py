@@ -356,7 +356,7 @@ _BEFORE: dict[str, int | None] = {
 }
 
 
-_SEARCHES = ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
+_SEARCHES = ("BeamSearch", "Sampling", "WhisperBeamSearch")
 
 
 def why_not(domain: str, name: str) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ..base.constant import Constant
 from ..base.structures import Maybe, Structure, in_order, leaves, named
@@ -23,12 +23,14 @@ from .declarations import declared_shapes
 from .findings import Findings
 from .ordering import Circle
 from .ordering import in_order as sorted_nodes
-from .scope import Missing, Scope, Whole
+from .scope import FunctionKey, Missing, Scope, Whole
 from .signature import similar
 from .tensors import declared, dense_constant_of, tensor_constant
 
 
 class GraphReader(NodeAdder, ABC):
+    functions: dict[FunctionKey, FunctionProto]  # that nodes may call
+
     def __init__(self, file: str, folder: Path | None, findings: Findings, limits: Limits) -> None:
         super().__init__(limits)
         self.file, self.folder, self.findings = file, folder, findings

@@ -7,7 +7,7 @@ Invariant: a trip that would need more room ends the run with a status.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,16 @@ from .scope import Found, Missing, Scope
 
 OWN = "mccompile"  # the domain of SlotPosition
 FIRST_OPSET = 11  # where Pad and Slice take operands
+
+
+@dataclass(frozen=True)
+class Along:
+    """Where a carried tensor grows, and by how much in each trip."""
+
+    number: int
+    axis: int
+    rank: int
+    by: int
 
 
 def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
@@ -46,7 +56,7 @@ def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
 
 def read(reader: GraphReader, node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> Sequence[Found]:
     """The results of a loop that carries something that grows."""
-    nodes = written_out(node, grows, room(node, grows, loop))
+    nodes = written_out(node, Along(grows.number, grows.axis, grows.rank, grows.by), room(node, grows, loop))
     reader.limits.used.add(node.output[grows.number])
     opsets, prefix = {**scope.opsets, OWN: 1}, f"{scope.origin(node)}/"
     inner = replace(scope, outer=scope, values={}, opsets=opsets, prefix=prefix, shapes={}, said={})
@@ -87,51 +97,54 @@ class Writer:
         return self.op("Pad", x, self.op("Concat", *before, *behind, axis=0))
 
 
-def written_out(node: NodeProto, grows: Grows, most: int) -> list[NodeProto]:
-    """Nodes in the place of a loop."""
-    prefix, number, axis = f"{node_name(node)}/carried {grows.number}", grows.number, grows.axis
-    around, states = Writer(prefix), len(node.input) - 2
-    operand = node.input[2 + number]
-    size = around.length(operand, axis)
-    start = around.padded(operand, around.op("Sub", around.ints(most), size), axis, grows.rank)
-    begin = around.scalar(size)
+def written_out(node: NodeProto, grows: Along, most: int, alike: Sequence[Along] = ()) -> list[NodeProto]:
+    """Nodes in the place of a loop. `alike`: what else is always as long, and grows as much."""
+    prefix, states = f"{node_name(node)}/carried {grows.number}", len(node.input) - 2
+    around, results = Writer(prefix), [*node.output, *[""] * (states - len(node.output))]
+    begin = around.scalar(around.length(node.input[2 + grows.number], grows.axis))
     loop = NodeProto()
     loop.CopyFrom(node)
     graph = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
-    _change(graph, prefix, grows, most, states)
-    loop.input[2 + number] = start
+    _change(graph, prefix, grows, most, states, alike)
+    whole, length = list(results), f"{prefix}/length"
+    for each in (grows, *alike):
+        operand = node.input[2 + each.number]
+        more = around.op("Sub", around.ints(most), around.length(operand, each.axis))
+        loop.input[2 + each.number] = around.padded(operand, more, each.axis, each.rank)
+        whole[each.number] = f"{prefix}/whole {each.number}"
     loop.input.insert(2 + states, begin)
-    results = [*node.output, *[""] * (states - len(node.output))]
-    whole, length = f"{prefix}/whole", f"{prefix}/length"
     del loop.output[:]
-    loop.output.extend([whole if n == number else name for n, name in enumerate(results)])
+    loop.output.extend(whole)
     loop.output.insert(states, length)
     around.nodes.append(loop)
-    if results[number]:
-        around.first(whole, around.op("Reshape", length, around.ints(1)), axis)
-        around.nodes[-1].output[0] = results[number]
+    for each in (grows, *alike):
+        if results[each.number]:
+            around.first(whole[each.number], around.op("Reshape", length, around.ints(1)), each.axis)
+            around.nodes[-1].output[0] = results[each.number]
     return around.nodes
 
 
-def _change(body: GraphProto, prefix: str, grows: Grows, most: int, states: int) -> None:
-    """The body takes the buffer and how much of it is used, and gives both."""
+def _change(body: GraphProto, prefix: str, grows: Along, most: int, states: int, alike: Sequence[Along]) -> None:
+    """The body takes the buffers and how much of them is used, and gives both."""
     before, behind = Writer(f"{prefix}/taken"), Writer(f"{prefix}/given")
-    number, axis, least = grows.number, grows.axis, most - grows.by
-    name, result = body.input[2 + number].name, body.output[1 + number].name
-    whole, length = f"{prefix}/buffer", f"{prefix}/used"
-    free = before.first(whole, before.ints(least), axis)
+    least, length = most - grows.by, f"{prefix}/used"
+    first, result = body.input[2 + grows.number].name, body.output[1 + grows.number].name
     limit = before.op("Constant", value=numpy_helper.from_array(np.array(least, np.int64)))
-    used = before.op("SlotPosition", length, limit, domain=OWN, more=1)
-    before.first(free, before.op("Reshape", used, before.ints(1)), axis)
-    before.nodes[-1].output[0] = name
-    more = behind.op("Sub", behind.ints(least), behind.length(name, axis))
-    given = behind.padded(result, more, axis, grows.rank)
-    grown = behind.scalar(behind.length(result, axis))
+    used = before.op("Reshape", before.op("SlotPosition", length, limit, domain=OWN, more=1), before.ints(1))
+    more = behind.op("Sub", behind.ints(least), behind.length(first, grows.axis))
+    grown = behind.scalar(behind.length(result, grows.axis))
+    for each in (grows, *alike):
+        taken, given = body.input[2 + each.number], body.output[1 + each.number]
+        buffer = f"{prefix}/buffer {each.number}"
+        before.first(before.first(buffer, before.ints(least), each.axis), used, each.axis)
+        before.nodes[-1].output[0] = taken.name
+        padded = behind.padded(given.name, more, each.axis, each.rank)
+        used = used if each is not grows else before.length(first, grows.axis)  # shows that they are as long
+        taken.CopyFrom(ValueInfoProto(name=buffer))
+        given.CopyFrom(ValueInfoProto(name=padded))
     nodes = [*before.nodes, *body.node, *behind.nodes]
     inside = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del body.node[:]
     body.node.extend(inside)
-    body.input[2 + number].name = whole
     body.input.insert(2 + states, ValueInfoProto(name=length))
-    body.output[1 + number].CopyFrom(ValueInfoProto(name=given))
     body.output.insert(1 + states, ValueInfoProto(name=grown))

@@ -20,7 +20,7 @@ from ..ops.constant import constant_value
 from ..ops.control_flow import Impossible, RanksDiffer
 from ..ops.rules.trips import Changes, Grows
 from ..ops.rules.window import PadsFollow
-from . import composed, growing_loops, peeled_loops, sequences
+from . import composed, growing_loops, peeled_loops, searches, sequences
 from .bounds import Limits
 from .contradictions import Results, said_types
 from .declarations import backwards, declared_ranks, declared_shapes
@@ -33,7 +33,7 @@ from .loop_trips import exact_trips, without_condition
 from .node_checks import check_branches, check_operands, is_graph, no_class
 from .ordering import names_read, node_name
 from .own_functions import asked_for, external, operand_types
-from .scope import Found, FunctionKey, Missing, Scope, Whole, is_structure
+from .scope import Found, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
 from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
 from .tensors import attribute_value
@@ -49,9 +49,7 @@ class NodeReader(GraphReader):
         limits: Limits | None = None,
     ) -> None:
         super().__init__(file, folder, findings, limits or Limits({}))
-        self.functions: dict[FunctionKey, FunctionProto] = {
-            (normal_domain(f.domain), f.name, f.overload): f for f in functions
-        }
+        self.functions = {(normal_domain(f.domain), f.name, f.overload): f for f in functions}
         self.results_made = Results()
         self.own: Sequence[OwnFunction] = ()  # that compute operators which nothing here knows
         self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
@@ -125,6 +123,8 @@ class NodeReader(GraphReader):
             version = sig.version if cls and sig.version in cls.versions else without_consumed(sig)
             check_form(sig, resolved(node, scope.attributes))
         inputs = [scope.find(name) for name in node.input]
+        if (domain, node.op_type) in searches.NAMES:
+            return searches.read(self, node, scope)
         if (domain, node.op_type) == ("", "If"):
             check_branches(attributes_of(node, scope.attributes))
             if (chosen := self._condition(inputs)) is not None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ops.api import registry
-from . import composed, sequences
+from . import composed, searches, sequences
 
 
 def supported() -> Mapping[str, tuple[int, ...]]:
     """The versions of each operator's meaning; none where it is written out as others."""
-    names = [*composed.names(), *(("", name) for name in sequences.WRITERS)]
+    names = [*composed.names(), *searches.NAMES, *(("", name) for name in sequences.WRITERS)]
     found: dict[str, tuple[int, ...]] = {title(domain, name): () for domain, name in names}
     found |= {title(domain, name): cls.versions for (domain, name), cls in registry().items()}
     return dict(sorted(found.items()))

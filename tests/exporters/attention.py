@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.decoders import decoder
+
 from .net import Net, f, ints
 from .spelling import spelled
 
@@ -329,10 +331,11 @@ def beam_search(net: Net) -> str:
     return net.ms("BeamSearch", ids, *numbers, f(1.0).reshape(1), eos_token_id=1, pad_token_id=0)
 
 
-@spelled("search", refused="GreedySearch", steps=None)
-def greedy_search(net: Net) -> str:
-    ids = net.input(net.integers(0, 9, 1, 3, dtype=np.int32))
-    return net.ms("GreedySearch", ids, np.array([10], np.int32), eos_token_id=1, pad_token_id=0)
+@spelled("search", {"pairs": 1}, {}, steps=None)
+def greedy_search(net: Net, pairs: int = 0) -> str:
+    ids, more = net.input(net.integers(1, 9, 1, 3, dtype=np.int32)), {"no_repeat_ngram_size": 2} if pairs else {}
+    form = {"decoder": decoder(1), "eos_token_id": -1, "pad_token_id": 0}
+    return net.ms("GreedySearch", ids, np.array([10], np.int32), **form, **more)
 
 
 def free(net: Net, array: np.ndarray, name: str, batch: bool = True) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.decoders import TOKENS, decoder
+
 from ..builder import Builder, Value
 from .quantized import SCALES, scheme
 from .registry import makes
@@ -288,3 +290,15 @@ def router(g: Builder, op: str) -> Value | None:
     x, bias = g.leaf("float32", (*g.dims(g.integer(1, 2), 12), experts), "normal"), g.drawn("float32", (experts,))
     form = {"n_group": groups, "top_k": g.integer(1, experts), "group_topk": g.integer(1, 3)}
     return g.node(op, [x, bias], domain=MS, topk_group=g.integer(1, groups), **form)
+
+
+@makes("com.microsoft::GreedySearch")
+def tokens(g: Builder, op: str) -> Value | None:
+    """No sequence ends: what onnxruntime leaves behind the end is open."""
+    batch, given = g.integer(1, 3), g.integer(1, 4)
+    ids, most = g.leaf("int32", (batch, given), "integer", 0, TOKENS - 1), given + g.integer(1, 6)
+    length, penalty = g.constant([most], "int32"), g.constant([g.pick([0.5, 1.0, 1.75])], "float32")
+    masks = [g.drawn("int32", shape, "integer", 0, 1) for shape in ((TOKENS,), (batch, TOKENS))]
+    more = [each if g.maybe(0.3) else None for each in (penalty, *masks)]
+    form = {"decoder": decoder(g.integer(0, 99), g.integer(1, 2)), "no_repeat_ngram_size": g.pick([0, 0, 2, 3])}
+    return g.node(op, [ids, length, None, *more], domain=MS, eos_token_id=-1, pad_token_id=g.integer(0, 3), **form)
