@@ -27,6 +27,7 @@ class StridedWalk(Kernel):
         cases += [_case(how, TreeEnsemble(how)) for how in ("average", "min", "max")]
         cases.append(_case("modes_missing", TreeEnsemble(uses=("modes", "missing"))))
         cases.append(_case("f64", TreeEnsemble(mode="LT"), wide=True))
+        cases += [_case(f"single_{how}", TreeEnsemble(how), targets=1) for how in ("sum", "average", "min")]
         return cases
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -44,11 +45,16 @@ class StridedWalk(Kernel):
     def label(self, call: Call) -> str:
         return f"trees_{call.ins[1].shape[0]}"
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """Leaves of a single target need not say which."""
+        return frozenset() if static(call.outs[0].shape[1]) > 1 else frozenset({"target"})
+
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.kind
         assert isinstance(kind, TreeEnsemble)
         views = dict(zip(kind.names, call.ins, strict=True))
         out = call.outs[0]
+        several = not self.unpassed(call)
 
         def at(name: str, *counters: str) -> str:
             view = views[name]
@@ -56,9 +62,10 @@ class StridedWalk(Kernel):
 
         return {
             "rows": out.shape[0],
+            "several": several,
             "targets": static(out.shape[1]),
             "trees": static(views["roots"].shape[0]),
-            "y_k": index_c(out.strides, ["row", "k"]),
+            "y_k": index_c(out.strides, ["row", "k"]) if several else index_c(out.strides[:1], ["row"]),
             "start": literal_c(_STARTS[kind.combine], out.buffer.dtype),
             "type": views["x"].buffer.dtype.compute_c,
             "sum_type": out.buffer.dtype.compute_c,
@@ -77,7 +84,7 @@ class StridedWalk(Kernel):
         }
 
 
-def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:
+def _case(name: str, kind: TreeEnsemble, wide: bool = False, targets: int = 4) -> Case:
     """Two trees over three features: a node with two leaves, and a chain of two; leaves have one weight or two."""
     dtype = f64 if wide else f32
     position = i32 if wide else i16
@@ -91,7 +98,7 @@ def _case(name: str, kind: TreeEnsemble, wide: bool = False) -> Case:
         3: [0.5, 0, 0, -0.5, 0, 1, 0, 0],
         4: [1, 0, 1, 4, 2, 6, 4, 5],
         5: [2, 1, 2, 5, 4, 7, 5, 6],
-        6: [0, 1, 0, 1, 2, 1],
+        6: [number % targets for number in (0, 1, 0, 1, 3, 1)],
     }
     values = {i: np.array(v).astype(ins[i].dtype.numpy) for i, v in numbers.items()}
-    return Case(name, kind, tuple(ins), (TensorType(dtype, (9, 4)),), values=values, ranges={8: (0, 5), 9: (0, 1)})
+    return Case(name, kind, tuple(ins), (TensorType(dtype, (9, targets)),), values=values, ranges={8: (0, 5), 9: (0, 1)})

@@ -15,7 +15,7 @@ TESTS = (operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operat
 def oracle(kind: TreeEnsemble, *arrays: np.ndarray) -> np.ndarray:
     given = dict(zip(kind.names, arrays, strict=True))
     x, weight = given["x"], given["weight"]
-    found: list[list[list[float]]] = [[[] for _ in range(4)] for _ in x]
+    found: list[list[list[float]]] = [[[] for _ in range(int(given["target"].max()) + 1)] for _ in x]
     for row, features in enumerate(x):
         for root in given["roots"]:
             node = int(root)
