@@ -101,4 +101,5 @@ def _case(name: str, kind: TreeEnsemble, wide: bool = False, targets: int = 4) -
         6: [number % targets for number in (0, 1, 0, 1, 3, 1)],
     }
     values = {i: np.array(v).astype(ins[i].dtype.numpy) for i, v in numbers.items()}
-    return Case(name, kind, tuple(ins), (TensorType(dtype, (9, targets)),), values=values, ranges={8: (0, 5), 9: (0, 1)})
+    out = TensorType(dtype, (9, targets))
+    return Case(name, kind, tuple(ins), (out,), values=values, ranges={8: (0, 5), 9: (0, 1)})

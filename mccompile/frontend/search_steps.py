@@ -12,7 +12,7 @@ from onnx import FunctionProto, parser
 from .growing_loops import OWN
 from .scope import FunctionKey
 
-_HEADER = f'<domain: "{OWN}", opset_import: ["" : 18]>'
+_HEADER = f'<domain: "{OWN}", opset_import: ["" : 18, "{OWN}" : 1]>'
 _FUNCTIONS = (
     # Which tokens count, where they stand, how many there are, and room for those to come.
     """SearchBegin <most, pad> (ids) => (mask, positions, count, sequences, done) {
@@ -58,38 +58,54 @@ _FUNCTIONS = (
     # Scores behind the last token.
     "SearchScores (logits) => (scores) { last = Constant <value_int = -1> ()"
     " each = Gather <axis = 1> (logits, last) scores = Cast <to = 1> (each) }",
-    # Tokens that occur already become less likely.
-    """SearchPenalty (scores, sequences, length, penalty) => (changed) {
-        shape = Shape (sequences)
+    # Which tokens of the vocabulary are among those that are marked.
+    """SearchAmong (scores, tokens, marks) => (among) {
+        size = Shape (scores)
+        one = Constant <value_int = 1> ()
+        spare = Gather (size, one)
+        index = Where (marks, tokens, spare)
+        row = Constant <value_ints = [0, 1]> ()
+        room = Add (size, row)
+        unseen = ConstantOfShape (room)
+        shape = Shape (tokens)
+        floats = Cast <to = 1> (marks)
+        full = Expand (floats, shape)
+        touched = ScatterElements <axis = 1> (unseen, index, full)
+        begin = Constant <value_ints = [0]> ()
         axis = Constant <value_ints = [1]> ()
+        spares = Unsqueeze (spare, begin)
+        cut = Slice (touched, begin, spares, axis)
+        among = Cast <to = 9> (cut)
+    }""",
+    # Which tokens of the vocabulary occur already.
+    f"""SearchSeen (scores, sequences, length) => (seen) {{
+        shape = Shape (sequences)
         zero = Constant <value_int = 0> ()
         one = Constant <value_int = 1> ()
         most = Gather (shape, one)
         places = Range (zero, most, one)
         there = Less (places, length)
         tokens = Cast <to = 7> (sequences)
-        size = Shape (scores)
-        spare = Gather (size, one)
-        index = Where (there, tokens, spare)
-        row = Constant <value_ints = [0, 1]> ()
-        room = Add (size, row)
-        unseen = ConstantOfShape (room)
-        marks = Cast <to = 1> (there)
-        full = Expand (marks, shape)
-        touched = ScatterElements <axis = 1> (unseen, index, full)
-        begin = Constant <value_ints = [0]> ()
-        spares = Unsqueeze (spare, begin)
-        cut = Slice (touched, begin, spares, axis)
-        seen = Cast <to = 9> (cut)
+        seen = {OWN}.SearchAmong (scores, tokens, there)
+    }}""",
+    # Tokens that occur already become less likely.
+    f"""SearchPenalty (scores, sequences, length, penalty) => (changed) {{
+        seen = {OWN}.SearchSeen (scores, sequences, length)
         worse = Mul (scores, penalty)
         less = Div (scores, penalty)
+        zero = Constant <value_int = 0> ()
         nothing = CastLike (zero, scores)
         below = Less (scores, nothing)
         punished = Where (below, worse, less)
         changed = Where (seen, punished, scores)
-    }""",
+    }}""",
+    # Tokens that occur already are not chosen.
+    f"""SearchOnce (scores, sequences, length, lowest) => (changed) {{
+        seen = {OWN}.SearchSeen (scores, sequences, length)
+        changed = Where (seen, lowest, scores)
+    }}""",
     # Tokens that would repeat a window of the sequence are not chosen.
-    """SearchWindows <before> (scores, sequences, length, lowest) => (changed) {
+    f"""SearchWindows <before> (scores, sequences, length, lowest) => (changed) {{
         zero = Constant <value_int = 0> ()
         one = Constant <value_int = 1> ()
         axis = Constant <value_ints = [1]> ()
@@ -118,20 +134,9 @@ _FUNCTIONS = (
         possible = And (there, long)
         repeats = And (matched, possible)
         followers = Gather <axis = 1> (tokens, ends)
-        size = Shape (scores)
-        spare = Gather (size, one)
-        index = Where (repeats, followers, spare)
-        row = Constant <value_ints = [0, 1]> ()
-        room = Add (size, row)
-        unseen = ConstantOfShape (room)
-        marks = Cast <to = 1> (repeats)
-        touched = ScatterElements <axis = 1> (unseen, index, marks)
-        begin = Constant <value_ints = [0]> ()
-        spares = Unsqueeze (spare, begin)
-        cut = Slice (touched, begin, spares, axis)
-        banned = Cast <to = 9> (cut)
+        banned = {OWN}.SearchAmong (scores, followers, repeats)
         changed = Where (banned, lowest, scores)
-    }""",
+    }}""",
     "SearchMask (scores, kept, lowest) => (changed) {"
     " keeps = Cast <to = 9> (kept) changed = Where (keeps, scores, lowest) }",
     # The sequence does not end before it is long enough.

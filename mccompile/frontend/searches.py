@@ -73,8 +73,6 @@ class _Search:
         if vocabulary > 0 and made and made[-1].dim_value not in (0, vocabulary):
             why = f"its decoder gives scores of {made[-1].dim_value} tokens, vocab_size is {vocabulary}"
             raise Unsupported(why, "let both be the same")
-        if self.window == 1:
-            raise Unsupported("no_repeat_ngram_size 1 lets no token come twice", "leave it out, or make it 2 or more")
 
     def _lengths(self) -> tuple[int, int]:
         """How many tokens are given, and how many there are in the end."""
@@ -145,6 +143,8 @@ class _Search:
             match step:
                 case "penalty":
                     name, others = "SearchPenalty", [sequences, length, "search penalty"]
+                case "window" if self.window == 1:
+                    name, others = "SearchOnce", [sequences, length, "search lowest"]
                 case "window":
                     name, others = "SearchWindows", [sequences, length, "search lowest"]
                     more["before"] = list(range(self.window - 1))

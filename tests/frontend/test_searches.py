@@ -47,11 +47,12 @@ def same_tokens(folder: Path, most: int, pad: int = 0, **form: Any) -> np.ndarra
         {"more": {"vocab_mask": KEPT}},
         {"more": {"prefix_vocab_mask": AT_FIRST}},
         {"more": {"attention_mask": np.array([[0, 1, 1], [1, 1, 1]], np.int32)}},
+        {"no_repeat_ngram_size": 1},
         {"no_repeat_ngram_size": 2},
         {"no_repeat_ngram_size": 3, "vocab_size": TOKENS},
         {"init_decoder": decoder(100, layers=2), "decoder": decoder(1, layers=2)},
     ],
-    ids=["plain", "least", "penalty", "kept", "first", "mask", "pairs", "triples", "init"],
+    ids=["plain", "least", "penalty", "kept", "first", "mask", "once", "pairs", "triples", "init"],
 )
 def test_tokens(form: dict[str, Any], tmp_path: Path) -> None:
     same_tokens(tmp_path, 10, pad=1, **form)
@@ -71,7 +72,6 @@ def test_sequences_that_have_ended_are_filled(tmp_path: Path) -> None:
     ("form", "why"),
     [
         ({"model_type": 1}, "export encoder and decoder"),
-        ({"no_repeat_ngram_size": 1}, "make it 2 or more"),
         ({"vocab_size": 9}, "scores of 11 tokens, vocab_size is 9"),
         ({"given": "n"}, "--dim"),
         ({"most": 3}, "no room behind 3 tokens"),

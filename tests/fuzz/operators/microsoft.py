@@ -300,5 +300,5 @@ def tokens(g: Builder, op: str) -> Value | None:
     length, penalty = g.constant([most], "int32"), g.constant([g.pick([0.5, 1.0, 1.75])], "float32")
     masks = [g.drawn("int32", shape, "integer", 0, 1) for shape in ((TOKENS,), (batch, TOKENS))]
     more = [each if g.maybe(0.3) else None for each in (penalty, *masks)]
-    form = {"decoder": decoder(g.integer(0, 99), g.integer(1, 2)), "no_repeat_ngram_size": g.pick([0, 0, 2, 3])}
+    form = {"decoder": decoder(g.integer(0, 99), g.integer(1, 2)), "no_repeat_ngram_size": g.pick([0, 0, 1, 2, 3])}
     return g.node(op, [ids, length, None, *more], domain=MS, eos_token_id=-1, pad_token_id=g.integer(0, 3), **form)
