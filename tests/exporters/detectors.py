@@ -336,9 +336,10 @@ def efficient_nms(
 
 
 @spelled(
-    "detector/batched_nms", {}, {"most": 100}, {"pixels": 1}, {"clip": 1}, {"back": 0}, {"top": 4}, {"dynamic": 1},
+    "detector/batched_nms", {}, {"most": 100}, {"clip": 1}, {"back": 0}, {"top": 4}, {"dynamic": 1},
     steps=None, room=99,
 )  # fmt: skip
+@spelled("detector/batched_nms_of_pixels", {"pixels": 1})
 def batched_nms(
     net: Net, most: int = 6, pixels: int = 0, clip: int = 0, back: int = -1, top: int = BOXES, dynamic: int = 0
 ) -> list[str]:

@@ -20,6 +20,7 @@ from ....ops.reduce import ReduceL2, ReduceSumSquare
 from ...api import Context
 from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Number, Pattern, Rule, rewrite
 from .moves import MOVES
+from .positions import POSITIONS
 from .reductions import REDUCTIONS
 
 X = Anything("x")
@@ -274,4 +275,4 @@ _LENGTHS = (
     Rule("length", Made("Sqrt", Made("ReduceSumSquare", X, rest=True, name="sum", read_once=True)), _reduced(ReduceL2)),
 )
 
-RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_LENGTHS, *MOVES)
+RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_LENGTHS, *MOVES, *POSITIONS)
