@@ -63,14 +63,29 @@ def _filled(
             room = None if None in later else max(each for each in later if each is not None)
             first = [i for i in left if room is not None and blocks[i].size > room]
             taken = _alive_within(blocks, [*first, *(i for i in left if i not in set(first))], limit)
-        share = _placed(blocks, taken, planner)
-        while later and limit is not None and share.placement.size > limit:
-            taken = taken[:-1]
+            share = _most(blocks, taken, limit, planner)
+        else:
             share = _placed(blocks, taken, planner)
         shares.append(share)
-        held = set(taken)
+        held = set(share.members)
         left = [i for i in left if i not in held]
     return shares
+
+
+def _most(blocks: Sequence[Block], order: Sequence[int], limit: int, planner: Planner) -> Share:
+    """As many of the first blocks as the planner places within the limit: it is asked a few times, however many blocks
+    go back, by steps that double until it succeeds and then halve."""
+    share, count, over = _placed(blocks, order, planner), len(order), len(order)
+    while share.placement.size > limit:
+        over, count = count, max(0, 2 * count - len(order) if count < len(order) else count - 1)
+        share = _placed(blocks, order[:count], planner)
+    while over - count > 1:
+        tried = _placed(blocks, order[: (count + over) // 2], planner)
+        if tried.placement.size > limit:
+            over = len(tried.members)
+        else:
+            share, count = tried, len(tried.members)
+    return share
 
 
 def _alive_within(blocks: Sequence[Block], order: Sequence[int], limit: int) -> list[int]:

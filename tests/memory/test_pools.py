@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from mccompile.memory.interval import Block, Part
+from mccompile.memory.interval import Block, Part, Placement, placement_of
 from mccompile.memory.pools import share_out
 from mccompile.memory.push_down import push_down
 from mccompile.memory.verify import verify
@@ -56,3 +56,17 @@ def test_heat_gives_way_where_the_last_memory_would_overflow() -> None:
 def test_the_last_memory_shows_that_nothing_fits() -> None:
     shares = share_out([block("a", 60), block("b", 60)], [1, 1], [50, 70], push_down)
     assert shares[-1].placement.size == 120
+
+
+def test_a_planner_is_asked_a_few_times_however_many_blocks_go_back() -> None:
+    """All but 100 of 400 blocks that are never alive together, by a planner that does not see that."""
+    blocks = [block(str(n), 10, n, n + 1) for n in range(400)]
+    asked = list[int]()
+
+    def one_above_the_other(blocks: Sequence[Block]) -> Placement:
+        asked.append(len(blocks))
+        return placement_of(blocks, [10 * n for n in range(len(blocks))])
+
+    shares = share_out(blocks, [1] * 400, [1005, None], one_above_the_other)
+    assert [len(share.members) for share in shares] == [100, 300]
+    assert len(asked) < 24
