@@ -13,13 +13,15 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import numpy as np
 
-from mccompile.driver import Options
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
 
 from . import machines, official, options, oracle, programs, shrink, subject, trial, ways
 from .machines import Machine
@@ -90,6 +92,7 @@ def fuzz(
     out: Path | None = None,
 ) -> tuple[Figures, int, int, float]:
     entries(), official.cases()  # before workers part
+    _warm(source, range(first, first + GROUP))
     start, figures, following = time.monotonic(), Figures(), first
     workers: list[_Worker] = []
 
@@ -119,6 +122,17 @@ def fuzz(
             if worker.done:
                 workers.remove(worker)
     return figures, first, following - 1, time.monotonic() - start
+
+
+def _warm(source: Source, numbers: range) -> None:
+    """Compiles some subjects, so that each worker begins with the modules and templates that all of them need."""
+    for number in numbers:
+        machine = source.machines[number % len(source.machines)]
+        with suppress(Exception), trial.limited(trial.COMPILE_SECONDS):  # a worker says what is wrong
+            made = subject.draw(source.seed, number, source.having)
+            chosen = options.draw(np.random.default_rng(number), made, machine)
+            graph = load_proto(made.model, None, chosen.dims, chosen.shapes, bounds=chosen.bounds)
+            compile_graph(graph, replace(chosen, tuned=None), "warm")
 
 
 class _Worker:

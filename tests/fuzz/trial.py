@@ -68,7 +68,7 @@ class Trial:
     def compile(self, folder: Path, prefix: str) -> None:
         """Writes the C of the program, or says why there is none."""
         try:
-            with _limited(COMPILE_SECONDS):
+            with limited(COMPILE_SECONDS):
                 self._measure(folder, prefix)
                 made = self._written(folder, prefix)
         except MccError as error:
@@ -221,7 +221,7 @@ def _trace() -> str:
 
 
 @contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def limited(seconds: int) -> Iterator[None]:
     def late(*_: object) -> None:
         raise TimeoutError
 
