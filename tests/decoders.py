@@ -3,6 +3,7 @@ and the past of each layer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,17 +47,33 @@ def decoder(seed: int, layers: int = 1) -> GraphProto:
     return helper.make_graph(nodes, "decoder", inputs, outputs, initializers)
 
 
+OPERANDS = {
+    "GreedySearch": ("min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"),
+    "BeamSearch": (
+        "min_length", "num_beams", "num_return_sequences", "length_penalty", "repetition_penalty", "vocab_mask",
+        "prefix_vocab_mask", "attention_mask", "decoder_input_ids", "logits_processor",
+    ),
+}  # fmt: skip
+
+
 def search(
-    batch: int, given: int | str, most: int, more: dict[str, np.ndarray] | None = None, **form: Any
+    batch: int,
+    given: int | str,
+    most: int,
+    more: dict[str, np.ndarray] | None = None,
+    op: str = "GreedySearch",
+    results: Sequence[str] = ("y",),
+    **form: Any,
 ) -> ModelProto:
-    """A model of one GreedySearch. `more`: its other operands by name, which are constants."""
-    names = ("min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask")
+    """A model of one search. `more`: its other operands by name, which are constants."""
     constants = {"max_length": np.array([most], np.int32), **(more or {})}
-    operands = ["ids", "max_length", *(name if name in constants else "" for name in names)]
+    operands = ["ids", "max_length", *(name if name in constants else "" for name in OPERANDS[op])]
     form = {"decoder": decoder(0), "eos_token_id": 2, "pad_token_id": 0, "model_type": 0} | form
-    node = helper.make_node("GreedySearch", operands, ["y"], "search", domain=_CONTRIB, **form)
-    ids, y = (helper.make_tensor_value_info(n, TensorProto.INT32, d) for n, d in (("ids", [batch, given]), ("y", None)))
+    node = helper.make_node(op, operands, results, "search", domain=_CONTRIB, **form)
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT32, [batch, given])
+    types = (TensorProto.INT32, TensorProto.FLOAT, TensorProto.FLOAT)
+    outputs = [helper.make_tensor_value_info(n, t, None) for n, t in zip(results, types, strict=False) if n]
     initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(_CONTRIB, 1)]
-    graph = helper.make_graph([node], "search", [ids], [y], initializers)
+    graph = helper.make_graph([node], "search", [ids], outputs, initializers)
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)

@@ -356,7 +356,7 @@ _BEFORE: dict[str, int | None] = {
 }
 
 
-_SEARCHES = ("BeamSearch", "Sampling", "WhisperBeamSearch")
+_SEARCHES = ("Sampling", "WhisperBeamSearch")
 
 
 def why_not(domain: str, name: str) -> tuple[str, str] | None:

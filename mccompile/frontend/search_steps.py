@@ -1,4 +1,4 @@
-"""Steps of searches.py, as functions of ONNX operators.
+"""Steps of decoder_search.py, as functions of ONNX operators.
 
 Tokens are int32 [batch, tokens], scores float [batch, vocabulary], a length is one int64.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from onnx import FunctionProto, parser
 
+from . import beam_steps
 from .growing_loops import OWN
 from .scope import FunctionKey
 
@@ -178,5 +179,5 @@ _FUNCTIONS = (
 
 
 def functions() -> Mapping[FunctionKey, FunctionProto]:
-    made = [parser.parse_function(f"{_HEADER} {text}") for text in _FUNCTIONS]
+    made = [parser.parse_function(f"{_HEADER} {text}") for text in (*_FUNCTIONS, *beam_steps.FUNCTIONS)]
     return {(OWN, each.name, ""): each for each in made}

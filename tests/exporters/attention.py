@@ -324,11 +324,13 @@ def fused_gelu(net: Net, op: str, bias: int = 0, alpha: float | None = None) -> 
     return net.ms(op, net.input(net.floats(2, LONG, WIDTH)), *biased, **more)
 
 
-@spelled("search", refused="BeamSearch", steps=None)
-def beam_search(net: Net) -> str:
-    ids = net.input(net.integers(0, 9, 1, 3, dtype=np.int32))
-    numbers = [np.array([n], np.int32) for n in (10, 1, 2, 1)]
-    return net.ms("BeamSearch", ids, *numbers, f(1.0).reshape(1), eos_token_id=1, pad_token_id=0)
+@spelled("beams", {}, {"early": 1}, steps=None)
+def beam_search(net: Net, early: int = 0) -> list[str]:
+    ids = net.input(net.integers(0, 9, 2, 3, dtype=np.int32))
+    numbers = [np.array([n], np.int32) for n in (10, 1, 3, 2)]
+    form = {"decoder": decoder(1), "eos_token_id": 4, "pad_token_id": 0, "early_stopping": early}
+    made = net.ms("BeamSearch", ids, *numbers, f(1.0).reshape(1), outs=2, **form)
+    return [made, f"{made}.1"]
 
 
 @spelled("search", {"pairs": 1}, {}, steps=None)

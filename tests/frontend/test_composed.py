@@ -352,7 +352,7 @@ def test_what_is_not_known_of_an_operator_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "domain", "why"),
     [
-        ("BeamSearch", CONTRIB, "export the decoder as a model of its own"),
+        ("Sampling", CONTRIB, "export the decoder as a model of its own"),
         ("ReorderInput", f"{CONTRIB}.nchwc", "save the model with ORT_ENABLE_EXTENDED"),
     ],
 )

@@ -33,6 +33,7 @@ VARIANTS = 4  # programs per subject
 GROUP = 24  # subjects that a worker takes at a time
 STALLED = 900.0  # seconds
 TOLD = 120.0  # seconds between two lines that say how far it is
+WARM = 10.0  # seconds at most, before workers part
 RENEWED = 0.06  # of the programs, which are run with weights trained anew
 
 
@@ -126,7 +127,10 @@ def fuzz(
 
 def _warm(source: Source, numbers: range) -> None:
     """Compiles some subjects, so that each worker begins with the modules and templates that all of them need."""
+    start = time.monotonic()
     for number in numbers:
+        if time.monotonic() - start > WARM:
+            break
         machine = source.machines[number % len(source.machines)]
         with suppress(Exception), trial.limited(trial.COMPILE_SECONDS):  # a worker says what is wrong
             made = subject.draw(source.seed, number, source.having)

@@ -302,3 +302,16 @@ def tokens(g: Builder, op: str) -> Value | None:
     more = [each if g.maybe(0.3) else None for each in (penalty, *masks)]
     form = {"decoder": decoder(g.integer(0, 99), g.integer(1, 2)), "no_repeat_ngram_size": g.pick([0, 0, 1, 2, 3])}
     return g.node(op, [ids, length, None, *more], domain=MS, eos_token_id=-1, pad_token_id=g.integer(0, 3), **form)
+
+
+@makes("com.microsoft::BeamSearch")
+def beams(g: Builder, op: str) -> Value | None:
+    batch, given, count = g.integer(1, 3), g.integer(1, 4), g.integer(1, 4)
+    ids, most = g.leaf("int32", (batch, given), "integer", 0, TOKENS - 1), given + g.integer(1, 6)
+    counts = [g.constant([n], "int32") for n in (most, g.pick([0, 0, most - 1]), count, g.integer(1, count))]
+    exponent, penalty = (g.constant([g.pick([0.5, 1.0, 1.75])], "float32") for _ in range(2))
+    masks = [g.drawn("int32", shape, "integer", 0, 1) for shape in ((TOKENS,), (batch, TOKENS))]
+    more = [each if g.maybe(0.3) else None for each in (penalty, *masks)]
+    form = {"decoder": decoder(g.integer(0, 99), g.integer(1, 2)), "no_repeat_ngram_size": g.pick([0, 0, 1, 2, 3])}
+    form |= {"eos_token_id": g.integer(0, TOKENS - 1), "early_stopping": g.integer(0, 1)}
+    return g.node(op, [ids, *counts, exponent, *more], domain=MS, pad_token_id=g.integer(0, 3), **form)
