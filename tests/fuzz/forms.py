@@ -103,7 +103,8 @@ def outputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, Outp
         rank = len(type.shape.dim)
         if name in subject.exact and rank > 0 and chance.random() < 0.3:
             classes = type.shape.dim[class_axis(rank)]
-            if classes.dim_value or classes.dim_param:  # else there may be none, which ends the run with a status
+            least = classes.dim_value or min(subject.free.get(classes.dim_param, (0,)))
+            if least > 0:  # else there may be none, which ends the run with a status
                 drawn[name] = OutputForm(argmax=True)
         elif type.elem_type == 1 and rank > 0 and chance.random() < 0.5:
             scale, zero = float(chance.choice([0.5, 8.0])), float(chance.choice([0.0, -16.0]))

@@ -53,14 +53,15 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     best = Choice((PIECES,) * len(candidates(program)))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
     peak = peak_of(program, context, best)
+    peaks = {best: peak}  # a sweep that changed nothing asks for what is known
 
     def attempt(tried: Choice, gain: int) -> None:
         nonlocal best, peak, trials
-        if trials > 0:
+        if tried not in peaks and trials > 0:
             trials -= 1
-            reached = peak_of(program, context, tried)
-            if reached <= peak - gain:
-                best, peak = tried, reached
+            peaks[tried] = peak_of(program, context, tried)
+        if tried in peaks and peaks[tried] <= peak - gain:
+            best, peak = tried, peaks[tried]
 
     def sweep(modes: tuple[tuple[str, int], ...]) -> None:
         for number in range(len(best.modes)):

@@ -56,17 +56,18 @@ def form_rows(program: Program, context: Context) -> None:
     calls = row_calls(program, context)
     if not any(calls):
         return
-    before = peak_of(program, context, best_choice(program, context))
-    if before <= enough_bytes:
-        return
     best: Chosen = []
-    least = before - enough_bytes, 0  # bytes that are too many, then calls
-    tried = [best]
+    tried, before = [best], 0
     for overlapping in (False, True):  # blocks that overlap are rigid: whether they lie close is known in the end
         for enough in dict.fromkeys((enough_bytes, 0)):
             chains = best_chains(program, context, calls, overlapping, enough)
             if chains in tried:
                 continue
+            if tried == [[]]:
+                before = peak_of(program, context, best_choice(program, context))
+                if before <= enough_bytes:
+                    return
+                least = before - enough_bytes, 0  # bytes that are too many, then calls
             tried.append(chains)
             trial = clone(program)
             form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
