@@ -112,7 +112,12 @@ def naive_size(blocks: Sequence[Block]) -> int:
 
 def lower_bound(blocks: Sequence[Block]) -> int:
     """No placement is smaller: the largest live set, the tallest block, the highest end of a fixed block."""
-    return max([peak(blocks).bytes, *(block.size + (block.fixed or 0) for block in blocks)])
+    return max([peak(blocks).bytes, *map(highest_end, blocks)])
+
+
+def highest_end(block: Block) -> int:
+    """A block ends there or above."""
+    return block.size + (block.fixed or 0)
 
 
 def peak(blocks: Sequence[Block]) -> Peak:

@@ -9,20 +9,22 @@ call that makes it.
 
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
 results from being written over operands. Nor does the third. So these are choices, made by trying: the one with the
-smallest peak, and of equals the one with the fewest copies. The number of trials is bounded by a count of work, so
-the outcome does not depend on the machine. After this pass a buffer may have several writers.
+smallest peak, and of equals the one with the fewest copies. What touches nothing that is alive at the peak cannot make
+it smaller and is not tried. The number of trials is bounded by a count of work, so the outcome does not depend on the
+machine. After this pass a buffer may have several writers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...kernels.remembered import remembered
-from ...memory.interval import Block, lower_bound
+from ...memory.interval import Block, highest_end, lower_bound, peak
 from ...memory.push_down import push_down
 from ...program.clone import clone
-from ...program.ir import Program, walk
+from ...program.ir import Buffer, Program, walk
 from ..api import Context
 from ..memory.holes import fill, holes
 from ..memory.in_place import write_in_place
@@ -50,22 +52,25 @@ def bind_storage(program: Program, context: Context) -> None:
 def best_choice(program: Program, context: Context, thorough: bool = True) -> Choice:
     """`thorough`: what gained nothing at first is tried again after the rest."""
     context = replace(context, registry=remembered(context.registry, context.target))
-    best = Choice((PIECES,) * len(candidates(program)))
+    touched = [{view.buffer.name for view in (*call.ins, *call.outs)} for call in candidates(program)]
+    best = Choice((PIECES,) * len(touched))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
-    peak = peak_of(program, context, best)
-    peaks = {best: peak}  # a sweep that changed nothing asks for what is known
+    now = _peak(program, context, best)
+    peaks = {best: now}  # a sweep that changed nothing asks for what is known
 
     def attempt(tried: Choice, gain: int) -> None:
-        nonlocal best, peak, trials
+        nonlocal best, now, trials
         if tried not in peaks and trials > 0:
             trials -= 1
-            peaks[tried] = peak_of(program, context, tried)
-        if tried in peaks and peaks[tried] <= peak - gain:
-            best, peak = tried, peaks[tried]
+            peaks[tried] = _peak(program, context, tried)
+        if tried in peaks and peaks[tried].bytes <= now.bytes - gain:
+            best, now = tried, peaks[tried]
 
     def sweep(modes: tuple[tuple[str, int], ...]) -> None:
         for number in range(len(best.modes)):
             for mode, gain in modes:
+                if gain and touched[number].isdisjoint(now.names):
+                    continue  # what is alive at the peak stays as it is
                 if mode != best.modes[number]:
                     attempt(replace(best, modes=(*best.modes[:number], mode, *best.modes[number + 1 :])), gain)
 
@@ -87,6 +92,22 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     return best
 
 
+@dataclass(frozen=True)
+class _Peak:
+    bytes: int
+    names: frozenset[str]  # of buffers in the blocks that are alive then
+
+
+def _peak(program: Program, context: Context, choice: Choice) -> _Peak:
+    """The largest live set that these choices lead to, or the tallest block."""
+    blocks, owners = _blocks(program, context, choice)
+    most = peak(blocks)
+    tall = [number for number, block in enumerate(blocks) if highest_end(block) > most.bytes]
+    alive = {*tall} or {number for number, block in enumerate(blocks) if block.name in most.names}
+    bound = max((highest_end(blocks[number]) for number in tall), default=most.bytes)
+    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive))
+
+
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
     """The largest live set that these choices lead to."""
     return lower_bound(blocks_after(program, context, choice))
@@ -99,9 +120,13 @@ def size_of(program: Program, context: Context, choice: Choice) -> int:
 
 def blocks_after(program: Program, context: Context, choice: Choice) -> list[Block]:
     """What is to be placed then."""
+    return _blocks(program, context, choice)[0]
+
+
+def _blocks(program: Program, context: Context, choice: Choice) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:
     trial = clone(program)
     _bind(trial, context, choice)
-    return blocks_of(lives_of(trial, context.memory.keep_inputs), context.target.align)[0]
+    return blocks_of(lives_of(trial, context.memory.keep_inputs), context.target.align)
 
 
 def _bind(program: Program, context: Context, choice: Choice) -> None:

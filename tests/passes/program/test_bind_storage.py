@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from mccompile.passes.program import bind_storage
+from mccompile.program.ir import Program
 from tests.passes.program.before_after import after, calls
 
 MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__c"'
@@ -289,3 +293,44 @@ def test_nor_where_the_next_state_is_made_elsewhere() -> None:
     """A user would find the next state in the output."""
     elsewhere = window("6").replace('"y" %y', '"y" %b').replace('"kept" %b', '"kept" %y')
     assert "%past: f32[4,3]\n" in after("bind_storage", elsewhere)
+
+
+def joined(count: int) -> str:
+    """A large tensor, then so many small ones that are joined two by two."""
+    buffers = [f"buffer %{name}{n}: f32[2,{width}]" for n in range(count) for name, width in (("a", 3), ("c", 6))]
+    lines = []
+    for n in range(count):
+        source = f"%c{n - 1}[2,3 by 6,1 at 0]" if n else "%s"
+        lines.append(f"call Map(expr=@neg(x0.f32)) ({source}) -> (%a{n}) {MAP}")
+        lines.append(f"call Concat(axis=1) ({source}, %a{n}) -> (%c{n}) {CONCAT}")
+    return "\n  ".join(
+        [
+            'program "p" {',
+            'input "x" %x: f32[400]',
+            "buffer %big: f32[800]",
+            "buffer %s: f32[2,3]",
+            *buffers,
+            f"call Concat(axis=0) (%x, %x) -> (%big) {CONCAT}",
+            f"call Map(expr=@abs(x0.f32)) (%big[2,3 by 3,1 at 0]) -> (%s) {MAP}",
+            *lines,
+            f'output "y" %c{count - 1}\n}}\n',
+        ]
+    )
+
+
+def test_what_cannot_lower_the_peak_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, tried = bind_storage._peak, list[int]()
+
+    def counted(*arguments: Any) -> bind_storage._Peak:
+        tried.append(1)
+        return plain(*arguments)
+
+    def wherever(program: Program, *arguments: Any) -> bind_storage._Peak:
+        names = frozenset(buffer.name for buffer in program.buffers())
+        return replace(plain(program, *arguments), names=names)
+
+    monkeypatch.setattr(bind_storage, "_peak", counted)
+    few = after("bind_storage", joined(12))
+    assert len(tried) < 2 * 13  # one for each, to have fewer copies, and those at the peak
+    monkeypatch.setattr(bind_storage, "_peak", wherever)
+    assert after("bind_storage", joined(12)) == few
