@@ -26,7 +26,7 @@ class BeamSearch(Search):
         processor = self.operands.get("search processor")
         if processor is not None and (processor.fact.value is None or processor.fact.value.item() != 0):
             raise Unsupported("its logits_processor changes scores", "leave it out")
-        self.beams, self.returned = self.count("beams"), self.count("returned")
+        self.beams, self.returned = self.count("beams", "num_beams"), self.count("returned", "num_return_sequences")
         if self.returned > self.beams:
             raise Invalid(f"num_return_sequences is {self.returned}, and there are {self.beams} beams")
         if self.end < 0 or self.pad < 0:
@@ -34,15 +34,15 @@ class BeamSearch(Search):
         if len(self.wanted) > 2 and self.wanted[2]:
             raise Unsupported("scores of all tokens are its third result", "leave it out")
 
-    def count(self, name: str) -> int:
+    def count(self, name: str, operand: str) -> int:
         value = self.operands.get(f"search {name}")
         if value is None:
             return 1
         if value.fact.value is None:
-            raise Unsupported(f"how many are {name} is known only at run time", "make it a constant of the model")
+            raise Unsupported(f"{operand} is known only at run time", "make it a constant of the model")
         number = int(value.fact.value.item())
         if number < 1:
-            raise Invalid(f"{number} sequences are {name}")
+            raise Invalid(f"{operand} is {number}")
         return number
 
     def constants(self) -> dict[str, np.generic]:
@@ -67,7 +67,8 @@ class BeamSearch(Search):
             nodes, scores = [rows, begin, done], "rows scores"
         operands = [scores, length, *(f"{known} {name}" for name in carried), "search exponent", "search nothing"]
         results = [f"{made}{name}" for name in ("token", "going", "parents", *carried)]
-        form = {"eos": self.end, "pad": self.pad, "beams": self.beams, "early": self.number("early_stopping", 0)}
+        early = int(self.number("early_stopping", 0) == 1)
+        form = {"eos": self.end, "pad": self.pad, "beams": self.beams, "early": early}
         return [*nodes, step("SearchBeams", operands, results, **form)]
 
     def past(self, made: str, name: str, present: str) -> list[NodeProto]:

@@ -83,7 +83,7 @@ def test_few(most: int, beams: int, returned: int, tmp_path: Path) -> None:
         ({"eos_token_id": -1}, "it needs eos_token_id"),
         ({"results": ("y", "", "all")}, "scores of all tokens"),
         ({"more": {"logits_processor": np.array([1], np.int32)}}, "its logits_processor changes scores"),
-        ({"beams": 0}, "0 sequences are beams"),
+        ({"beams": 0}, "num_beams is 0"),
     ],
 )
 def test_refusals(form: dict[str, Any], why: str) -> None:
