@@ -23,6 +23,7 @@ class BeamSearch(Search):
     more = ("totals", "ended", "worth")  # of each row its sum of scores; of each batch what ended, and what it is worth
 
     def check(self) -> None:
+        super().check()
         processor = self.operands.get("search processor")
         if processor is not None and (processor.fact.value is None or processor.fact.value.item() != 0):
             raise Unsupported("its logits_processor changes scores", "leave it out")

@@ -28,7 +28,9 @@ _LAYER = 3  # number of the decoder's first operand that is the past of a layer,
 
 
 class Search(ABC):
-    """What searches have in common. Names of its own values begin with `search`, `first`, `now`, `next` or `last`."""
+    """What searches have in common. The prefix of a value's name says where it belongs: `search` (given, or constant),
+    `first` (run over the given tokens), `rows` (its results for all beams), `now`, `next` and `last` (before, in and
+    behind the Loop), `result`."""
 
     names: ClassVar[tuple[str, ...]]  # of its operands behind the tokens
     known: ClassVar[frozenset[str]]  # its attributes
@@ -53,18 +55,15 @@ class Search(ABC):
             raise Unsupported(f"operand {2 + len(self.names)} of {node.op_type} is not known")
         self.mask = "search given" if "search given" in self.operands else "search mask"
         self.wanted = [*node.output]
-        self._check(self.number("model_type", 0), self.number("vocab_size", -1))
         self.check()
         self.given, self.most = self._lengths()
 
     def number(self, name: str, otherwise: int) -> int:
         return int(self.numbers.get(name, otherwise))
 
-    def check(self) -> None:  # noqa: B027
+    def check(self) -> None:
         """Refuses what this search cannot do."""
-
-    def _check(self, kind: int, vocabulary: int) -> None:
-        if kind != 0:
+        if self.number("model_type", 0) != 0:
             raise Unsupported("its model has an encoder", "export encoder and decoder as models of their own")
         for graph in (self.decoder, self.begins):
             if len(graph.input) != _LAYER + len(self.layers) or len(graph.output) != 1 + len(self.layers):
@@ -72,7 +71,7 @@ class Search(ABC):
                     f"its decoder has {len(graph.input)} inputs and {len(graph.output)} outputs",
                     "tokens, positions, mask and the past of each layer go in, scores and present come out",
                 )
-        made = self.decoder.output[0].type.tensor_type.shape.dim
+        vocabulary, made = self.number("vocab_size", -1), self.decoder.output[0].type.tensor_type.shape.dim
         if vocabulary > 0 and made and made[-1].dim_value not in (0, vocabulary):
             why = f"its decoder gives scores of {made[-1].dim_value} tokens, vocab_size is {vocabulary}"
             raise Unsupported(why, "let both be the same")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import numpy_helper, parser
@@ -15,6 +17,7 @@ from tests.passes.program.interpreter import outputs
 from .test_recognise_idioms import operators
 
 BEST = "v, i = TopK(x, k) p = Unsqueeze(i, axis)"
+BEHIND = "h = HELD q = Div(h, by) f = Floor(q) y = Cast <to = 7> (f)"
 
 
 def graph_of(body: str, by: float = 3, size: int = 40, held: int = 1) -> Graph:
@@ -30,7 +33,7 @@ def graph_of(body: str, by: float = 3, size: int = 40, held: int = 1) -> Graph:
 
 
 SPELLINGS = {
-    "floor": (f"{BEST} h = HELD q = Div(h, by) f = Floor(q) y = Cast <to = 7> (f)", "Div"),
+    "floor": (f"{BEST} {BEHIND}", "Div"),
     "cut off": (f"{BEST} h = HELD q = Div(h, by) y = Cast <to = 7> (q)", "Div"),
     "rest": (f"{BEST} h = HELD q = Mod <fmod = 1> (h, by) y = Cast <to = 7> (q)", "Mod"),
 }
@@ -49,18 +52,16 @@ def test_positions_are_divided_as_integers(spelling: str, context: Context) -> N
     np.testing.assert_array_equal(outputs(lower(graph), {"x": array})["y"], before)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"by": 2.5},
-        {"by": 0},
-        {"by": -3},
-        {"held": 10, "size": 2049},
-        {"body": FLOOR.replace("HELD", "Cast <to = 1> (n)").replace("h =", "m = Neg(i) n = Unsqueeze(m, axis) h =")},
-        {"body": FLOOR.replace("v, i = TopK(x, k) p = Unsqueeze(i, axis)", "i, w = TopK(x, k) p = Unsqueeze(i, axis)")},
-    ],
-    ids=["2.5", "0", "negative", "more places than f16 has", "no positions", "what was chosen"],
-)
-def test_other_quotients_stay_floats(form: dict[str, float | str], context: Context) -> None:
-    body = str(form.pop("body", FLOOR))
-    assert "Floor" in operators(graph_of(body, **form), context).split()  # type: ignore[arg-type]
+OTHERS: dict[str, dict[str, Any]] = {
+    "2.5": {"by": 2.5},
+    "0": {"by": 0},
+    "negative": {"by": -3},
+    "more places than f16 has": {"held": 10, "size": 2049},
+    "no positions": {"body": f"{BEST} m = Neg(i) n = Unsqueeze(m, axis) {BEHIND.replace('HELD', 'Cast <to = 1> (n)')}"},
+    "what was chosen": {"body": FLOOR.replace(BEST, "i, w = TopK(x, k) p = Unsqueeze(i, axis)")},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_quotients_stay_floats(other: str, context: Context) -> None:
+    assert "Floor" in operators(graph_of(**{"body": FLOOR, **OTHERS[other]}), context).split()
