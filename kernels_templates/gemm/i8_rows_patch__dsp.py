@@ -1,91 +1,9 @@
-"""gemm of 8-bit integers with constant weights, for cores with DSP instructions: rows of a are widened into a patch,
-four at a time where there are so many, and multiplied with all columns of b."""
+"""int8 gemm with constant weights, for cores with DSP instructions (mccompile/codegen/int8/dsp_rows.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-
-from mccompile.base.constant import Constant
-from mccompile.base.dims import static
-from mccompile.base.dtypes import i4, i8
-from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, numbers, rescaling_of
-from mccompile.codegen.int8.dsp_patch import MOST_NIBBLES, form_of, header_of, packed_weights
-from mccompile.codegen.int8.patch_conv import in_nibbles
-from mccompile.codegen.int8.patch_gemm import PatchGemm, product_case
-from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
+from mccompile.codegen.int8.dsp_rows import DspRows
 
 
-class Rows(PatchGemm):
-    raises = True
-    packs = True
-    stored = (i8, i4)
-
-    def cases(self) -> Sequence[Case]:
-        sizes = {"row_not_shifted": (1, 37, 12), "rows_not_shifted": (6, 9, 4)}
-        not_shifted = [product_case(name, *each, shift=0) for name, each in sizes.items()]
-        short = {"short_row": (1, 37, 10), "short_rows": (5, 33, 6)}
-        of_two = [product_case(name, *each, shift=2, short=True) for name, each in short.items()]
-        of_two += [product_case(f"{name}_raised", *each, shift=12, short=True) for name, each in short.items()]
-        found = [*super().cases(), *not_shifted, *of_two]
-        names = {"one_row", "few_outputs", "rows", "rows_u8", "rows_one_more", "raised_row", "raised_rows", *sizes}
-        names |= {case.name for case in of_two}
-        return [*found, *in_nibbles([case for case in found if case.name in names])]
-
-    def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, DSP_SHIFTS)
-        if reason:
-            return No(reason)
-        a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
-        depth, lanes = self.depth(call), _lanes(call)
-        if call.ins[1].buffer.dtype is i4 and (lanes == 1 or depth > MOST_NIBBLES):
-            return No("weights of 4 bits are for two columns at a time, and sums that fit 32 bits")
-        results = lanes * static(y.shape[-1]) if found.rest else 0
-        return Needs(
-            constant=frozenset({1, *found.tables}),
-            align={1: 4, found.bias: 4},
-            slack={0: depth - static(a.shape[-1])},
-            scratch=lanes * depth * 2 + results,
-            scratch_align=4,
-            blocks=(lanes, int(target.prefer == Prefer.FLASH)),
-        )
-
-    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
-        rows = self.columns(call, constants)
-        values = numbers(call, constants, found, columns)
-        table = dsp_table(found, values, 2 if call.blocks[0] == 4 else 4)
-        return {1: packed_weights(call, rows), **dict.fromkeys(found.tables, table)}
-
-    def packing(self, call: Call) -> Mapping[int, str]:
-        form, found = form_of(call), rescaling_of(call)
-        return {1: f"dsp_{form}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
-
-    def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({header_of(call)})
-
-    def context(self, call: Call) -> Mapping[str, Any]:
-        a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
-        rows, outs = y.type.static_shape[-2:]
-        lanes, small = call.blocks
-        nibbles = call.ins[1].buffer.dtype is i4
-        return {
-            **self.rest(call),
-            "type": a.buffer.dtype.name,
-            **found.dsp_told,
-            "lanes": lanes,
-            "nibbles": nibbles,
-            "several": rows > 1,
-            "alone": lanes == 4 and rows < 4,  # each row for itself, as the first of four
-            "one_more": lanes == 4 and rows > 4 and rows % 4 == 1 and not small,
-            "again": lanes == 4 and rows >= 4 and (rows % 4 > 1 or bool(small)),
-            "whole": outs % 4 == 0 and not small,
-            "few": outs < 4 and not small,
-        }
-
-
-def _lanes(call: Call) -> int:
-    rows, columns = call.outs[0].type.static_shape[-2:]
-    return 4 if (rows >= 4 or call.ins[1].buffer.dtype is i4) and columns % 2 == 0 else 1
+class Rows(DspRows):
+    pass

@@ -124,13 +124,10 @@ typedef struct mcc_dsp_result {
 #define MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, AT)                                                                     \
     MCC_DSP_SCALED_4X2_##MODE(AT)                                                                                      \
     "add r3, r2, r1\n"                                                                                                 \
-    MCC_DSP_STORE(r4, S, SATURATE, "[r2]") MCC_DSP_STORE(r6, S, SATURATE, "[r2, r1, lsl #1]")                          \
-    MCC_DSP_STORE(r5, S, SATURATE, "[r3]") MCC_DSP_STORE(r7, S, SATURATE, "[r3, r1, lsl #1]")                          \
-    "add r2, r2, #1\n"                                                                                                 \
-    "add r3, r3, #1\n"                                                                                                 \
-    MCC_DSP_STORE(r8, S, SATURATE, "[r2]") MCC_DSP_STORE(r10, S, SATURATE, "[r2, r1, lsl #1]")                         \
-    MCC_DSP_STORE(r9, S, SATURATE, "[r3]") MCC_DSP_STORE(r11, S, SATURATE, "[r3, r1, lsl #1]")                         \
-    "add r2, r2, #1\n"                                                                                                 \
+    MCC_DSP_STORE(r6, S, SATURATE, "[r2, r1, lsl #1]") MCC_DSP_STORE(r4, S, SATURATE, "[r2], #1")                      \
+    MCC_DSP_STORE(r7, S, SATURATE, "[r3, r1, lsl #1]") MCC_DSP_STORE(r5, S, SATURATE, "[r3], #1")                      \
+    MCC_DSP_STORE(r10, S, SATURATE, "[r2, r1, lsl #1]") MCC_DSP_STORE(r8, S, SATURATE, "[r2], #1")                     \
+    MCC_DSP_STORE(r11, S, SATURATE, "[r3, r1, lsl #1]") MCC_DSP_STORE(r9, S, SATURATE, "[r3]")                         \
     "add r12, r12, #" MCC_DSP_BYTES_##MODE "\n"                                                                        \
     "strd r12, r2, [sp]\n"                                                                                             \
     "ldr r3, [sp, #8]\n"                                                                                               \
@@ -166,11 +163,18 @@ typedef struct mcc_dsp_result {
     "bne 2b\n"                                                                                                         \
     MCC_DSP_DROP_##MODE
 
+/* How a FORM reads weights (dot here: a word is two pairs, which are widened), and the bytes of code of a step. */
+#define MCC_DSP_READ_4X2_dot "ldr.w r12, [r0], #4\n"
+#define MCC_DSP_WIDEN_4X2_dot "sxtb16 lr, r12, ror #8\nsxtb16 r12, r12\n"
+#define MCC_DSP_BYTES_4X2_dot "52"
+#define MCC_DSP_READ_1X2_dot "ldr r6, [r0], #4\n"
+#define MCC_DSP_WIDEN_1X2_dot "sxtb16 r7, r6, ror #8\nsxtb16 r6, r6\n"
+
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
  * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
  * enter, stride, the addend of all channels. */
-#define MCC_DSP_DOT4X2(T, C, N, S, MODE, SATURATE)                                                                     \
-    MCC_DSP_NAKED(mcc_dsp_dot4x2_##T##_##N, int8_t, C)                                                                 \
+#define MCC_DSP_SUMS4X2(FORM, W, T, C, N, S, MODE, SATURATE)                                                           \
+    MCC_DSP_NAKED(mcc_dsp_##FORM##4x2_##T##_##N, W, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
                          MCC_DSP_HOLD_##MODE                                                                           \
@@ -178,14 +182,13 @@ typedef struct mcc_dsp_result {
                          MCC_DSP_BEGIN_4X2                                                                             \
                          "rsb r6, r6, #1\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
-                         MCC_DSP_ENTER_4X2("52")                                                                       \
-                         "2: ldr r12, [sp]\n"                                                                          \
-                         "ldrd r4, r8, [r12]\n"                                                                        \
+                         MCC_DSP_ENTER_4X2(MCC_DSP_BYTES_4X2_##FORM)                                                   \
+                         "ldr r12, [sp]\n"                                                                             \
+                         "2: ldrd r4, r8, [r12]\n"                                                                     \
                          "ldr r1, [sp, #12]\n"                                                                         \
-                         "ldr.w r12, [r0], #4\n"                                                                       \
+                         MCC_DSP_READ_4X2_##FORM                                                                       \
                          "ldrd r2, r3, [r1, #8]\n"                                                                     \
-                         "sxtb16 lr, r12, ror #8\n"                                                                    \
-                         "sxtb16 r12, r12\n"                                                                           \
+                         MCC_DSP_WIDEN_4X2_##FORM                                                                      \
                          "smlad r6, r2, r12, r4\n"                                                                     \
                          "smlad r10, r2, lr, r8\n"                                                                     \
                          "smlad r7, r3, r12, r4\n"                                                                     \
@@ -198,10 +201,9 @@ typedef struct mcc_dsp_result {
                          "ldr pc, [sp, #20]\n"                                                                         \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_4X2_UNROLL "\n"                                                           \
-                         "ldr.w r12, [r0], #4\n"                                                                       \
+                         MCC_DSP_READ_4X2_##FORM                                                                       \
                          "ldrd r2, r3, [r1], #8\n"                                                                     \
-                         "sxtb16 lr, r12, ror #8\n"                                                                    \
-                         "sxtb16 r12, r12\n"                                                                           \
+                         MCC_DSP_WIDEN_4X2_##FORM                                                                      \
                          MCC_DSP_PRODUCTS_4X2                                                                          \
                          ".endr\n"                                                                                     \
                          "ldr r12, [sp, #16]\n"                                                                        \
@@ -213,11 +215,12 @@ typedef struct mcc_dsp_result {
                          "add sp, #28\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \
     }
+#define MCC_DSP_DOT4X2(T, C, N, S, MODE, SATURATE) MCC_DSP_SUMS4X2(dot, int8_t, T, C, N, S, MODE, SATURATE)
 
 /* r4 r5 sums of two channels; r0 weights, r1 patch, r3 pair of elements, r6 r7 pairs of weights, r8 end of the patch,
  * r9 end of y, r12 table, lr patch. */
-#define MCC_DSP_DOT1X2(T, C, N, S, MODE, SATURATE)                                                                     \
-    MCC_DSP_NAKED(mcc_dsp_dot1x2_##T##_##N, int8_t, C)                                                                 \
+#define MCC_DSP_SUMS1X2(FORM, W, T, C, N, S, MODE, SATURATE)                                                           \
+    MCC_DSP_NAKED(mcc_dsp_##FORM##1x2_##T##_##N, W, C)                                                                 \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r9, lr}\n"                                                                          \
                          MCC_DSP_HOLD_##MODE                                                                           \
@@ -225,10 +228,9 @@ typedef struct mcc_dsp_result {
                          "2: ldrd r4, r5, [r12]\n"                                                                     \
                          "mov r1, lr\n"                                                                                \
                          "1: .rept 2\n"                                                                                \
-                         "ldr r6, [r0], #4\n"                                                                          \
+                         MCC_DSP_READ_1X2_##FORM                                                                       \
                          "ldr r3, [r1], #16\n"                                                                         \
-                         "sxtb16 r7, r6, ror #8\n"                                                                     \
-                         "sxtb16 r6, r6\n"                                                                             \
+                         MCC_DSP_WIDEN_1X2_##FORM                                                                      \
                          "smlad r4, r3, r6, r4\n"                                                                      \
                          "smlad r5, r3, r7, r5\n"                                                                      \
                          ".endr\n"                                                                                     \
@@ -237,6 +239,7 @@ typedef struct mcc_dsp_result {
                          MCC_DSP_RESULTS_1X2(S, MODE, SATURATE)                                                        \
                          "pop {r4-r9, pc}\n");                                                                         \
     }
+#define MCC_DSP_DOT1X2(T, C, N, S, MODE, SATURATE) MCC_DSP_SUMS1X2(dot, int8_t, T, C, N, S, MODE, SATURATE)
 
 /* A word of weights holds two channels, the first one plus 128. As it is, it makes sums that are 256 times the second
  * channel's plus the first one's, which r5 and r7 sum up alone; 128 times the sum of the patch is taken away from both

@@ -250,6 +250,11 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 2, 4, 3, 1))
 
 
+def pack_wide(rows: np.ndarray) -> np.ndarray:
+    """The same for mcc_dsp_wide4x2, 16 bits each: [channels / 2][sum / 4][elements 0, 2 or 1, 3][channel][element]."""
+    return np.ascontiguousarray(pack_pairs(rows).swapaxes(3, 4).astype("<i2")).view(np.int8)
+
+
 def pack_two_pairs(rows: np.ndarray) -> np.ndarray:
     """Weights [channels, sum] for mcc_dsp_dot1x4: [channels / 4][sum / 4][two channels][elements 0, 2 or 1, 3][element]
     [channel], the first of the two plus 128."""

@@ -1,6 +1,6 @@
 """int8 conv for cores with DSP instructions: the windows of some positions are widened into a patch, which is
 multiplied with all channels. Four positions at once share the weights that are read; one takes a quarter of the
-workspace.
+workspace. Where time comes first, weights are widened ahead of time and take twice the flash.
 
 Where channels are a multiple of four, taps outside of the image read padding; else a window over the edge is
 put together element by element.
@@ -8,15 +8,17 @@ put together element by element.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
-from ...base.dtypes import i4, i8, i32
-from ...kernels.api import Call, Case, Needs, No, Target, viewed
+from ...base.dtypes import DType, i4, i8, i32
+from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from ...kinds.conv import Conv
 from ...targets.api import Prefer
 from ..tiles import epilogue_alias
@@ -27,18 +29,38 @@ from .dot import (
     pack_nibbles,
     pack_pairs,
     pack_two_pairs,
+    pack_wide,
     rescaling_of,
 )
 from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, rescaled_case
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
+FASTER_WIDE = 0.94  # what a product takes where weights are wide
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How functions read weights [channels, sum]."""
+
+    functions: str  # what their names begin with
+    form: str  # of the packing
+    pack: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def header(self) -> str:
+        return f"mcc_dsp_{'dots' if self.functions == 'dot' else self.functions}.h"
+
+
+NIBBLES, WIDE = Weights("nibbles", "4x2_nibbles", pack_nibbles), Weights("wide", "4x2_wide", pack_wide)
+PAIRS, TWO_PAIRS = Weights("dot", "4x2", pack_pairs), Weights("dot", "1x4", pack_two_pairs)
 
 
 class DspPatch(PatchConv):
     raises = True
     packs = True
-    stored = (i8, i4)
+    stored: ClassVar[tuple[DType, ...]] = (i8, i4)
     at_once: ClassVar[int]  # positions
+    wide: ClassVar[bool] = False  # are weights of 16 bits?
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -53,6 +75,8 @@ class DspPatch(PatchConv):
         ]
         names = {"3x3", "3x3_u8", "few_channels", "one_channel", "two_pictures", "1x1", "residual"}
         names |= {"raised", "not_shifted", "short", "short_raised"}
+        if self.wide:
+            return of_blocks(found, lambda batch, channels, *spatial: (prod(spatial), channels))
         return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -61,13 +85,15 @@ class DspPatch(PatchConv):
             return No(reason)
         kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), self.points(call)
         lanes = self.at_once if count >= 4 and static(w.shape[0]) % 2 == 0 else 1
+        if self.wide and (lanes == 1 or target.prefer != Prefer.TIME):
+            return No("weights of 16 bits are for four positions, two channels, and time")
         nibbles = w.buffer.dtype is i4
         if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
             return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
         results = lanes * static(w.shape[0]) if found.rest else 0
         again = count % lanes > (0 if target.prefer == Prefer.FLASH else 1)  # some positions are computed twice
         return Needs(
-            rows=frozenset({2} if not nibbles or static(call.outs[0].shape[3]) >= 4 else ()),
+            rows=frozenset({2} if not (nibbles or self.wide) or static(call.outs[0].shape[3]) >= 4 else ()),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: -self.run(call) % 4},
@@ -76,6 +102,10 @@ class DspPatch(PatchConv):
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        found = super().cost(call, target)
+        return replace(found, blob=prod(call.ins[1].type.static_shape)) if self.wide else found
 
     def depth(self, call: Call) -> int:
         """Elements of a window in a patch."""
@@ -90,21 +120,19 @@ class DspPatch(PatchConv):
         rows = np.pad(runs, [(0, 0), (0, 0), (0, -self.run(call) % 4)]).reshape(channels, -1)
         values = numbers(call, constants, found, channels)
         table = dsp_table(found, values, 2 if call.blocks[0] == 4 else 4)
-        weights = packed_weights(call, rows)
-        return {1: weights, **dict.fromkeys(found.tables, table)}
+        return {1: weights_of(call, self.wide).pack(rows), **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_of(call)
-        form = form_of(call)
+        form = weights_of(call, self.wide).form
         return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({header_of(call)})
+        return frozenset({weights_of(call, self.wide).header})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         lanes, small = call.blocks
-        nibbles = call.ins[1].buffer.dtype is i4
         count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), call.rows is not None
         return {
             **self.rest(call),
@@ -112,7 +140,8 @@ class DspPatch(PatchConv):
             "c_type": x.buffer.dtype.storage_c,
             **found.dsp_told,
             "lanes": lanes,
-            "nibbles": nibbles,
+            "functions": weights_of(call, self.wide).functions,
+            "w": "(const int16_t *)(const void *)w" if self.wide else "w",
             "zero": kind.x_zero,
             "padded": self.padded(call),
             "flat": is_flat(call),
@@ -137,17 +166,12 @@ class DspPatch(PatchConv):
         return found
 
 
-def packed_weights(call: Call, rows: np.ndarray) -> np.ndarray:
-    """Weights [channels, sum] as the functions for so many positions and bits read them."""
+def of_blocks(cases: Sequence[Case], sizes: Callable[..., tuple[int, int]]) -> list[Case]:
+    """Cases with at least four positions and pairs of channels, as `sizes` finds them in the result's shape."""
+    return [case for case in cases if (found := sizes(*case.outs[0].static_shape))[0] >= 4 and found[1] % 2 == 0]
+
+
+def weights_of(call: Call, wide: bool) -> Weights:
     if call.ins[1].buffer.dtype is i4:
-        return pack_nibbles(rows)
-    return pack_pairs(rows) if call.blocks[0] == 4 else pack_two_pairs(rows)
-
-
-def form_of(call: Call) -> str:
-    bits = "_nibbles" if call.ins[1].buffer.dtype is i4 else ""
-    return ("4x2" if call.blocks[0] == 4 else "1x4") + bits
-
-
-def header_of(call: Call) -> str:
-    return "mcc_dsp_nibbles.h" if call.ins[1].buffer.dtype is i4 else "mcc_dsp_dots.h"
+        return NIBBLES
+    return TWO_PAIRS if call.blocks[0] == 1 else WIDE if wide else PAIRS

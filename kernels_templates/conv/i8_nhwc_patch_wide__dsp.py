@@ -1,0 +1,14 @@
+"""int8 conv for cores with DSP instructions: four positions at once, weights in twice the flash
+(mccompile/codegen/int8/dsp_patch.py)."""
+
+from __future__ import annotations
+
+from mccompile.base.dtypes import i8
+from mccompile.codegen.int8.dsp_patch import FASTER_WIDE, DspPatch
+
+
+class WidePatch(DspPatch):
+    at_once = 4
+    wide = True
+    stored = (i8,)
+    slower = FASTER_WIDE
