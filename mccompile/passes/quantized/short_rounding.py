@@ -152,7 +152,9 @@ def _offsets(factor: Fraction, constant: Fraction, shift: int) -> Iterator[tuple
     yield nearest, round(rest)
     moves = np.arange(-FAR, FAR + 1)
     left = float(rest - math.floor(rest)) - moves * float(unit)
-    for position in np.argsort(np.abs(left - np.rint(left)), kind="stable")[:TRIES]:
+    distances = np.abs(left - np.rint(left))
+    near = np.flatnonzero(distances <= np.partition(distances, TRIES - 1)[TRIES - 1])
+    for position in near[np.argsort(distances[near], kind="stable")][:TRIES]:
         bias = nearest + int(moves[position])
         yield bias, round(whole - bias * unit)
 
