@@ -27,6 +27,7 @@ from tests.kernels.test_matrix import (
     SHARING,
     runs_of_older,
     warnings,
+    write_portable,
     wrong_results,
 )
 from tests.kernels.test_odd_sizes import FAMILIES, computes_in_sixteen_bits, in_sixteen_bits, wrong_odd_sizes
@@ -83,7 +84,7 @@ def test_results_over_operands(id: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("id", IDS_OF_PORTABLE)
 def test_portable_kernel_is_optimized_without_warnings(id: str, tmp_path: Path) -> None:
-    assert not warnings(id, ["gcc", "-std=c99", "-O2", "-c", *harness.STRICT], tmp_path)
+    assert not warnings(["gcc", "-std=c99", "-O2", "-c", *harness.STRICT], write_portable(id, tmp_path))
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,8 +35,8 @@ from tests.kernels.harness import (
 )
 
 KERNELS = Registry.load()
-# Not optimised: sanitizers then see every access, and gcc takes a quarter of the time. embedded/test_kernels.py asks
-# for warnings that come from optimising; what an optimiser makes of `restrict` is run by test_in_place.py.
+# Not optimised: sanitizers then see every access, and building takes a quarter of the time. embedded/test_kernels.py
+# asks for warnings that come from optimising; what an optimiser makes of `restrict` is run by test_in_place.py.
 SANITIZED = ["-std=c99", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT]
 OPTIMISED = ["-std=c99", "-O2", "-DHARNESS_GUARDS"]
 WARNING_FREE = {
@@ -126,7 +126,8 @@ def wrong_results(
     program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers."""
     found = trials(kernel, target, cases or shared_cases(kernel, target))
     if target.name == "generic":
-        compiler, options = ["gcc"], [] if flags else SANITIZED if _has_sanitizers() else OPTIMISED
+        sanitizing = _sanitizing()
+        compiler, options = [sanitizing or "gcc"], [] if flags else SANITIZED if sanitizing else OPTIMISED
     else:
         compiler, options = [target.compiler], list(target.cflags)
     options = [*options, *flags]
@@ -142,15 +143,30 @@ def wrong_results(
 
 @pytest.mark.parametrize("compiler", WARNING_FREE)
 @pytest.mark.parametrize("id", IDS_OF_PORTABLE)
-def test_portable_kernel_compiles_without_warnings(id: str, compiler: str, tmp_path: Path) -> None:
+def test_portable_kernel_compiles_without_warnings(id: str, compiler: str, written: Callable[[str], Path]) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    assert not warnings(id, [compiler, *WARNING_FREE[compiler]], tmp_path)
+    assert not warnings([compiler, *WARNING_FREE[compiler]], written(id))
 
 
-def warnings(id: str, compiler: Sequence[str], folder: Path) -> str:
-    """What a compiler says of a portable kernel in all its cases."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Folders with a portable kernel in all its cases, written once for all compilers."""
+
+    @cache
+    def folder_of(id: str) -> Path:
+        return write_portable(id, tmp_path_factory.mktemp("kernel"))
+
+    return folder_of
+
+
+def write_portable(id: str, folder: Path) -> Path:
     write_sources(trials(KERNELS[id], targets.load("generic")), folder)
+    return folder
+
+
+def warnings(compiler: Sequence[str], folder: Path) -> str:
+    """What a compiler says of a kernel that was written there."""
     command = [*compiler, *include_flags(folder), str(folder / "kernels.c")]
     # the object goes into a folder of the test's own: a compiler may remove what it was told to write, even /dev/null
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
@@ -218,8 +234,12 @@ def _is_close(got: np.ndarray, want: np.ndarray, dtype: DType, error: float) -> 
 
 
 @cache
-def _has_sanitizers() -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["gcc", "-fsanitize=address,undefined", "-x", "c", "-", "-o", f"{folder}/program"]
-        done = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False)
-    return done.returncode == 0
+def _sanitizing() -> str:
+    """The quickest compiler that has sanitizers, if any: clang takes half of gcc's time."""
+    for compiler in filter(shutil.which, ("clang", "gcc")):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [compiler, "-fsanitize=address,undefined", "-x", "c", "-", "-o", f"{folder}/program"]
+            done = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False)
+        if done.returncode == 0:
+            return compiler
+    return ""
