@@ -140,15 +140,27 @@ MCC_INLINE void mcc_dsp_add_pairs(int32_t *totals, uint32_t even, uint32_t odd)
         }                                                                                                              \
         return d;                                                                                                      \
     }                                                                                                                  \
-    /* A run of which only the elements from `first` to `end` are there, at x; zero points stand for the others. */    \
+    /* A run of which only the elements from `first` to `end` are there, at x; zero points stand for the others. They  \
+     * begin or end a row of so many elements, so that words may reach over the run, but not over the row. */          \
     MCC_DSP_CALLED uint32_t *mcc_dsp_widen_part_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,             \
-                                                    mcc_index first, mcc_index end, uint32_t zero, C filler)           \
+                                                    mcc_index first, mcc_index end, mcc_index row, uint32_t zero,      \
+                                                    C filler)                                                          \
     {                                                                                                                  \
+        const uint32_t fill = (uint8_t)filler * 0x01010101u;                                                           \
+        const mcc_bool words = MCC_DSP_UNROLL && row >= 4;                                                             \
         for (mcc_index i = 0; i < n; i += 4) {                                                                         \
-            uint32_t word = 0;                                                                                         \
-            for (mcc_index j = 0; j < 4; ++j) {                                                                        \
-                const C byte = i + j >= first && i + j < end ? x[i + j - first] : filler;                              \
-                word |= (uint32_t)(uint8_t)byte << (8 * j);                                                            \
+            const mcc_index low = first - i, high = end - i;                                                           \
+            uint32_t word = fill;                                                                                      \
+            if (MCC_DSP_UNROLL && low <= 0 && high >= 4) {                                                             \
+                word = mcc_dsp_load(x - low);                                                                          \
+            } else if (words && low > 0 && low < 4 && high >= 4) {                                                     \
+                word = mcc_dsp_load(x) << (8 * low) | fill >> (32 - 8 * low);                                          \
+            } else if (words && low <= 0 && high > 0 && (first == 0 || end - first >= 4)) {                            \
+                word = mcc_dsp_load(x - low + high - 4) >> (32 - 8 * high) | fill << (8 * high);                       \
+            } else {                                                                                                   \
+                for (mcc_index j = low > 0 ? low : 0; j < high && j < 4; ++j) {                                        \
+                    word ^= (uint32_t)(uint8_t)(x[j - low] ^ filler) << (8 * j);                                       \
+                }                                                                                                      \
             }                                                                                                          \
             d[0] = mcc_dsp_even_##T(zero, word);                                                                       \
             d[lanes] = mcc_dsp_odd_##T(zero, word);                                                                    \

@@ -135,44 +135,99 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
 
 #define MCC_DSP_TIMES(R) "mul " #R ", " #R ", r2\n"
 
-/* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 r11 results of one column, r12 lr of the next. Stack: multiplier,
- * addend, pixel, row, end of the pairs of columns in this row, bias, next y, two rows, bytes of a row of cells, end of
- * the pairs in the last row, is there an odd column, an odd row, bytes from the last cell to the next row, and what
- * raises sums. */
+/* The odd row, in code of its own where size does not count: else it is two rows, of which the upper one is written
+ * over the lower one. */
+#if defined(__OPTIMIZE_SIZE__)
+#define MCC_DSP_ODD_ROW(S, RAISE, SATURATE)                                                                            \
+    "mov r2, #0\n"                                                                                                     \
+    "str r2, [sp, #44]\n"                                                                                              \
+    "str r2, [sp, #12]\n"                                                                                              \
+    "ldrd r2, r3, [sp, #32]\n"                                                                                         \
+    "ldr r12, [sp, #24]\n"                                                                                             \
+    "add r3, r3, r2\n"                                                                                                 \
+    "add r3, r3, r12\n"                                                                                                \
+    "ldr r12, [sp, #40]\n"                                                                                             \
+    "add r3, r3, r12, lsl #3\n"                                                                                        \
+    "str r3, [sp, #36]\n"                                                                                              \
+    "b.w 1b\n"
+#else
+/* One column for the upper row alone, added to a register `FROM`. */
+#define MCC_DSP_UPPER_COLUMN(P, W01, W12, FROM)                                                                        \
+    "smlad " P ", r2, " W01 ", " FROM "\n" "smlabt " P ", r3, " W12 ", " P "\n"
+#define MCC_DSP_ODD_ROW(S, RAISE, SATURATE)                                                                            \
+    "ldr r11, [sp, #20]\n"                                                                                             \
+    "ldr lr, [sp, #8]\n"                                                                                               \
+    "7: ldrd r2, r3, [r0], #8\n"                                                                                       \
+    MCC_DSP_UPPER_COLUMN("r10", "r4", "r5", "r11")                                                                     \
+    "ldrd r2, r3, [r0], #8\n"                                                                                          \
+    MCC_DSP_UPPER_COLUMN("r12", "r4", "r5", "r11")                                                                     \
+    MCC_DSP_UPPER_COLUMN("r10", "r6", "r7", "r10")                                                                     \
+    "ldrd r2, r3, [r0]\n"                                                                                              \
+    MCC_DSP_UPPER_COLUMN("r10", "r8", "r9", "r10")                                                                     \
+    MCC_DSP_UPPER_COLUMN("r12", "r6", "r7", "r12")                                                                     \
+    "ldrd r2, r3, [r0, #8]\n"                                                                                          \
+    MCC_DSP_UPPER_COLUMN("r12", "r8", "r9", "r12")                                                                     \
+    RAISE("ldr r2, [sp, #48]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r12))                                                 \
+    "ldrd r2, r3, [sp]\n"                                                                                              \
+    MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r12, r2, r3)                                                              \
+    MCC_DSP_STORE(r10, S, SATURATE, "[r1]") MCC_DSP_STORE(r12, S, SATURATE, "[r1, lr]")                                \
+    "add r1, r1, lr, lsl #1\n"                                                                                         \
+    "ldr r2, [sp, #16]\n"                                                                                              \
+    "cmp r0, r2\n"                                                                                                     \
+    "bne.w 7b\n"                                                                                                       \
+    "ldr r2, [sp, #40]\n"                                                                                              \
+    "cbz r2, 6f\n"                                                                                                     \
+    "ldrd r2, r3, [r0], #8\n"                                                                                          \
+    MCC_DSP_UPPER_COLUMN("r10", "r4", "r5", "r11")                                                                     \
+    "ldrd r2, r3, [r0]\n"                                                                                              \
+    MCC_DSP_UPPER_COLUMN("r10", "r6", "r7", "r10")                                                                     \
+    "ldrd r2, r3, [r0, #8]\n"                                                                                          \
+    MCC_DSP_UPPER_COLUMN("r10", "r8", "r9", "r10")                                                                     \
+    RAISE("ldr r2, [sp, #48]\n" MCC_DSP_TIMES(r10))                                                                    \
+    "ldrd r2, r3, [sp]\n"                                                                                              \
+    MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_STORE(r10, S, SATURATE, "[r1]")
+#endif
+
+/* r0 cell, r1 y, r2 r3 a cell, r4-r9 weights, r10 r11 results of one column, r12 lr of the next; in an odd row r10 and
+ * r12 results, r11 bias, lr pixel. Stack: multiplier, addend, pixel, row, end of the pairs of columns, bias, from
+ * their last cell and result to those of the next rows, bytes of these pairs, their end behind the last rows, is there
+ * an odd column, an odd row, and what raises sums. */
 #define MCC_DSP_DEPTHWISE1(NAME, W, WEIGHTS, T, C, N, S, RAISE, SATURATE)                                              \
     static __attribute__((naked, noinline, unused)) void mcc_dsp_##NAME##1_##T##_##N(                                  \
         const uint32_t *t MCC_DSP_UNUSED, C *y MCC_DSP_UNUSED, const W *w MCC_DSP_UNUSED,                              \
         const mcc_dsp_band *p MCC_DSP_UNUSED, const int32_t *numbers MCC_DSP_UNUSED)                                   \
     {                                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n"                                                                         \
-                 "sub sp, #52\n"                                                                                       \
+                 "sub sp, #48\n"                                                                                       \
                  WEIGHTS                                                                                               \
-                 "ldr r12, [sp, #88]\n"                                                                                \
+                 "ldr r12, [sp, #84]\n"                                                                                \
                  RAISE("sub sp, #4\n")                                                                                 \
                  "ldr r10, [r12]\n"                                                                                    \
                  "str r10, [sp, #20]\n"                                                                                \
-                 RAISE("ldr r10, [r12, #4]!\n" "str r10, [sp, #52]\n")                                                 \
+                 RAISE("ldr r10, [r12, #4]!\n" "str r10, [sp, #48]\n")                                                 \
                  "ldrd r10, r11, [r12, #4]\n"                                                                          \
                  "strd r10, r11, [sp]\n"                                                                               \
                  "ldrd r10, r11, [r3]\n"                                                                               \
                  "strd r10, r11, [sp, #8]\n"                                                                           \
-                 "lsl r11, r11, #1\n"                                                                                  \
-                 "add r12, r1, r11\n"                                                                                  \
-                 "strd r12, r11, [sp, #24]\n"                                                                          \
-                 "ldrd r10, r11, [r3, #8]\n"                                                                           \
-                 "ldrd r12, lr, [r3, #16]\n"                                                                           \
-                 "sub r2, lr, r10\n"                                                                                   \
+                 "ldrd r12, lr, [r3, #8]\n"                                                                            \
+                 "bic r2, r12, #1\n"                                                                                   \
+                 "mul r10, r10, r2\n"                                                                                  \
+                 "rsb r11, r10, r11, lsl #1\n"                                                                         \
                  "lsl r2, r2, #3\n"                                                                                    \
-                 "str r2, [sp, #48]\n"                                                                                 \
-                 "and r2, r10, #1\n"                                                                                   \
-                 "strd r2, r12, [sp, #40]\n"                                                                           \
-                 "lsl lr, lr, #3\n"                                                                                    \
-                 "bic r10, r10, #1\n"                                                                                  \
-                 "add r10, r0, r10, lsl #3\n"                                                                          \
-                 "mla r11, r11, lr, r10\n"                                                                             \
-                 "strd lr, r11, [sp, #32]\n"                                                                           \
+                 "ldr r10, [r3, #20]\n"                                                                                \
+                 "mul lr, lr, r10\n"                                                                                   \
+                 "add lr, r2, lr, lsl #3\n"                                                                            \
+                 "add lr, lr, r0\n"                                                                                    \
+                 "strd r2, lr, [sp, #32]\n"                                                                            \
+                 "sub r10, r10, r12\n"                                                                                 \
+                 "lsl r10, r10, #3\n"                                                                                  \
+                 "strd r10, r11, [sp, #24]\n"                                                                          \
+                 "and r12, r12, #1\n"                                                                                  \
+                 "ldr r3, [r3, #16]\n"                                                                                 \
+                 "strd r12, r3, [sp, #40]\n"                                                                           \
+                 "add r10, r0, r2\n"                                                                                   \
                  "str r10, [sp, #16]\n"                                                                                \
-                 "cmp r10, r11\n"                                                                                      \
+                 "cmp r10, lr\n"                                                                                       \
                  "beq.w 5f\n"                                                                                          \
                  "1: ldr r12, [sp, #20]\n"                                                                             \
                  "ldrd r2, r3, [r0], #8\n"                                                                             \
@@ -185,7 +240,7 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  MCC_DSP_COLUMN("r12", "lr", "r6", "r7")                                                               \
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r12", "lr", "r8", "r9")                                                               \
-                 RAISE("ldr r2, [sp, #52]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11) MCC_DSP_TIMES(r12)                  \
+                 RAISE("ldr r2, [sp, #48]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11) MCC_DSP_TIMES(r12)                  \
                        MCC_DSP_TIMES(lr))                                                                              \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
                  MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3) MCC_DSP_SCALE(r12, r2, r3)                      \
@@ -199,8 +254,7 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  "cmp r0, r2\n"                                                                                        \
                  "bne.w 1b\n"                                                                                          \
                  "ldr r2, [sp, #40]\n"                                                                                 \
-                 "cmp r2, #0\n"                                                                                        \
-                 "beq.w 4f\n"                                                                                          \
+                 "cbz r2, 4f\n"                                                                                        \
                  "ldr r12, [sp, #20]\n"                                                                                \
                  "ldrd r2, r3, [r0], #8\n"                                                                             \
                  MCC_DSP_FIRST_COLUMN("r10", "r11", "r12")                                                             \
@@ -208,33 +262,24 @@ MCC_INLINE void mcc_dsp_again(uint32_t *t, mcc_index plane, mcc_index cells, mcc
                  MCC_DSP_COLUMN("r10", "r11", "r6", "r7")                                                              \
                  "ldrd r2, r3, [r0, #8]\n"                                                                             \
                  MCC_DSP_COLUMN("r10", "r11", "r8", "r9")                                                              \
-                 RAISE("ldr r2, [sp, #52]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11))                                    \
+                 RAISE("ldr r2, [sp, #48]\n" MCC_DSP_TIMES(r10) MCC_DSP_TIMES(r11))                                    \
                  "ldrd r2, r3, [sp]\n"                                                                                 \
                  MCC_DSP_SCALE(r10, r2, r3) MCC_DSP_SCALE(r11, r2, r3)                                                 \
                  "ldr r3, [sp, #12]\n"                                                                                 \
                  MCC_DSP_STORE(r11, S, SATURATE, "[r1, r3]") MCC_DSP_STORE(r10, S, SATURATE, "[r1]")                   \
-                 "4: ldr r2, [sp, #48]\n"                                                                              \
+                 "4: ldrd r2, r3, [sp, #24]\n"                                                                         \
                  "add r0, r0, r2\n"                                                                                    \
-                 "ldrd r1, r2, [sp, #24]\n"                                                                            \
-                 "add r2, r2, r1\n"                                                                                    \
-                 "str r2, [sp, #24]\n"                                                                                 \
+                 "add r1, r1, r3\n"                                                                                    \
                  "ldrd r2, r3, [sp, #32]\n"                                                                            \
-                 "ldr r12, [sp, #16]\n"                                                                                \
-                 "add r12, r12, r2\n"                                                                                  \
+                 "add r12, r0, r2\n"                                                                                   \
                  "str r12, [sp, #16]\n"                                                                                \
                  "cmp r12, r3\n"                                                                                       \
                  "bne.w 1b\n"                                                                                          \
                  "5: ldr r2, [sp, #44]\n"                                                                              \
                  "cmp r2, #0\n"                                                                                        \
                  "beq.w 6f\n"                                                                                          \
-                 "mov r2, #0\n"                                                                                        \
-                 "str r2, [sp, #44]\n"                                                                                 \
-                 "str r2, [sp, #12]\n"                                                                                 \
-                 "ldrd r2, r3, [sp, #32]\n"                                                                            \
-                 "add r3, r3, r2\n"                                                                                    \
-                 "str r3, [sp, #36]\n"                                                                                 \
-                 "b.w 1b\n"                                                                                            \
-                 "6: add sp, #52\n"                                                                                    \
+                 MCC_DSP_ODD_ROW(S, RAISE, SATURATE)                                                                   \
+                 "6: add sp, #48\n"                                                                                    \
                  RAISE("add sp, #4\n")                                                                                 \
                  "pop {r4-r11, pc}\n");                                                                                \
     }

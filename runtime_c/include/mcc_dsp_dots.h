@@ -58,16 +58,15 @@ typedef struct mcc_dsp_result {
     "ldrd r6, r7, [r3, #8]\n"                                                                                          \
     "add r5, r5, r2\n"                                                                                                 \
     "add r8, r1, r6, lsl #4\n"                                                                                         \
-    "strd r4, r2, [sp]\n"                                                                                              \
-    "strd r5, r1, [sp, #8]\n"
+    "strd r7, r2, [sp]\n"                                                                                              \
+    "strd r4, r5, [sp, #8]\n" "str r1, [sp, #16]\n"
 #define MCC_DSP_ENTER_4X2(BYTES)                                                                                       \
     "mov r9, #" BYTES "\n"                                                                                             \
     "mul r6, r6, r9\n"                                                                                                 \
     "adr r9, 1f\n"                                                                                                     \
     "add r6, r6, r9\n"                                                                                                 \
     "orr r6, r6, #1\n"                                                                                                 \
-    "strd r8, r6, [sp, #16]\n"                                                                                         \
-    "str r7, [sp, #24]\n"
+    "strd r8, r6, [sp, #20]\n"
 #define MCC_DSP_PRODUCTS_4X2                                                                                           \
     "smlad r4, r2, r12, r4\n"                                                                                          \
     "smlad r8, r2, lr, r8\n"                                                                                           \
@@ -129,8 +128,8 @@ typedef struct mcc_dsp_result {
     MCC_DSP_STORE(r10, S, SATURATE, "[r2, r1, lsl #1]") MCC_DSP_STORE(r8, S, SATURATE, "[r2], #1")                     \
     MCC_DSP_STORE(r11, S, SATURATE, "[r3, r1, lsl #1]") MCC_DSP_STORE(r9, S, SATURATE, "[r3]")                         \
     "add r12, r12, #" MCC_DSP_BYTES_##MODE "\n"                                                                        \
-    "strd r12, r2, [sp]\n"                                                                                             \
-    "ldr r3, [sp, #8]\n"                                                                                               \
+    "strd r2, r12, [sp, #4]\n"                                                                                         \
+    "ldr r3, [sp, #12]\n"                                                                                              \
     "cmp r2, r3\n"                                                                                                     \
     "bne.w 2b\n"
 #define MCC_DSP_BEGIN_1X2                                                                                              \
@@ -171,8 +170,8 @@ typedef struct mcc_dsp_result {
 #define MCC_DSP_WIDEN_1X2_dot "sxtb16 r7, r6, ror #8\nsxtb16 r6, r6\n"
 
 /* r4-r7 sums of the first channel, r8-r11 of the second; r0 weights, r1 patch, r2 r3 pairs of two positions, r12 lr
- * pairs of weights. The first step makes sums of biases. On the stack: table, y, end of y, patch, its end, where to
- * enter, stride, the addend of all channels. */
+ * pairs of weights. The first step makes sums of biases. On the stack: stride, y, table, end of y, patch, its end,
+ * where to enter, the addend of all channels. */
 #define MCC_DSP_SUMS4X2(FORM, W, T, C, N, S, MODE, SATURATE)                                                           \
     MCC_DSP_NAKED(mcc_dsp_##FORM##4x2_##T##_##N, W, C)                                                                 \
     {                                                                                                                  \
@@ -183,9 +182,9 @@ typedef struct mcc_dsp_result {
                          "rsb r6, r6, #1\n"                                                                            \
                          "and r6, r6, #" MCC_DSP_4X2_UNROLL " - 1\n"                                                   \
                          MCC_DSP_ENTER_4X2(MCC_DSP_BYTES_4X2_##FORM)                                                   \
-                         "ldr r12, [sp]\n"                                                                             \
+                         "ldr r12, [sp, #8]\n"                                                                         \
                          "2: ldrd r4, r8, [r12]\n"                                                                     \
-                         "ldr r1, [sp, #12]\n"                                                                         \
+                         "ldr r1, [sp, #16]\n"                                                                         \
                          MCC_DSP_READ_4X2_##FORM                                                                       \
                          "ldrd r2, r3, [r1, #8]\n"                                                                     \
                          MCC_DSP_WIDEN_4X2_##FORM                                                                      \
@@ -198,7 +197,7 @@ typedef struct mcc_dsp_result {
                          "smlad r9, r3, lr, r8\n"                                                                      \
                          "smlad r4, r2, r12, r4\n"                                                                     \
                          "smlad r8, r2, lr, r8\n"                                                                      \
-                         "ldr pc, [sp, #20]\n"                                                                         \
+                         "ldr pc, [sp, #24]\n"                                                                         \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_4X2_UNROLL "\n"                                                           \
                          MCC_DSP_READ_4X2_##FORM                                                                       \
@@ -206,11 +205,10 @@ typedef struct mcc_dsp_result {
                          MCC_DSP_WIDEN_4X2_##FORM                                                                      \
                          MCC_DSP_PRODUCTS_4X2                                                                          \
                          ".endr\n"                                                                                     \
-                         "ldr r12, [sp, #16]\n"                                                                        \
+                         "ldr r12, [sp, #20]\n"                                                                        \
                          "cmp r1, r12\n"                                                                               \
                          "bne.w 1b\n"                                                                                  \
-                         "ldrd r12, r2, [sp]\n"                                                                        \
-                         "ldr r1, [sp, #24]\n"                                                                         \
+                         "ldm sp, {r1, r2, r12}\n"                                                                     \
                          MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, "28")                                                  \
                          "add sp, #28\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \

@@ -49,7 +49,7 @@
                          "bne 3b\n"                                                                                    \
                          "strd r4, r5, [sp, #28]\n"                                                                    \
                          "strd r6, r7, [sp, #36]\n"                                                                    \
-                         "2: ldr r1, [sp, #12]\n"                                                                      \
+                         "2: ldr r1, [sp, #16]\n"                                                                      \
                          "mov r4, #0\n"                                                                                \
                          "mov r5, #0\n"                                                                                \
                          "mov r6, #0\n"                                                                                \
@@ -58,7 +58,7 @@
                          "mov r9, #0\n"                                                                                \
                          "mov r10, #0\n"                                                                               \
                          "mov r11, #0\n"                                                                               \
-                         "ldr pc, [sp, #20]\n"                                                                         \
+                         "ldr pc, [sp, #24]\n"                                                                         \
                          ".balign 4\n"                                                                                 \
                          "1: .rept " MCC_DSP_NIBBLES_UNROLL "\n"                                                       \
                          "ldr.w r12, [r0]\n"                                                                           \
@@ -73,7 +73,7 @@
                          "and r12, r12, #0x000f000f\n"                                                                 \
                          MCC_DSP_PRODUCTS_4X2                                                                          \
                          ".endr\n"                                                                                     \
-                         "ldr r12, [sp, #16]\n"                                                                        \
+                         "ldr r12, [sp, #20]\n"                                                                        \
                          "cmp r1, r12\n"                                                                               \
                          "bne.w 1b\n"                                                                                  \
                          "sub r8, r8, r4\n"                                                                            \
@@ -86,7 +86,7 @@
                          "ldrd r2, r3, [sp, #36]\n"                                                                    \
                          "sub r6, r6, r2\n"                                                                            \
                          "sub r7, r7, r3\n"                                                                            \
-                         "ldrd r12, r2, [sp]\n"                                                                        \
+                         "ldm sp, {r1, r2, r12}\n"                                                                     \
                          "ldrd r3, lr, [r12]\n"                                                                        \
                          "add r4, r4, r3\n"                                                                            \
                          "add r5, r5, r3\n"                                                                            \
@@ -96,7 +96,6 @@
                          "add r9, lr, r9, asr #4\n"                                                                    \
                          "add r10, lr, r10, asr #4\n"                                                                  \
                          "add r11, lr, r11, asr #4\n"                                                                  \
-                         "ldr r1, [sp, #24]\n"                                                                         \
                          MCC_DSP_RESULTS_4X2(S, MODE, SATURATE, "44")                                                  \
                          "add sp, #44\n" MCC_DSP_DROP_##MODE                                                           \
                          "pop {r4-r11, pc}\n");                                                                        \

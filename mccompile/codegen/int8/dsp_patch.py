@@ -69,6 +69,10 @@ class DspPatch(PatchConv):
             *super().cases(),
             rescaled_case("not_shifted", plain, (1, 8, 5, 7), (6, 8, 3, 3), shift=0),
             *[
+                rescaled_case(f"edges_{width}", replace(plain, pads=(2,) * 4), (1, n, 3, width), (4, n, 3, columns))
+                for n, width, columns in ((2, 1, 3), (2, 2, 3), (1, 3, 4), (2, 5, 3))
+            ],
+            *[
                 rescaled_case(name, plain, (1, 8, 5, 5), (channels, 8, 3, 3), shift=shift, short=True)
                 for name, (channels, shift) in short.items()
             ],
