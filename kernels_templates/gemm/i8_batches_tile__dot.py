@@ -19,12 +19,12 @@ from mccompile.codegen.int8.dot_forms import form_in, form_of
 from mccompile.codegen.int8.dot_products import (
     epilogue_of_products,
     has_sums,
-    is_one_number,
     late_zero,
     product_groups,
     products_refusal,
 )
 from mccompile.codegen.int8.dot_tiles import NUMBER, best_dot_tile, dot_headers, row_cycles, shifted
+from mccompile.codegen.int8.zero_points import is_one_number
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
@@ -46,6 +46,7 @@ class BatchDots(Kernel):
             _case("transposed", 6, 32, 33, turned=True),
             _case("transposed_odd", 6, 18, 9, turned=True),
             _case("heads", 5, 16, 20, heads=True),
+            _case("zeros_one_by_one", 1, 24, 1, zeros=True),
             *(_case(f"{a}_by_{b}", 9, 24, 37, a, b) for a in (i8, u8) for b in (i8, u8)),
             *(_case(f"zeros_{a}_{b}", 9, 24, 67, a, b, zeros=True) for a in (i8, u8) for b in (i8, u8)),
             _floats(_case("floats", 9, 24, 19)),

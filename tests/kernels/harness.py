@@ -178,8 +178,11 @@ def call_of(kernel: Kernel, case: Case) -> tuple[Call, tuple[np.ndarray, ...]]:
 
 
 def _plain(view: View) -> View:
-    """The stride of an axis of one element says nothing: 0, as where a pass added the axis."""
-    strides = (0 if dim == 1 else stride for dim, stride in zip(view.shape, view.strides, strict=True))
+    """The stride of an axis of one element says nothing: 1 where it is the last one, as in dense tensors, else 0, as
+    where a pass added the axis."""
+    last = len(view.shape) - 1
+    sizes = enumerate(zip(view.shape, view.strides, strict=True))
+    strides = (int(axis == last) if dim == 1 else stride for axis, (dim, stride) in sizes)
     return replace(view, strides=tuple(strides))
 
 

@@ -22,7 +22,7 @@ from ..tiles import Range, is_constant
 from ..vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
 from .dot_forms import form_in
 from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place, dot_refusal
-from .zero_points import without_zero_points, zero_c
+from .zero_points import is_one_number, without_zero_points, zero_c
 
 AHEAD = 2048  # bytes
 
@@ -135,7 +135,7 @@ def late_zero(call: Call, point: int = 0) -> str:
     """C of the zero point of a row of a, so many after row i."""
     if not call.of(Gemm).a_zero:
         return "0"
-    row = static(call.ins[2].strides[-1])
+    row = 0 if is_one_number(call.ins[2]) else static(call.ins[2].strides[-1])
     return f"{named('a_zero')}[{index_c([row], ['i'], point * row)}]"
 
 
@@ -151,10 +151,6 @@ def has_sums(call: Call) -> bool:
 
 def b_zero_of(call: Call) -> View:
     return call.ins[call.of(Gemm).fixed - 1]
-
-
-def is_one_number(view: View) -> bool:
-    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
 
 
 def epilogue_of_products(call: Call) -> DotEpilogue:

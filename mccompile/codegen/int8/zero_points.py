@@ -21,12 +21,16 @@ def weights_c(weights: View, name: str) -> str:
     return named(name) if weights.buffer.dtype is i8 else f"(const int8_t *){named(name)}"
 
 
+def is_one_number(view: View) -> bool:
+    return all(stride == 0 or size == 1 for size, stride in zip(view.shape, view.strides, strict=True))
+
+
 def zero_c(weights: View, zero: View | None, name: str, first: str, lanes: int, vector: int) -> str:
     """C of the zero points of a vector of packed weights, the first of the tile that of channel `first`."""
     less = SHIFT if weights.buffer.dtype is u8 else 0
     if zero is None:
         return f"mcc_set_i32x{lanes}({-less})"
-    if zero.strides[-1]:
+    if not is_one_number(zero):
         at = index_c([1], [first], vector * lanes)
         found = f"mcc_load_{zero.buffer.dtype}_i32x{lanes}({name} + {at})"
     else:
