@@ -126,8 +126,9 @@ class Winograd(Kernel):
 
         def place(view: View, name: str, at: tuple[int, int]) -> Place:
             counters = [f"(p{axis} + {more})" if more else f"p{axis}" for axis, more in enumerate(at)]
-            strides = [view.strides[0], *view.strides[2:], view.strides[1]]
-            index = index_c([static(stride) for stride in strides], [batch, *counters, "o"])
+            sizes = zip(view.shape, view.strides, strict=True)
+            first, channel, *others = (0 if size == 1 else static(stride) for size, stride in sizes)
+            index = index_c([first, *others, channel], [batch, *counters, "o"])
             return Place(name, view, index, 0, static(view.strides[1]))
 
         results: list[dict[str, Any]] = []
