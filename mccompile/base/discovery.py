@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -30,14 +29,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or usual.get(sys.platform, Path.home() / ".cache"), "mccompile")
 
 
-def import_package_modules(package: str, having: re.Pattern[str] | None = None) -> list[ModuleType]:
-    """Import every module that lies directly in the folder of `package`, except those that start with an underscore;
-    with `having` only those in whose text it is found."""
+def import_package_modules(package: str) -> list[ModuleType]:
+    """Import every module that lies directly in the folder of `package`, except those that start with an underscore."""
     found = importlib.import_module(package)
     if not hasattr(found, "__path__"):
         raise InternalError(f"{package} is a module, not a package")
-    paths = [path for folder in found.__path__ for path in Path(folder).glob("*.py")]
-    stems = {path.stem for path in paths if having is None or having.search(path.read_text(encoding="utf-8"))}
+    stems = {path.stem for folder in found.__path__ for path in Path(folder).glob("*.py")}
     return [importlib.import_module(f"{package}.{stem}") for stem in sorted(stems) if not stem.startswith("_")]
 
 

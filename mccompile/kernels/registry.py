@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,20 +45,19 @@ class Registry(Mapping[str, Kernel]):
     def __init__(self, files: Mapping[str, Path], measured: Measured | None = None) -> None:
         self._files = dict(sorted(files.items()))  # by id
         self.measured = measured
-        self._loaded: dict[str, Kernel] = {}
         self._by_kind: dict[str, list[str]] = {}
         for key in self._files:
             self._by_kind.setdefault(key.partition("/")[0], []).append(key)
 
     @staticmethod
     def load(extra: Sequence[Path] = ()) -> Registry:
-        files: dict[str, Path] = {}
-        for folder in [data_folder("kernels_templates"), *extra]:
+        files = dict(_own())
+        for folder in extra:
             if not folder.is_dir():
                 raise WrongUse(
                     Problem("no such kernel folder", str(folder), "", "give an existing folder to --kernels")
                 )
-            files |= {f"{path.parent.name}/{path.stem}": path for path in folder.glob("*/*__*.py")}
+            files |= _files_in(folder)
         return Registry(files)
 
     def but(self, ids: Set[str]) -> Registry:
@@ -79,9 +79,7 @@ class Registry(Mapping[str, Kernel]):
         )
 
     def __getitem__(self, key: str) -> Kernel:
-        if key not in self._loaded:
-            self._loaded[key] = _load(self._files[key])
-        return self._loaded[key]
+        return _load(self._files[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
@@ -138,6 +136,16 @@ def effort(cost: Cost, target: Target) -> float:
     return cost.time + weight * (cost.code + cost.blob)
 
 
+@cache
+def _own() -> Mapping[str, Path]:
+    return _files_in(data_folder("kernels_templates"))
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    return {f"{path.parent.name}/{path.stem}": path for path in folder.glob("*/*__*.py")}
+
+
+@cache
 def _load(path: Path) -> Kernel:
     folder = zlib.crc32(str(path.resolve().parent.parent).encode())  # others may have files of the same name
     module = import_file(path, f"mccompile_kernels_{folder:08x}.{path.parent.name}.{path.stem}")

@@ -24,7 +24,7 @@ class RememberedKernels(Registry):
 
     def __init__(self, registry: Registry, target: Target) -> None:
         super().__init__({}, registry.measured)
-        self._files, self._loaded, self._by_kind = registry._files, registry._loaded, registry._by_kind
+        self._files, self._by_kind = registry._files, registry._by_kind
         self.target = target
         self._choices: Answers[Choice] = {}
         self._matches: Answers[Needs | No] = {}

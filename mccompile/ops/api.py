@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, TypeVar
@@ -168,20 +169,27 @@ def find(domain: str, name: str) -> type[Operator] | None:
     """The class for an operator's name. Only the file that defines it is imported, since a model uses few of all
     operators and importing every one would be half of the time that a small model takes."""
     if (domain, name) not in _REGISTRY:
-        _register(import_package_modules(__package__, _defining(name)))
+        _register(import_module(f"{__package__}.{stem}") for stem in _files().get(name, ()))
     return _REGISTRY.get((domain, name))
 
 
-@cache
-def operator_names() -> frozenset[str]:
+def operator_names() -> Set[str]:
     """All names of operators, read from the files, none of which is imported."""
-    texts = (path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
-    return frozenset(name for text in texts for name in _defining(r"[A-Z]\w*").findall(text))
+    return _files().keys()
 
 
-def _defining(name: str) -> re.Pattern[str]:
-    """Where a file defines operators whose names are like this."""
-    return re.compile(rf"^(?:class )?({name})(?:\((?!.*abstract=True)| = scalar_function\()", re.MULTILINE)
+@cache
+def _files() -> Mapping[str, Sequence[str]]:
+    """The stems of the files that define operators of each name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        for name in _DEFINED.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(name, []).append(path.stem)
+    return found
+
+
+# What stands where a file defines an operator.
+_DEFINED = re.compile(r"^(?:class )?([A-Z]\w*)(?:\((?!.*abstract=True)| = scalar_function\()", re.MULTILINE)
 
 
 def resolve(domain: str, name: str) -> type[Operator]:
@@ -192,7 +200,7 @@ def resolve(domain: str, name: str) -> type[Operator]:
     return found
 
 
-def _register(modules: Sequence[ModuleType]) -> None:
+def _register(modules: Iterable[ModuleType]) -> None:
     for module in modules:
         for item in vars(module).values():
             if isinstance(item, type) and issubclass(item, Operator) and item.name:

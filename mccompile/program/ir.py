@@ -142,8 +142,8 @@ class View:
         empty."""
         if self.lines:
             return upper(self.buffer.type.count) - 1
-        used = {s for dim in (*self.shape, *self.strides, self.offset) for s in symbols(dim)}
-        top = {s.name: s.high for s in used}
+        dims = (*self.shape, *self.strides, self.offset)
+        top = {s.name: s.high for dim in dims if not isinstance(dim, int) for s in symbols(dim)}
         if any(upper(dim) == 0 for dim in self.shape):
             return -1
         return evaluate(self.offset, top) + sum(
