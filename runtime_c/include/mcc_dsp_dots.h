@@ -375,16 +375,6 @@ typedef struct mcc_dsp_result {
     MCC_DSP_BOTH(MCC_DSP_DOT1X4, N, S, MODE)
 
 #else
-/* One sum: `gap` words from pair to pair of the lane, `skip` bytes from weight to weight of the channel. */
-MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, const uint32_t *lane, mcc_index gap,
-                               mcc_index pairs)
-{
-    for (mcc_index i = 0; i < pairs; ++i) {
-        sum += mcc_dsp_low(lane[i * gap]) * w[2 * i * skip] + mcc_dsp_high(lane[i * gap]) * w[(2 * i + 1) * skip];
-    }
-    return sum;
-}
-
 /* Numbers that a channel has of its own. */
 #define MCC_DSP_ROWS_plain 3
 #define MCC_DSP_ROWS_raised 4
@@ -405,21 +395,28 @@ MCC_INLINE int32_t mcc_dsp_sum(int32_t sum, const int8_t *w, mcc_index skip, con
     {                                                                                                                  \
         ALL(w, patch, y, t, LANES);                                                                                    \
     }
-#define MCC_DSP_DOT(T, C, N, S, MODE)                                                                                  \
-    MCC_INLINE void mcc_dsp_dots2_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
-                                            mcc_index positions)                                                       \
+/* Two channels at a time: LANE is from the weights of one to those of the other, NEXT from one of a pair to the
+ * other. */
+#define MCC_DSP_PAIRS(FORM, W, LANE, NEXT, T, C, N, S, MODE)                                                           \
+    MCC_INLINE void mcc_dsp_##FORM##_##T##_##N(const W *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,       \
+                                               mcc_index positions)                                                    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
             const int32_t *const table = t->table + o / 2 * 2 * MCC_DSP_ROWS_##MODE;                                   \
+            const W *const own = w + o / 2 * 4 * t->steps + o % 2 * (LANE);                                            \
             for (mcc_index p = 0; p < positions; ++p) {                                                                \
-                const int8_t *const own = w + o / 2 * 4 * t->steps + o % 2;                                            \
-                const int32_t sum = mcc_dsp_sum(table[o % 2], own, 2, patch + p, 4, t->steps);                         \
+                int32_t sum = table[o % 2];                                                                            \
+                for (mcc_index i = 0; i < 4 * t->steps; i += 4) {                                                      \
+                    sum += mcc_dsp_low(patch[i + p]) * own[i] + mcc_dsp_high(patch[i + p]) * own[i + (NEXT)];          \
+                }                                                                                                      \
                 y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    MCC_DSP_LANES(mcc_dsp_dot4x2_##T##_##N, 4, int8_t, C, mcc_dsp_dots2_##T##_##N)                                     \
-    MCC_DSP_LANES(mcc_dsp_dot1x2_##T##_##N, 1, int8_t, C, mcc_dsp_dots2_##T##_##N)                                     \
+    MCC_DSP_LANES(mcc_dsp_##FORM##4x2_##T##_##N, 4, W, C, mcc_dsp_##FORM##_##T##_##N)                                  \
+    MCC_DSP_LANES(mcc_dsp_##FORM##1x2_##T##_##N, 1, W, C, mcc_dsp_##FORM##_##T##_##N)
+#define MCC_DSP_DOT(T, C, N, S, MODE)                                                                                  \
+    MCC_DSP_PAIRS(dot, int8_t, 1, 2, T, C, N, S, MODE)                                                                 \
     MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \

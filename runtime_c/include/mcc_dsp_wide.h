@@ -26,27 +26,9 @@
     MCC_DSP_BOTH(MCC_DSP_WIDE1X2, N, S, MODE)
 
 #else
-#define MCC_DSP_WIDE_FORM(T, C, N, S, MODE)                                                                            \
-    MCC_INLINE void mcc_dsp_wide_##T##_##N(const int16_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,     \
-                                           mcc_index positions)                                                        \
-    {                                                                                                                  \
-        for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
-            const int32_t *const table = t->table + o / 2 * 2 * MCC_DSP_ROWS_##MODE;                                   \
-            const int16_t *const own = w + o / 2 * 4 * t->steps + o % 2 * 2;                                           \
-            for (mcc_index p = 0; p < positions; ++p) {                                                                \
-                int32_t sum = table[o % 2];                                                                            \
-                for (mcc_index i = 0; i < 4 * t->steps; i += 4) {                                                      \
-                    sum += mcc_dsp_low(patch[i + p]) * own[i] + mcc_dsp_high(patch[i + p]) * own[i + 1];               \
-                }                                                                                                      \
-                y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
-            }                                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    MCC_DSP_LANES(mcc_dsp_wide4x2_##T##_##N, 4, int16_t, C, mcc_dsp_wide_##T##_##N)                                    \
-    MCC_DSP_LANES(mcc_dsp_wide1x2_##T##_##N, 1, int16_t, C, mcc_dsp_wide_##T##_##N)
 #define MCC_DSP_WIDE_OF(N, S, MODE)                                                                                    \
-    MCC_DSP_WIDE_FORM(i8, int8_t, N, S, MODE)                                                                          \
-    MCC_DSP_WIDE_FORM(u8, uint8_t, N, S, MODE)
+    MCC_DSP_PAIRS(wide, int16_t, 2, 1, i8, int8_t, N, S, MODE)                                                         \
+    MCC_DSP_PAIRS(wide, int16_t, 2, 1, u8, uint8_t, N, S, MODE)
 #endif
 
 MCC_DSP_ALL_ROUNDINGS(MCC_DSP_WIDE_OF)
