@@ -29,6 +29,7 @@ def test_no_part_in_any_number_of_strips_takes_less(wide: Path) -> None:
     plain, found = (compile(wide, Options(prefer="ram", recompute=most)) for most in (1.0, MOST))
     expected = package(network("wide"), recompute=MOST).strips
     alone = [package(network("wide"), strips=(cost.strips,)) for cost in expected]
+    assert [made.macs - plain.macs for made in alone] == [cost.macs for cost in expected]
     least = min(made.plan.arena_bytes for made in alone if made.macs <= MOST * plain.macs)
     assert len(alone) > 6 and found.plan.arena_bytes <= least < 0.7 * plain.plan.arena_bytes
     assert plain.macs < found.macs <= MOST * plain.macs

@@ -12,7 +12,7 @@ from ...api import ALL, Memory, StripsCost
 from .column_steps import COLUMNS, ROWS
 from .regions import Region, Through
 
-COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16)
+MOST = 18  # strips
 LONGEST = 48  # nodes of a part
 
 
@@ -36,9 +36,10 @@ def _narrow(values: Sequence[Value]) -> set[Value]:
     sizes = [_bytes(group[0]) for group in groups]
     neighbours = zip([0, *sizes], [*sizes[1:], 0], strict=False)
     return {
-        group[-1]
+        value
         for place, (group, around) in enumerate(zip(groups, neighbours, strict=False))
         if place in (0, len(groups) - 1) or sizes[place] < max(around)
+        for value in group
     }
 
 
@@ -52,16 +53,21 @@ def _of_all_counts(
     ends = _bytes(region.last) + (0 if _is_outside(first, memory) else _bytes(first))
     held, computed_once = region.held(), _macs(region)
     row = {x: _bytes(x) // (region.size(x, ROWS) * region.size(x, COLUMNS)) for x in held}
-    for count in (each for each in COUNTS if each <= region.size(region.last, COLUMNS)):
+    for count in _counts(region.size(region.last, COLUMNS)):
         macs, inside = -computed_once, 0
-        for times, width in region.widths(count):
-            macs += times * sum(step.macs * width.get(node.output, 0) for node, step in region.steps.items())
+        for width in region.widths(count):
+            macs += sum(step.macs * width.get(node.output, 0) for node, step in region.steps.items())
             rings = {x: lines * row[x] * width.get(x, 0) for x, lines in held.items()}
             whole = {x: region.size(x, ROWS) * row[x] * width.get(x, 0) for x in held}
             inside = max(inside, _in_chains(list(rings), rings, whole, between))
         if macs > most:
             return
         yield StripsCost(Strips(first.name, region.last.name, count), ends + inside, macs)
+
+
+def _counts(columns: int) -> list[int]:
+    """The fewest strips of each width."""
+    return sorted({count for width in range(1, columns) if (count := -(-columns // width)) <= MOST})
 
 
 def _in_chains(

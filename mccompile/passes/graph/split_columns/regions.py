@@ -65,12 +65,10 @@ class Region:
         strips = [self._needed(self._strip(number, count)) for number in range(count)]
         return strips if all(low < high for strip in strips for low, high in strip.values()) else None
 
-    def widths(self, count: int) -> list[tuple[int, dict[Value, int]]]:
-        """How many columns of each value strips need, and how many strips need that: about, for those between the first
-        and the last."""
-        numbers = {0: 1, count // 2: count - 2, count - 1: 1}
-        strips = [(times, self._needed(self._strip(number, count))) for number, times in numbers.items() if times]
-        return [(times, {x: high - low for x, (low, high) in strip.items()}) for times, strip in strips]
+    def widths(self, count: int) -> list[dict[Value, int]]:
+        """How many columns of each value each strip needs."""
+        strips = (self._needed(self._strip(number, count)) for number in range(count))
+        return [{x: high - low for x, (low, high) in strip.items()} for strip in strips]
 
     def _strip(self, number: int, count: int) -> Span:
         width = self.size(self.last, COLUMNS)

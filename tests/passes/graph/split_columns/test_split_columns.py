@@ -61,6 +61,15 @@ NETWORKS = {
         c = Relu(b)
         y = Conv <pads = [1, 1, 1, 1]> (c, u)
     }""",
+    "blocks": """(float[1,8,12,12] x, float[4,8,3,3] w, float[12,4,1,1] v, float[4,12,3,3] u) => (float[1,4,6,6] y) {
+        a = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w)
+        p = Conv (a, v)
+        d = Conv <pads = [1, 1, 1, 1]> (p, u)
+        b = Add(a, d)
+        q = Conv (b, v)
+        e = Conv <pads = [1, 1, 1, 1]> (q, u)
+        y = Add(b, e)
+    }""",
     "channels_last": """(float[1,9,11,3] x, float scale, float[4,3,3,3] w, float[4,4,3,3] v) => (float[1,4,5,6] y) {
         s = Mul(x, scale)
         t = Transpose <perm = [0, 3, 1, 2]> (s)
@@ -124,6 +133,18 @@ def test_integers_are_exact(block: Callable[[Net, str], str]) -> None:
     got = build(found, targets.load("generic")).run(inputs)
     for name, array in exact_qdq.run(model, inputs).items():
         np.testing.assert_array_equal(got[name], array)
+
+
+def test_strips_may_end_at_each_of_equally_small_values() -> None:
+    """Two residual blocks follow a convolution that makes less: each value between them is as small."""
+    made = network("blocks")
+    ends = {cost.strips.last for cost in package(made, recompute=4.0).strips}
+    assert {"a", "b", "y"} <= ends
+
+
+def test_there_are_as_few_strips_of_each_width_as_can_be() -> None:
+    made = network("wide")
+    assert {cost.strips.count for cost in package(made, recompute=4.0).strips} == {2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16}
 
 
 def test_a_strip_with_nothing_but_padding_is_not_made() -> None:
