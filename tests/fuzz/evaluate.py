@@ -168,13 +168,26 @@ def _local_response(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
 
 def _by_resize(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
     """The reference, except where pytorch_half_pixel makes a length of 1: it reads at -0.5, the standard at 0. Nearest
-    elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole number."""
+    elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole number. But
+    align_corners counts a size as scales ask for it, whole or not, and onnxruntime does not."""
     given = {entry.name: entry.s for entry in model.graph.node[0].attribute}
     how = given.get("coordinate_transformation_mode", b"half_pixel")
-    if given.get("mode", b"nearest") == b"nearest" and how != b"tf_crop_and_resize":
+    in_parts = how == b"align_corners" and _asks_for_parts(model, feeds)
+    if given.get("mode", b"nearest") == b"nearest" and how != b"tf_crop_and_resize" and not in_parts:
         return _chosen(model, feeds)
     found = _by_reference(model, feeds)
     return None if found and how == b"pytorch_half_pixel" and 1 in found[0].shape else found
+
+
+def _asks_for_parts(model: Any, feeds: Mapping[str, np.ndarray]) -> bool:
+    """Do scales ask Resize for sizes that are no whole numbers?"""
+    (node,) = model.graph.node
+    scales = feeds.get(node.input[2]) if len(node.input) > 2 else None
+    given = {entry.name: list(entry.ints) for entry in node.attribute}
+    x = feeds[node.input[0]]
+    if scales is None:
+        return False
+    return any(scale * x.shape[axis] % 1 for scale, axis in zip(scales, given.get("axes", range(x.ndim)), strict=False))
 
 
 def _chosen(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:

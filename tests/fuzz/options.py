@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import GraphProto, TensorProto
 
 from mccompile.base.own_functions import OwnFunction
 from mccompile.base.streaming import Stream
@@ -67,12 +67,20 @@ def _observe(chance: Chance, subject: Subject, machine: Machine) -> Any:
 
 
 def _weights_dtype(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    """Only where what is not exact is a float: nothing says how far integers may be off then."""
-    floats = any(tensor.data_type == TensorProto.FLOAT for tensor in subject.model.graph.initializer)
-    inexact = [o.type.tensor_type.elem_type for o in subject.model.graph.output if o.name not in subject.exact]
-    if not floats or chance.random() >= 0.08 or any(dtype not in FLOATS for dtype in inexact):
+    """Only where what is not exact is a float: nothing says how far integers may be off then, nor tokens that a body
+    finds by weights of its own."""
+    graph = subject.model.graph
+    inexact = [o.type.tensor_type.elem_type for o in graph.output if o.name not in subject.exact]
+    bodies = [entry.g for node in graph.node for entry in node.attribute]
+    if not _has_floats(graph) or chance.random() >= 0.08 or any(dtype not in FLOATS for dtype in inexact):
+        return None
+    if any(map(_has_floats, bodies)):
         return None
     return str(chance.choice(["f16", "bf16"]))
+
+
+def _has_floats(graph: GraphProto) -> bool:
+    return any(tensor.data_type == TensorProto.FLOAT for tensor in graph.initializer)
 
 
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:

@@ -14,7 +14,7 @@ from mccompile.base.errors import Problem, UnsupportedModel
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.targets import api as targets
-from tests.fuzz import machines, oracle, shrink, subject, trial, ways
+from tests.fuzz import machines, options, oracle, shrink, subject, trial, ways
 from tests.fuzz.builder import Input
 from tests.fuzz.evaluate import evaluate
 from tests.fuzz.report import as_text, text
@@ -34,14 +34,14 @@ BUILD = machines.Build(GENERIC, "gcc", ("-std=c99", "-O0", *machines.WARNINGS))
 PLAIN = Options()
 
 
-def program(options: Options = PLAIN, build: machines.Build = BUILD) -> Trial:
+def program(asked: Options = PLAIN, build: machines.Build = BUILD) -> Trial:
     made = Subject(
         parser.parse_model(MODEL),
         (Input("x", np.dtype(np.float32), (3, 4), "exact"),),
         exact=frozenset({"z", "r"}),
     )
     runs = made.runs([1, 2])
-    return Trial(1, 2, 0, made, options, build, runs, oracle.wanted(made, runs))
+    return Trial(1, 2, 0, made, asked, build, runs, oracle.wanted(made, runs))
 
 
 def verdict(made: Trial, folder: Path) -> str:
@@ -231,3 +231,21 @@ def test_all_results_of_a_node_of_doubles_have_their_type() -> None:
     node = helper.make_node("LSTM", ["x", "w", "r"], ["y", "h", "c"], hidden_size=2)
     arrays = {"x": np.ones((3, 1, 4)), "w": np.ones((1, 8, 4)), "r": np.ones((1, 8, 2))}
     assert [str(array.dtype) for array in evaluate(node, arrays, 21)] == ["float64"] * 3
+
+
+def test_scales_may_ask_for_a_size_that_is_no_whole_number() -> None:
+    """Of five elements times 1.5 the last lies at 6.5: docs/fuzzing.md."""
+    form = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "align_corners"}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **form)
+    arrays = {"x": np.arange(5, dtype=np.float32), "scales": np.array([1.5], np.float32)}
+    assert evaluate(node, arrays, 19)[0].tolist() == [int(4 * place / 6.5) for place in range(7)]
+
+
+@pytest.mark.parametrize(("weights", "asked"), [("", {None, "f16", "bf16"}), ("<float w = {1}>", {None})])
+def test_weights_stay_as_they_are_where_bodies_have_their_own(weights: str, asked: set[str | None]) -> None:
+    """Nothing says how far a token that is found by them may be off."""
+    made = parser.parse_model(MODEL)
+    body = parser.parse_graph(f"body () => (float v) {weights} {{ v = Sqrt({'w' if weights else 'c'}) }}")
+    made.graph.node.append(helper.make_node("If", ["t"], ["v"], then_branch=body, else_branch=body))
+    drawn = (options.draw(np.random.default_rng(n), Subject(made, ()), GENERIC) for n in range(200))
+    assert {found.weights_dtype or None for found in drawn} == asked
