@@ -8,6 +8,9 @@ ARGS   ?=
 # A test that hangs fails alone.
 PYTEST := -m pytest -n $(JOBS) --dist worksteal --timeout 300
 
+# Hundreds of processes load the same modules: each is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 # PY from outside means: everything is installed there, do not touch .venv.
 ifeq ($(origin PY),undefined)
 PY      := $(VENV)/bin/python
