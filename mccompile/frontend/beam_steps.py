@@ -49,6 +49,16 @@ FUNCTIONS = (
         ended = Expand (filled, places)
         worth = Expand (nothing, pairs)
     }}""",
+    # Sums by length. What is impossible is still better than `nothing`, which stands where no sequence ended: the
+    # lowest float stands for it, which no other sum has.
+    """SearchWorth (sums, power, nothing) => (worth) {
+        lowest = Constant <value_float = -3.4028234663852886e38> ()
+        second = Constant <value_float = -3.4028232635611926e38> ()
+        share = Div (sums, power)
+        impossible = Equal (share, nothing)
+        possible = Max (share, second)
+        worth = Where (impossible, lowest, possible)
+    }""",
     # The best of what had ended and of what ends now.
     """SearchBest (ended, worth, more, values) => (best, valued) {
         zero = Constant <value_int = 0> ()
@@ -133,7 +143,7 @@ FUNCTIONS = (
         far = CastLike (length, scores)
         power = Pow (far, exponent)
         value = Slice (likely, begin, width, axis)
-        share = Div (value, power)
+        share = {OWN}.SearchWorth (value, power, nothing)
         values = Where (valid, share, nothing)
         rows = Slice (owners, begin, width, axis)
         more = Gather <axis = 0> (sequences, rows)
@@ -146,7 +156,7 @@ FUNCTIONS = (
         window = Add (firsts, order)
         seen = Gather (flat, window)
         highest = ReduceMax <keepdims = 1> (seen, axis)
-        could = Div (highest, power)
+        could = {OWN}.SearchWorth (highest, power, nothing)
         beaten = GreaterOrEqual (worst, could)
         hurry = Constant <value_int : int = @early> ()
         hurried = Cast <to = 9> (hurry)
@@ -170,7 +180,7 @@ FUNCTIONS = (
         sums = Reshape (totals, pairs)
         far = CastLike (length, totals)
         power = Pow (far, exponent)
-        share = Div (sums, power)
+        share = {OWN}.SearchWorth (sums, power, nothing)
         values = Where (done, nothing, share)
         sizes = Shape <start = 1> (sequences)
         shape = Concat <axis = 0> (pairs, sizes)
@@ -179,6 +189,9 @@ FUNCTIONS = (
         number = Constant <value_int : int = @returned> ()
         first = Unsqueeze (number, begin)
         tokens = Slice (best, begin, first, axis)
-        scores = Slice (valued, begin, first, axis)
+        returned = Slice (valued, begin, first, axis)
+        lowest = Constant <value_float = -3.4028234663852886e38> ()
+        impossible = Equal (returned, lowest)
+        scores = Where (impossible, nothing, returned)
     }}""",
 )
