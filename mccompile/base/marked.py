@@ -22,7 +22,7 @@ _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
 OPENS, CLOSES = "\ue004", "\ue005"  # a list, or what operators hold together
 COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  # the line may end here
 between_items = f",{COMMA} "
-_FOLDS = dict.fromkeys(map(ord, (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)))
+_FOLDS = (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)
 _PART = "\ue00a"
 _HEADER, _NAME, _SIZE, _LOCAL = "header", "name", "size", "local"
 
@@ -166,12 +166,15 @@ def read(text: str) -> Marked:
 def plain(text: str) -> str:
     if text.isprintable():  # as most lines: no mark is
         return text
-    return read(text).text.translate(_FOLDS)
+    found = "".join(piece for kind, piece in _pieces(text) if kind not in _SILENT)
+    for fold in _FOLDS:
+        found = found.replace(fold, "")
+    return found
 
 
 def unmarked(text: str) -> str:
     """Text of users, without characters that would be marks."""
-    return text.translate(dict.fromkeys([*map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE, _PART)), *_FOLDS], "?"))
+    return text.translate(dict.fromkeys(map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE, _PART, *_FOLDS)), "?"))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

@@ -210,11 +210,13 @@ class PassManager:
     _dumped: int = 0
 
     def run(self, stage: Stage[IR], ir: IR, passes: Iterable[Pass[IR]]) -> None:
+        before = stage.size(ir)
         for step in passes:
-            before, start = stage.size(ir), time.perf_counter()
+            start = time.perf_counter()
             with timed(step.name):
                 step.run(ir, self.context)
             self.finished(stage, ir, step.name, before, time.perf_counter() - start)
+            before = self.records[-1].after
 
     def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
         """What follows every pass; called directly for loading and for steps that make one IR out of another."""
