@@ -43,6 +43,7 @@ _RESHAPES = frozenset({"Reshape", "Flatten"})
 class _Layout:
     def __init__(self, graph: Graph, names: set[str]) -> None:
         self.graph, self.names = graph, names
+        self.constants: dict[tuple[Value, int], Value] = {}  # in their new order, by rank
 
     def run(self) -> None:
         nodes = list(self.graph.nodes)
@@ -137,6 +138,13 @@ class _Layout:
             return maker.inputs[0]
         if value.type.count == 1 and value.type.rank < rank:
             return value
+        if value.constant is None:
+            return self.turned(value, rank, reader)
+        if (value, rank) not in self.constants:  # which are folded, and kept once however many nodes read them
+            self.constants[value, rank] = self.turned(value, rank, reader)
+        return self.constants[value, rank]
+
+    def turned(self, value: Value, rank: int, reader: Node) -> Value:
         if value.type.rank < rank:
             axes = Constant.of(np.arange(rank - value.type.rank, dtype=np.int64))
             value = self.add(

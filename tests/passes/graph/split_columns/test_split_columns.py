@@ -109,6 +109,13 @@ def cuts_of(made: ModelProto) -> list[str]:
     return [cut.name for cut in package(made, recompute=16.0).cuts]
 
 
+def in_two(made: ModelProto) -> Package:
+    """With the longest part that begins with the input and can be computed in two strips."""
+    plain, (first, *others) = steps(package(made)), cuts_of(made)
+    found = (package(made, strips=(Strips(first, last, 2),)) for last in reversed(others))
+    return next(each for each in found if steps(each) > plain)
+
+
 @pytest.mark.parametrize("name", sorted({*NETWORKS} - {"scaled"}))
 def test_elements_are_those_of_the_whole(name: str) -> None:
     made = network(name)
@@ -128,11 +135,19 @@ def test_integers_are_exact(block: Callable[[Net, str], str]) -> None:
     """With convolutions of all kinds around it."""
     conv = BLOCKS.index(Net.conv)
     model = qdq_network(BLOCKS.index(block), [conv, BLOCKS.index(block), conv, conv])
-    cuts = cuts_of(model)
-    inputs, found = some_integers(model), package(model, strips=(Strips(cuts[0], cuts[-1], 2),))
+    inputs, found = some_integers(model), in_two(model)
     got = build(found, targets.load("generic")).run(inputs)
     for name, array in exact_qdq.run(model, inputs).items():
         np.testing.assert_array_equal(got[name], array)
+
+
+def test_strips_rescale_by_the_same_constants() -> None:
+    model = qdq_network(5, [BLOCKS.index(Net.conv)] * 4)
+    plain, strips = (
+        [entry.name for entry in made.plan.entries if "/multiplier" in entry.name]
+        for made in (package(model), in_two(model))
+    )
+    assert len(plain) == len(strips) == 4
 
 
 def test_strips_may_end_at_each_of_equally_small_values() -> None:
