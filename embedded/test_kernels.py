@@ -19,6 +19,7 @@ from mccompile.kernels.api import Call, Case, Kernel, SizedCase
 from mccompile.targets import api as targets
 from tests.damaged import damaged
 from tests.kernels import harness
+from tests.kernels.short_axes import warnings_of_short_axes
 from tests.kernels.test_in_place import wrong_over_operands
 from tests.kernels.test_matrix import (
     IDS_OF_PORTABLE,
@@ -117,6 +118,17 @@ def test_products_of_bytes_are_compiled_without_warnings(target: str, id: str, t
     command = [found.compiler, *flags, *harness.include_flags(tmp_path), "kernels.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr[:2000]) == (0, "")
+
+
+ON_ONE_TARGET = {id: target for target, id in reversed(OWN) if id not in IDS_OF_PORTABLE}
+
+
+@pytest.mark.parametrize(("id", "target"), ON_ONE_TARGET.items())
+def test_short_axes_are_compiled_without_warnings(id: str, target: str, tmp_path: Path) -> None:
+    found = targets.load(target)
+    flags = [flag for flag in found.cflags if not flag.startswith("-fuse")]
+    command = [found.compiler, *flags, *harness.STRICT, "-fsyntax-only"]
+    assert not warnings_of_short_axes(KERNELS[id], found, command, tmp_path)
 
 
 HALVES = "aarch64-fp16"

@@ -131,6 +131,8 @@ class ChannelsLastTile(Kernel):
         layout, size, cut = best_layout(call, target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to write its edges out")
+        if not layout.reaches:
+            return No("no window reaches the image")
         blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged)
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)

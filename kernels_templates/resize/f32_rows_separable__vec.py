@@ -185,6 +185,8 @@ class _Layout:
             return "too many elements are added up to write them out"
         if not self.flat and self.run == 1:
             return "results of a row do not lie side by side, or operands of the epilogue differ in layout"
+        if self.width == 1 and not self.others:
+            return "each result is of one element"
         if self.others and not self.together and self.run < SHORTEST:
             return "rows of x do not lie side by side"
         return ""

@@ -76,6 +76,13 @@ class DspRows(PatchGemm):
         form, found = weights_of(call, self.wide).form, rescaling_of(call)
         return {1: f"dsp_{form}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
 
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        """Without the distance of rows where results of one row at a time wait for the rest of the epilogue."""
+        found = dict(super().sizes(call))
+        if _lanes(call) == 1 and rescaling_of(call).rest:
+            found.pop("y_row", None)
+        return found
+
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({weights_of(call, self.wide).header})
 

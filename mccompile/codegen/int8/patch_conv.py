@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.dims import static
 from ...base.dtypes import DType, f32, i4, i8, i32, u8
+from ...base.marked import local, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand
 from ...kernels.api import Call, Case, View
@@ -50,6 +51,8 @@ class PatchConv(Patch):
             residual_case("residual_one_more", plain, (1, 8, 3, 3), (6, 8, 3, 3)),
             residual_case("residual_two_pictures", plain, (2, 8, 4, 4), (6, 8, 3, 3)),
             residual_case("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
+            residual_case("residual_one_column", pointwise, (1, 8, 5, 1), (5, 8, 1, 1)),
+            residual_case("residual_one_row", pointwise, (1, 8, 1, 5), (5, 8, 1, 1)),
             rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
             *(self.raised_cases(plain) if self.raises else ()),
         ]
@@ -106,23 +109,26 @@ class PatchConv(Patch):
 
         def place(view: View) -> str:
             batch, channel, row, column = (static(stride) for stride in view.strides)
-            line = f"(at_row % {view.lines})" if view.lines else "at_row"
+            line = f"({named('at_row')} % {view.lines})" if view.lines else "at_row"
             return index_c([batch, row, column, channel], ["n" if y.shape[0] != 1 else "0", line, "at_column", "o"])
 
-        named = zip(self.parameter_names(call)[1][kind.fixed :], call.ins[kind.fixed :], strict=True)
-        return [(name, view, place(view)) for name, view in named], (y, place(y))
+        operands = zip(self.parameter_names(call)[1][kind.fixed :], call.ins[kind.fixed :], strict=True)
+        return [(name, view, place(view)) for name, view in operands], (y, place(y))
 
     def rest(self, call: Call) -> dict[str, Any]:
         """What is left to do with the result or total `found[o]` of channel o of position `at`."""
         left = left_over(call, self.raises)
         if left is None:
             return {"rest": False}
-        width, by_rows = static(call.outs[0].shape[3]), self.by_rows(call)
+        width, by_rows, at = static(call.outs[0].shape[3]), self.by_rows(call), named("at")
+        places = {
+            "at_row": "row_out" if by_rows else f"{at} / {width}" if width > 1 else at,
+            "at_column": at if by_rows else f"{at} % {width}" if width > 1 else "0",
+        }
         return {
             "rest": True,
             **scalar_rest(left, *self.placed(call)),
-            "rest_row": "row_out" if by_rows else f"at / {width}" if width > 1 else "at",
-            "rest_column": "at" if by_rows else f"at % {width}" if width > 1 else "0",
+            "rest_places": [local(name, f"const mcc_index {name} = {place};") for name, place in places.items()],
         }
 
     def family(self, call: Call) -> str:

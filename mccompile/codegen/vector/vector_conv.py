@@ -128,6 +128,11 @@ class VectorConv(ConvTaps):
             at += count
         return runs
 
+    @property
+    def reaches(self) -> bool:
+        """Does the window of any position along the tiles meet the image?"""
+        return any(self.edge_runs(at, 1) for at in range(self.points.out))
+
     def edge_taps(self, size: TileSize) -> int:
         """How many are written out."""
         return sum(len(self.edge_runs(first, count)) for first, count, _, edge in self.cover(size) if edge)
