@@ -12,7 +12,7 @@ from ...api import ALL, Memory, StripsCost
 from .column_steps import COLUMNS, ROWS
 from .regions import Region, Through
 
-MOST = 18  # strips
+MOST = 32  # strips
 LONGEST = 48  # nodes of a part
 
 
