@@ -3,10 +3,12 @@
 Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed
 shortly. C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another
 machine: ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles
-what needs no flags of its own."""
+what needs no flags of its own. Collecting tests makes many objects that live as long as they do: the garbage collector
+rests while they are made, and leaves them out from then on."""
 
 from __future__ import annotations
 
+import gc
 import shutil
 from contextlib import suppress
 
@@ -21,6 +23,12 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(params=["onnxruntime", "onnx reference evaluator"])
