@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 from onnx import FunctionProto, NodeProto, TensorProto
 
+from ..base.dims import static
 from ..base.dtypes import f32, i8, u8
+from ..base.tensor import Shape
 from ..graph.ir import Invalid, Unsupported, Value
+from ..ops.rules.window import Window
 from .composed_attention import attention, quantized_attention, rotary_embedding
 from .composed_blocks import gather_block_quantized, matmul_bnb4, matmul_nbits
 from .composed_body import CONTRIB, Body
@@ -107,10 +110,25 @@ def _quantized_pool(name: str, *attributes: str) -> Callable[[Body], None]:
         body.only("channels_last", *attributes)
         x = body.dequantized(0, 1, 2)
         rank, turned = body.type(0).rank, bool(body.attribute("channels_last", 0))
-        made = body.op(name, body.channels_last(x, rank) if turned else x, **body.picked(*attributes))
+        form = body.picked(*attributes)
+        if form.get("ceil_mode") and form.get("count_include_pad"):
+            form |= _pads_of_whole_windows(body, body.type(0).shape[1:-1] if turned else body.type(0).shape[2:])
+        made = body.op(name, body.channels_last(x, rank) if turned else x, **form)
         body.quantize(body.channels_last(made, rank, back=True) if turned else made, 3, 4)
 
     return write
+
+
+def _pads_of_whole_windows(body: Body, space: Shape) -> dict[str, Any]:
+    """Attributes of a pool whose last windows hang over: onnxruntime counts what is missing as padding, too."""
+    if not all(isinstance(size, int) for size in space):
+        why = "windows that hang over an image whose size is known only at run time"
+        raise Unsupported(why, "fix the free dimensions with --dim or --shape")
+    kernel, strides, pads = (body.attribute(name, None) for name in ("kernel_shape", "strides", "pads"))
+    window = Window.of(space, tuple(kernel or ()), strides, None, pads, body.attribute("auto_pad", ""), ceil=True)
+    sides = zip(window.out_space(space, ceil=True), window.strides, window.kernel, space, window.pads, strict=False)
+    after = [max(0, (static(out) - 1) * step + k - static(size) - before) for out, step, k, size, before in sides]
+    return {"auto_pad": "NOTSET", "ceil_mode": 0, "pads": [*window.pads[: len(space)], *after]}
 
 
 def _qlinear_softmax(body: Body) -> None:

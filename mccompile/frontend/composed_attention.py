@@ -64,7 +64,7 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
     if bias is not None and body.has(bias):
         scores = body.op("Add", scores, body.operand(bias))
     if body.attribute("unidirectional", 0):
-        scores = body.op("Where", _later(body, length, before), body.number(_LOWEST), scores)
+        scores = body.op("Where", _later(body, length, before, length), body.number(_LOWEST), scores)
     if body.has(mask):
         outside = _outside(body, mask, body.sum(before, length))
         low = body.number(body.attribute("mask_filter_value", -10000.0))
@@ -79,12 +79,19 @@ def cut(body: Body, name: str, heads: int, width: int = -1) -> str:
     return body.op("Transpose", body.op("Reshape", name, body.ints(0, 0, heads, width)), perm=[0, 2, 1, 3])
 
 
-def _later(body: Body, length: Size, before: Size) -> str:
-    """Which keys come after each token of this run, which `before` keys come before."""
-    if isinstance(length, int) and isinstance(before, int):
-        return body.constant(np.triu(np.ones((length, before + length), np.bool_), 1 + before))
+def _later(body: Body, length: Size, before: Size, keys: Size) -> str:
+    """Which keys come after each token of this run, which `before` keys come before and which brings so many `keys`.
+    The last token sees all of them, as in onnxruntime, also where there are more keys than tokens."""
+    if isinstance(length, int) and isinstance(before, int) and isinstance(keys, int):
+        later = np.triu(np.ones((length, before + keys), np.bool_), 1 + before)
+        later[-1:] = False
+        return body.constant(later)
     own = body.op("Unsqueeze", body.places(length, before), body.ints(1))
-    return body.op("Greater", body.places(body.sum(before, length)), own)
+    later_ones = body.op("Greater", body.places(body.sum(before, keys)), own)
+    if keys == length:
+        return later_ones
+    ends = body.op("Less", body.op("Add", own, body.ints(1)), body.sizes(body.sum(before, length)))
+    return body.op("And", later_ones, ends)
 
 
 def _outside(body: Body, mask: int, total: Size) -> str:
@@ -121,7 +128,7 @@ def multi_head_attention(body: Body) -> None:
     body.opset = 23
     sides = biased(body, _sides(body))
     attributes: dict[str, int | float] = {"q_num_heads": heads, "kv_num_heads": heads}
-    if not body.has(6):
+    if not body.has(6) and _as_many_keys(body):
         attributes["is_causal"] = causal
     scale = body.attribute("scale", 0.0)
     if scale:
@@ -186,16 +193,27 @@ def _bias(body: Body) -> str:
     """What is added to the scores: the bias, and low numbers where a token does not see a key; empty where nothing
     is."""
     parts = [body.operand(5)] if body.has(5) else []
-    keys = next(i for i in (1, 0) if body.has(i))
     length, before = body.size(0, 1), body.size(6, 2) if body.has(6) else 0
+    keys = length if _as_many_keys(body) else body.size(*_axis_of_keys(body))
     low = body.number(body.attribute("mask_filter_value", -10000.0))
     if body.has(4):
-        own = length if keys == 0 else body.size(1, 2 if body.type(1).rank == 4 else 1)
-        outside = _outside(body, 4, body.sum(before, own))
+        outside = _outside(body, 4, body.sum(before, keys))
         parts += [body.op("Where", outside, low, body.number(0.0))] if outside else []
-    if body.attribute("unidirectional", 0) and body.has(6):
-        parts.append(body.op("Where", _later(body, length, before), body.number(_LOWEST), body.number(0.0)))
+    if body.attribute("unidirectional", 0) and (body.has(6) or keys != length):
+        later = _later(body, length, before, keys)
+        parts.append(body.op("Where", later, body.number(_LOWEST), body.number(0.0)))
     return reduce(lambda a, b: body.op("Add", a, b), parts) if parts else ""
+
+
+def _axis_of_keys(body: Body) -> tuple[int, int]:
+    """The operand and its axis along which keys of this run lie."""
+    return (1, 2 if body.type(1).rank == 4 else 1) if body.has(1) else (0, 1)
+
+
+def _as_many_keys(body: Body) -> bool:
+    """Does this run bring as many keys as queries?"""
+    operand, axis = _axis_of_keys(body)
+    return body.type(operand).shape[axis] == body.type(0).shape[1]
 
 
 def rotary_embedding(body: Body) -> None:

@@ -132,6 +132,15 @@ def test_quantized_pools(last: int) -> None:
     agrees("QLinearGlobalAveragePool", u8(*shape), *ONE, scale(0.02), zero(110), off=1, channels_last=last)
 
 
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 0, 1]])
+@pytest.mark.parametrize("last", [0, 1])
+def test_what_windows_of_quantized_pools_hang_over_counts_as_padding(last: int, pads: list[int]) -> None:
+    shape = (1, 6, 7, 3) if last else (1, 3, 6, 7)
+    more: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": pads, "channels_last": last}
+    more |= {"ceil_mode": 1, "count_include_pad": 1}
+    agrees("QLinearAveragePool", u8(*shape), *ONE, scale(0.02), zero(110), off=1, **more)
+
+
 def test_quantized_parts_are_joined() -> None:
     model = helper.make_node("QLinearConcat", ["s", "z", "x0", "a", "b", "x1", "c", "d"], ["y"], domain=CONTRIB, axis=1)
     arrays = {"s": scale(0.03), "z": zero(100), "a": scale(0.02), "b": zero(120), "c": scale(0.05), "d": zero(9)}

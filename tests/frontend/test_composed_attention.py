@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
+from onnx import parser
+
+from mccompile import backend
 
 from .test_composed import agrees, f, i8, i32, scale, u8, zero
 
@@ -32,6 +36,27 @@ def test_attention_after_a_past() -> None:
 
 def test_attention_to_what_is_before() -> None:
     agrees("MultiHeadAttention", f(2, 4, 8), f(2, 4, 8), f(2, 4, 8), num_heads=4, unidirectional=1)
+
+
+@pytest.mark.parametrize(("queries", "keys", "past"), [(2, 4, 0), (4, 2, 0), (1, 3, 0), (2, 4, 3), (5, 1, 4)])
+@pytest.mark.parametrize("scores", [False, True])
+def test_attention_to_what_is_before_where_keys_are_not_as_many(
+    queries: int, keys: int, past: int, scores: bool
+) -> None:
+    before = [f(2, 2, past, 4)] * 2 if past else []
+    ins = [f(2, queries, 8), f(2, keys, 8), f(2, keys, 8), None, None]
+    bias = f(1, 2, queries, past + keys) if scores else None
+    agrees("MultiHeadAttention", *ins, bias, *before, num_heads=2, unidirectional=1, outs="y,k,v" if past else "y")
+
+
+def test_attention_to_what_is_before_of_free_lengths() -> None:
+    text = """(float[1, A, 8] q, float[1, B, 8] k, float[1, B, 8] v) => (float[1, A, 8] y)
+        { y = com.microsoft.MultiHeadAttention <num_heads = 2, unidirectional = 1> (q, k, v) }"""
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g {text}')
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    ins = {name: f(1, length, 8) for name, length in (("q", 3), ("k", 5), ("v", 5))}
+    got = backend.run_model(made, ins)[0]
+    np.testing.assert_allclose(got, session.run(None, ins)[0], 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
