@@ -20,7 +20,7 @@ from onnx import parser
 
 from embedded.models import NAMES, path_of
 from embedded.quantized_models import in_four_bits, separable_int8
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.check.inputs import stored_sets
 from mccompile.driver import Options, compile, compile_graph
 from mccompile.emit.blob import Carrier
@@ -30,9 +30,10 @@ from mccompile.passes.io.io_forms import InputForm
 from mccompile.targets import api
 from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.wasm import with_counters
+from tests import small_models
 from tests.passes.graph import exact_qdq
 from tests.passes.program.test_split_phases import upscaler
-from tests.small_models import conv, random_inputs, save, written
+from tests.small_models import conv, node, random_inputs, save, written
 from tests.toolchain.test_wasm import loop, program
 
 TARGETS = tuple(name for name in api.names() if api.load(name).run)
@@ -158,6 +159,13 @@ def test_a_user_program_for_a_larger_core_dies_on_a_smaller_one(tmp_path: Path) 
     model = Emulated.build(written(conv(), tmp_path, Options(target="armv7a")), api.load(str(own)))
     with pytest.raises(CheckFailed, match="failed under emulation"):
         model.run(random_inputs(conv()))
+
+
+def test_what_no_board_has_memory_for_is_refused(tmp_path: Path) -> None:
+    size, nodes = 1 << 20, [node("Relu", "x", "h"), node("CumSum", "h axis", "y")]
+    big = small_models.model("big", nodes, [("x", [size])], [("y", [size])], {"axis": np.array(0)})
+    with pytest.raises(WrongUse, match=r"does not fit into the memory of mps2-an386(.|\n)*overflowed by \d+ bytes"):
+        check(save(big, tmp_path), Options(target="cortex-m4"), runs=1)
 
 
 def test_damaged_weights_are_refused_on_the_target(tmp_path: Path) -> None:

@@ -92,10 +92,9 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
     searched = options.recompute > 1 and not options.strips
     if searched and not options.budget and not options.memory(options.resolved_target()).rows:
-        why = (
-            "strips make rings of rows narrower, and nothing runs row by row where time comes first or with --rows off"
-        )
-        raise WrongUse(Problem("nothing can be computed in strips", "--recompute", why, "try --prefer ram"))
+        why = "strips make rings of rows narrower, and nothing runs row by row but where RAM comes first"
+        fix = "try --prefer ram" + " --rows auto" * (options.rows == RowByRow.OFF)
+        raise WrongUse(Problem("nothing can be computed in strips", "--recompute", why, fix))
     return tried
 
 

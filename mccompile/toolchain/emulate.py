@@ -291,10 +291,13 @@ class _Linking:
         try:
             return self._for(board), board.machine
         except WrongUse as error:
-            if not board.larger or not re.search(r"will not fit in region|overflowed by", str(error)):
+            lacking = re.search(r"region `\w+' overflowed by \d+ bytes", str(error))
+            if lacking is None:
                 raise
-        board = BOARDS[board.larger]
-        return self._for(board), board.machine
+        if board.larger:
+            return self.bare(board.larger, target)
+        fix = "check it on another target, such as --target generic"
+        raise WrongUse(Problem(f"the program does not fit into the memory of {machine}", "emulator", lacking[0], fix))
 
     def _for(self, board: Board) -> Path:
         script = self.scratch / "board.ld"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,17 @@ def test_no_part_in_any_number_of_strips_takes_less(wide: Path) -> None:
     least = min(made.plan.arena_bytes for made in alone if made.macs <= MOST * plain.macs)
     assert len(alone) > 6 and found.plan.arena_bytes <= least < 0.7 * plain.plan.arena_bytes
     assert plain.macs < found.macs <= MOST * plain.macs
+
+
+@pytest.mark.parametrize("options", [["--prefer", "ram", "--rows", "off"], ["--prefer", "time"]])
+def test_where_nothing_runs_by_rows_the_fix_compiles(
+    options: list[str], wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [str(wide), "-o", str(tmp_path / "out"), "--recompute", "1.3", *options]
+    assert cli.run(command) == 2
+    said = capsys.readouterr().err
+    assert "nothing can be computed in strips" in said
+    assert cli.run([*command, *re.findall(r"fix +try (.*)", said)[0].split()]) == 0
 
 
 def test_less_may_be_spent_on_less(wide: Path) -> None:
