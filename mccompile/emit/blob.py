@@ -20,6 +20,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.errors import Problem, WrongUse
 from ..plan.ir import Entry, Plan
+from ..targets.api import Build
 from .files import Rendered
 
 HEADER_BYTES, ENTRY_BYTES, SECTION = 64, 24, 64
@@ -130,6 +131,12 @@ class Delivery:
         if section and self.carrier == Carrier.EXTERNAL:
             why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
             raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
+
+
+def refuse_incbin(build: Build) -> None:
+    if build.is_wasm:
+        why = f"target {build.target} has no ELF files, for which that is written"
+        raise WrongUse(Problem("the assembler cannot bring in the weights", "--blob incbin", why, "leave out --blob"))
 
 
 def incbin_source(prefix: str, nbytes: int, alignment: int, section: str = "") -> str:

@@ -92,7 +92,7 @@ def as_module(package: Package, carrier: str) -> Package:
 def _refuse(plan: Plan) -> None:
     tensors = (*plan.inputs, *plan.outputs)
     why = fix = ""
-    if any("wasm" in flag for flag in plan.build.flags):
+    if plan.build.is_wasm:
         why, fix = "WebAssembly's own modules are that already", "leave out --module"
     elif any(tensor.type.dtype is string for tensor in tensors):
         why, fix = "strings are addresses, which a table of tensors cannot tell of", "leave out --module"

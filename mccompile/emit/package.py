@@ -112,6 +112,7 @@ def package(
     included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
     texts |= runtime_headers([*workers, *included]) | {f"runtime/{name}": text for name, text in given.items()}
     if carrier == Carrier.INCBIN:
+        blob_format.refuse_incbin(plan.build)
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
     files = Files({name: text.encode() for name, text in texts.items()}) | Files({f"{plan.prefix}.mcb": contents})
     if carrier == Carrier.ARRAY:

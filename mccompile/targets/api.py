@@ -74,6 +74,11 @@ class Build:
     needs: str = ""  # condition of the preprocessor without which the code does not compile, or not to what it is
     hosted: bool = True
 
+    @property
+    def is_wasm(self) -> bool:
+        """Is it linked to a module of WebAssembly, which is no ELF file?"""
+        return any("wasm" in flag for flag in self.flags)
+
 
 # What build files say themselves, or leave to the program that the code goes into.
 _NOT_NEEDED = re.compile(r"-std=.*|-O.*|-f(function|data)-sections")

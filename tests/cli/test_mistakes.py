@@ -54,6 +54,7 @@ TABLE = """
 2 | conv.onnx -o out --package zepyhr | zepyhr | did you mean --package zephyr?
 2 | conv.onnx -o out --single-file --package zephyr | not arranged | leave out --single-file
 2 | conv.onnx -o out --blob incbin --package zephyr | assembler | leave out --blob
+2 | conv.onnx -o out --target wasm32 --blob incbin | assembler | leave out --blob
 2 | conv.onnx models/net.onnx -o out --single-file | several models | leave out --single-file
 # options and their values
 2 | conv.onnx -o out --prefr ram | no option --prefr | did you mean --prefer?
