@@ -126,8 +126,9 @@ def rotary(g: Builder, op: str) -> Value | None:
 @makes("com.microsoft::MultiHeadAttention")
 def attention(g: Builder, op: str) -> Value | None:
     heads, width, length = g.integer(1, 3), g.pick([1, 2, 4]), g.integer(1, 4)
-    ins = [g.leaf("float32", (1, length, heads * width), "exact") for _ in range(3)]
-    return g.node(op, ins, domain=MS, num_heads=heads)
+    keys = length if g.maybe(0.5) else g.integer(1, 5)
+    ins = [g.leaf("float32", (1, count, heads * width), "exact") for count in (length, keys, keys)]
+    return g.node(op, ins, domain=MS, num_heads=heads, unidirectional=g.integer(0, 1))
 
 
 @makes("com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid")
@@ -150,8 +151,11 @@ def _final(g: Builder) -> list[Value]:
 
 @makes("com.microsoft::QLinearAveragePool")
 def q_average(g: Builder, op: str) -> Value | None:
-    x = g.leaf("uint8", (1, g.integer(1, 4), g.integer(2, 5), g.integer(2, 5)))
-    return g.node(op, [x, *scheme(g, "uint8"), *result(g, "uint8")], domain=MS, kernel_shape=[2, 2])
+    """Means of 1, 2 or 4 elements: they are exact."""
+    x = g.leaf("uint8", (1, g.integer(2, 5), g.integer(2, 5), g.integer(2, 5)))
+    form = {"strides": g.pick([[1, 1], [2, 1], [2, 2]]), "pads": g.pick([[0, 0, 0, 0], [1, 0, 0, 1]])}
+    form |= {name: g.integer(0, 1) for name in ("ceil_mode", "count_include_pad", "channels_last")}
+    return g.node(op, [x, *scheme(g, "uint8"), *result(g, "uint8")], domain=MS, kernel_shape=[2, 2], **form)
 
 
 @makes("com.microsoft::QLinearWhere")
