@@ -26,8 +26,8 @@ class Budgets:
     reach: int = 1 << 31  # elements that a window reaches over
     phases: int = 1 << 12  # convolutions that a transposed one becomes
     rows: int = 600_000  # rows of chains that are played through
-    trials: int = 16  # plans that are made on trial to choose kernels ...
-    tried_calls: int = 240  # ... and calls in all of them
+    trials: int = 32  # plans that are made on trial to choose kernels ...
+    tried_calls: int = 400  # ... and calls in all of them
 
 
 _DEFAULT = Budgets()

@@ -72,6 +72,19 @@ def test_no_combination_of_kernels_is_better(network: str, target: str) -> None:
         assert trial.bytes * trial.time <= alone.bytes * alone.time
 
 
+def test_every_call_of_a_deep_network_is_tried_with_a_faster_kernel(target: str) -> None:
+    same, wider = (8, 3, 1), (12, 3, 1)
+    deep = convolutions(16, [same, same, same, (12, 3, 2), wider, wider, (16, 3, 2), (16, 3, 1)])
+    found = plans(deep, Options(target=target, prefer="ram"))
+    search = Search(found)
+    search.enough = 0
+    picks = search.best()
+    best = found.trial(picks)
+    faster = [(*picks[:n], other, *picks[n + 1 :]) for n, pick in enumerate(picks) for other in range(pick)]
+    assert len(faster) > 5
+    assert not any(trial.bytes <= best.bytes and trial.time < best.time for trial in map(found.trial, faster))
+
+
 def test_without_a_trial_each_call_gets_what_it_would_alone(target: str) -> None:
     found = plans(NETWORKS["narrow"], Options(target=target, prefer="ram"))
     with limited(tried_calls=1):
