@@ -156,6 +156,26 @@ def test_a_fact_that_does_not_hold_is_named_with_its_node(tmp_path: Path, capsys
     assert not changed(before, out)
 
 
+def test_more_values_than_indices_tell_apart_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def of_values(count: int, seed: int) -> ModelProto:
+        made, chance = convolutions(6, [(8, 3, 1), (8, 3, 1)]), np.random.default_rng(seed)
+        (weights,) = (tensor for tensor in made.graph.initializer if tensor.name == "w1")
+        palette = chance.choice(np.arange(-127, -7), count, False).astype(np.int8)
+        array = palette[chance.permutation(np.arange(8 * 8 * 9) % count)].reshape(8, 8, 3, 3)
+        weights.CopyFrom(numpy_helper.from_array(array, "w1"))
+        return made
+
+    out = tmp_path / "out"
+    options = Options(target="cortex-m4", prefer="flash", blob="external")
+    before = written(saved(of_values(16, 0), tmp_path, "net"), out, options)
+    assert blob(saved(of_values(17, 1), tmp_path / "more", "net"), "--for", out) == 1
+    said = capsys.readouterr().err
+    assert "take at most 16 values" in said and "does not hold for the new model" in said
+    assert not changed(before, out)
+    assert blob(saved(of_values(16, 2), tmp_path / "others", "net"), "--for", out) == 0
+    assert changed(before, out) == {"net.mcb", "report.json"}
+
+
 def pruned(*rows: int) -> ModelProto:
     """A convolution whose weights of these channels are zero, and one that reads it."""
     made = convolutions(6, [(8, 3, 1), (4, 1, 1)])

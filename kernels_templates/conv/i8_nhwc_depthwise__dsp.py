@@ -17,8 +17,9 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
 from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
-from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, moved_by_eight, numbers, rescaling_of
-from mccompile.codegen.int8.patch_conv import conv_of, in_nibbles
+from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, indices_of, moved_by_eight, numbers, rescaling_of
+from mccompile.codegen.int8.dsp_patch import is_indexed
+from mccompile.codegen.int8.patch_conv import conv_of, in_nibbles, in_palette
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, viewed
 
 BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
@@ -43,7 +44,8 @@ class Depthwise(Depthwise3x3):
             depthwise_case("short_raised", (1, 8, 7, 5), shift=12, short=True),
         ]
         names = ("odd", "u8", "bands", "strided_odd", "not_shifted", "raised", "strided_raised", "short_raised")
-        return [*found, *in_nibbles([case for case in found if case.name in names])]
+        some = [case for case in found if case.name in names]
+        return [*found, *in_nibbles(some), *in_palette(some)]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call)
@@ -60,7 +62,7 @@ class Depthwise(Depthwise3x3):
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             alias=alias,
-            scratch=_plane(call, band) * 4 * 4,
+            scratch=_plane(call, band) * 4 * 4 + (0 if self.indexed(call) is None else 4 * 12),
             scratch_align=4,
             blocks=(band,),
         )
@@ -69,21 +71,28 @@ class Depthwise(Depthwise3x3):
         by_rows = 1 if call.rows is None else 1.9  # rows are laid out once for every result that needs them
         return Cost(static(call.macs) * by_rows * 2 * target.machine.short_mac, code=500)
 
+    def indexed(self, call: Call) -> frozenset[int] | None:
+        return frozenset() if is_indexed(call) else None
+
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])
         w = viewed(call.ins[1], constants[1])[:, 0]  # channel, row, column
         words = np.ascontiguousarray(w[:, [0, 1, 1, 2]].transpose(0, 2, 1))
         if call.ins[1].buffer.dtype is i4:
             words = moved_by_eight(words.astype(np.int8)).astype(i4.numpy)
+        elif self.indexed(call) is not None:
+            words = indices_of(w.transpose(0, 2, 1))
         table = dsp_table(found, numbers(call, constants, found, channels), 1)
         return {1: words, **dict.fromkeys(found.tables, table)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         bits, found = "_nibbles" if call.ins[1].buffer.dtype is i4 else "", rescaling_of(call)
+        bits = bits if self.indexed(call) is None else "_of_indices"
         return {1: f"dsp_columns_0112{bits}", **dict.fromkeys(found.tables, found.named("table_channels"))}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_dsp_depthwise.h"})
+        palette = () if self.indexed(call) is None else ("mcc_dsp_palette.h",)
+        return frozenset({"mcc_dsp_depthwise.h", *palette})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         by_rows, stride, found = call.rows is not None, conv_of(call).strides[0], rescaling_of(call)
@@ -96,6 +105,7 @@ class Depthwise(Depthwise3x3):
             "packed": found.packed,
             "wise": "nibblewise" if call.ins[1].buffer.dtype is i4 else "depthwise",
             "bytes": 6 if call.ins[1].buffer.dtype is i4 else 12,  # of the weights of a channel
+            "indexed": self.indexed(call) is not None,
             "stride": stride,
             "by_rows": by_rows,
             "x_line": "(row % x_lines)" if x_ring else "row",

@@ -159,6 +159,11 @@ class Kernel:
         nothing."""
         return {}
 
+    def indexed(self, call: Call) -> frozenset[int] | None:
+        """If it stores weights that take at most 16 values as indices of 4 bits where the kind says that they do
+        (`palette`): which values it adds to these. None: it does not."""
+        return None
+
     def packing(self, call: Call) -> Mapping[int, str]:
         """The name of the packing of each operand that `pack` changes: part of the identity."""
         return {}

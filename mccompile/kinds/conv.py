@@ -30,6 +30,7 @@ class Conv(WithEpilogue):
     epilogue: Expr | None = None
     x_zero: bool = False  # is there a zero point of x among the operands?
     w_zero: bool = False
+    palette: bool = False  # do weights take few values? Kernels may store indices of these then
 
     def out_shape(self, x: Shape, w: Shape) -> Shape:
         """The result's shape; how often the window fits."""

@@ -25,6 +25,7 @@ class Gemm(WithEpilogue):
     epilogue: Expr | None = None
     a_zero: bool = False  # is there a zero point of a among the operands?
     b_zero: bool = False
+    palette: bool = False  # does b take few values? Kernels may store indices of these then
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) < self.fixed or len(outs) != 1:

@@ -28,6 +28,7 @@ from ..tiles import is_constant
 
 SHORT_SHIFTS = range(1, 9)
 DSP_SHIFTS = range(9)  # cores with DSP instructions also take those that shift by nothing
+PALETTE = 16  # values that indices of 4 bits tell apart
 FARTHEST = 65535  # places of results that mcc_helium.h stores together are numbers of 16 bits
 TABLE = "table"  # every number of a channel, side by side, in the place of the first operand that rescales
 IN_TABLE = ("table1", "table2", "table3")  # the others, which stand in it
@@ -253,6 +254,19 @@ def pack_pairs(rows: np.ndarray) -> np.ndarray:
 def pack_wide(rows: np.ndarray) -> np.ndarray:
     """The same for mcc_dsp_wide4x2, 16 bits each: [channels / 2][sum / 4][elements 0, 2 or 1, 3][channel][element]."""
     return np.ascontiguousarray(pack_pairs(rows).swapaxes(3, 4).astype("<i2")).view(np.int8)
+
+
+def pack_indices(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum] of at most 16 values for mcc_dsp_wide4x2, as mcc_dsp_unpack finds them there."""
+    return indices_of(pack_pairs(rows).swapaxes(3, 4))
+
+
+def indices_of(weights: np.ndarray) -> np.ndarray:
+    """Their values, 16 bytes, and behind them two indices a byte, the first one below."""
+    palette, indices = np.unique(weights, return_inverse=True)
+    halves = indices.reshape(-1, 2).astype(np.uint8)
+    packed = halves[:, 0] | halves[:, 1] << 4
+    return np.concatenate([np.pad(palette, (0, PALETTE - len(palette))), packed.view(np.int8)])
 
 
 def pack_two_pairs(rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """int8 conv for cores with DSP instructions: the windows of some positions are widened into a patch, which is
 multiplied with all channels. Four positions at once share the weights that are read; one takes a quarter of the
-workspace. Where time comes first, weights are widened ahead of time and take twice the flash.
+workspace. Where time comes first, weights are widened ahead of time and take twice the flash. Those of few values are
+stored as indices: the weights of some channels at a time are widened in the workspace, and multiplied with all patches.
 
 Where channels are a multiple of four, taps outside of the image read padding; else a window over the edge is
 put together element by element.
@@ -20,22 +21,26 @@ from ...base.dims import static
 from ...base.dtypes import DType, i4, i8, i32
 from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from ...kinds.conv import Conv
+from ...kinds.gemm import Gemm
 from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import (
     DSP_SHIFTS,
     dsp_table,
     numbers,
+    pack_indices,
     pack_nibbles,
     pack_pairs,
     pack_two_pairs,
     pack_wide,
     rescaling_of,
 )
-from .patch_conv import PatchConv, conv_of, in_nibbles, is_flat, rescaled_case
+from .patch_conv import PatchConv, conv_of, in_nibbles, in_palette, is_flat, rescaled_case, residual_case
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
 FASTER_WIDE = 0.94  # what a product takes where weights are wide
+UNPACKED = 3072  # bytes of weights that are unpacked at once, if those of two channels are not more
+UNPACKING = 4  # what the weight of a palette takes, over what a product of two takes
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,12 @@ class Weights:
     functions: str  # what their names begin with
     form: str  # of the packing
     pack: Callable[[np.ndarray], np.ndarray]
-
-    @property
-    def header(self) -> str:
-        return f"mcc_dsp_{'dots' if self.functions == 'dot' else self.functions}.h"
+    headers: frozenset[str] = frozenset({"mcc_dsp_dots.h"})
 
 
-NIBBLES, WIDE = Weights("nibbles", "4x2_nibbles", pack_nibbles), Weights("wide", "4x2_wide", pack_wide)
+NIBBLES = Weights("nibbles", "4x2_nibbles", pack_nibbles, frozenset({"mcc_dsp_nibbles.h"}))
+WIDE = Weights("wide", "4x2_wide", pack_wide, frozenset({"mcc_dsp_wide.h"}))
+INDICES = Weights("wide", "4x2_indices", pack_indices, frozenset({"mcc_dsp_wide.h", "mcc_dsp_palette.h"}))
 PAIRS, TWO_PAIRS = Weights("dot", "4x2", pack_pairs), Weights("dot", "1x4", pack_two_pairs)
 
 
@@ -81,35 +85,56 @@ class DspPatch(PatchConv):
         names |= {"raised", "not_shifted", "short", "short_raised"}
         if self.wide:
             return of_blocks(found, lambda batch, channels, *spatial: (prod(spatial), channels))
-        return [*found, *in_nibbles([case for case in found if case.name in names and self.at_once == 4])]
+        if self.at_once != 4:
+            return found
+        some = [case for case in found if case.name in names]
+        pointwise = replace(plain, pads=(0,) * 4)
+        several = [
+            rescaled_case("blocks", pointwise, (1, 64, 3, 3), (70, 64, 1, 1)),
+            rescaled_case("raised_blocks", plain, (1, 24, 3, 5), (26, 24, 3, 3), shift=12, short=True),
+            residual_case("residual_blocks", pointwise, (1, 96, 2, 3), (48, 96, 1, 1)),
+        ]
+        return [*found, *in_nibbles(some), *in_palette([*some, *several])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, DSP_SHIFTS)
         if reason:
             return No(reason)
         kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), self.points(call)
-        lanes = self.at_once if count >= 4 and static(w.shape[0]) % 2 == 0 else 1
+        lanes = self.lanes(call)
         if self.wide and (lanes == 1 or target.prefer != Prefer.TIME):
             return No("weights of 16 bits are for four positions, two channels, and time")
-        nibbles = w.buffer.dtype is i4
+        nibbles, indexed = w.buffer.dtype is i4, self.indexed(call) is not None
         if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
             return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
-        results = lanes * static(w.shape[0]) if found.rest else 0
+        depth, outs = self.depth(call), static(w.shape[0])
+        more = (lanes * outs if found.rest else 0) + (unpacked(outs, depth) if indexed else 0)
         again = count % lanes > (0 if target.prefer == Prefer.FLASH else 1)  # some positions are computed twice
         return Needs(
-            rows=frozenset({2} if not (nibbles or self.wide) or static(call.outs[0].shape[3]) >= 4 else ()),
+            rows=frozenset({2} if not (nibbles or indexed or self.wide) or static(call.outs[0].shape[3]) >= 4 else ()),
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: -self.run(call) % 4},
             alias={} if again else epilogue_alias(call, kind.fixed),
-            scratch=lanes * self.depth(call) * 2 + results,
+            scratch=lanes * depth * 2 + more,
             scratch_align=4,
             blocks=(lanes, int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        found = super().cost(call, target)
-        return replace(found, blob=prod(call.ins[1].type.static_shape)) if self.wide else found
+        found, count = super().cost(call, target), prod(call.ins[1].type.static_shape)
+        if self.indexed(call) is not None:
+            return cost_of_indices(found, count * (1 if call.rows is None else static(call.outs[0].shape[2])), target)
+        return replace(found, blob=count) if self.wide else found
+
+    def lanes(self, call: Call) -> int:
+        """Positions at once, in this call."""
+        return self.at_once if self.points(call) >= 4 and static(call.ins[1].shape[0]) % 2 == 0 else 1
+
+    def indexed(self, call: Call) -> frozenset[int] | None:
+        if self.wide or self.lanes(call) == 1 or not is_indexed(call):
+            return None
+        return padding(self.run(call))
 
     def depth(self, call: Call) -> int:
         """Elements of a window in a patch."""
@@ -132,12 +157,13 @@ class DspPatch(PatchConv):
         return {1: f"dsp_{form}_{self.run(call)}", **dict.fromkeys(found.tables, found.named(f"table_{form}"))}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({weights_of(call, self.wide).header})
+        return weights_of(call, self.wide).headers
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         lanes, small = call.blocks
         count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), call.rows is not None
+        indexed = self.indexed(call) is not None
         return {
             **self.rest(call),
             "type": x.buffer.dtype.name,
@@ -145,7 +171,8 @@ class DspPatch(PatchConv):
             **found.dsp_told,
             "lanes": lanes,
             "functions": weights_of(call, self.wide).functions,
-            "w": "(const int16_t *)(const void *)w" if self.wide else "w",
+            "indexed": indexed,
+            "w": "(const int16_t *)(const void *)w" if self.wide else "own" if indexed else "w",
             "zero": kind.x_zero,
             "padded": self.padded(call),
             "flat": is_flat(call),
@@ -165,6 +192,8 @@ class DspPatch(PatchConv):
 
     def sizes(self, call: Call) -> Mapping[str, int]:
         found = {**super().sizes(call), "steps": self.depth(call) // 2}
+        if self.indexed(call) is not None:
+            found["block"] = block_of(static(call.ins[1].shape[0]), self.depth(call))
         if call.blocks[0] == 1 and rescaling_of(call).rest:  # results are not written to their places at once
             del found["y_pixel"]
         return found
@@ -178,4 +207,33 @@ def of_blocks(cases: Sequence[Case], sizes: Callable[..., tuple[int, int]]) -> l
 def weights_of(call: Call, wide: bool) -> Weights:
     if call.ins[1].buffer.dtype is i4:
         return NIBBLES
-    return TWO_PAIRS if call.blocks[0] == 1 else WIDE if wide else PAIRS
+    if call.blocks[0] == 1:
+        return TWO_PAIRS
+    return WIDE if wide else INDICES if is_indexed(call) else PAIRS
+
+
+def is_indexed(call: Call) -> bool:
+    """Do weights of 8 bits take few values?"""
+    assert isinstance(call.kind, Conv | Gemm)
+    return call.kind.palette and call.ins[1].buffer.dtype is i8
+
+
+def cost_of_indices(cost: Cost, count: int, target: Target) -> Cost:
+    """What a call takes whose weights are unpacked first, so many in all."""
+    return replace(cost, time=cost.time + UNPACKING * count * target.machine.short_mac, blob=-count // 2)
+
+
+def padding(run: int) -> frozenset[int]:
+    """Which weights stand behind runs of so many elements."""
+    return frozenset({0} if run % 4 else ())
+
+
+def block_of(channels: int, depth: int) -> int:
+    """How many channels are unpacked at once where weights are indices: an even number, as few as rounds allow."""
+    pairs, most = channels // 2, max(UNPACKED // (4 * depth), 1)
+    return 2 * -(-pairs // -(-pairs // most))
+
+
+def unpacked(channels: int, depth: int) -> int:
+    """The bytes that these take."""
+    return block_of(channels, depth) * depth * 2

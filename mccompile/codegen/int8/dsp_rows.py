@@ -17,9 +17,18 @@ from ...base.dtypes import DType, i4, i8
 from ...kernels.api import Call, Case, Cost, Needs, No, Target
 from ...targets.api import Prefer
 from .dot import DSP_SHIFTS, dsp_table, numbers, rescaling_of
-from .dsp_patch import MOST_NIBBLES, of_blocks, weights_of
-from .patch_conv import in_nibbles
-from .patch_gemm import PatchGemm, product_case
+from .dsp_patch import (
+    MOST_NIBBLES,
+    block_of,
+    cost_of_indices,
+    is_indexed,
+    of_blocks,
+    padding,
+    unpacked,
+    weights_of,
+)
+from .patch_conv import in_nibbles, in_palette
+from .patch_gemm import PatchGemm, gemm_of, product_case
 
 
 class DspRows(PatchGemm):
@@ -39,7 +48,9 @@ class DspRows(PatchGemm):
         names |= {case.name for case in of_two}
         if self.wide:
             return of_blocks(found, lambda rows, columns: (rows, columns))
-        return [*found, *in_nibbles([case for case in found if case.name in names])]
+        some = [case for case in found if case.name in names]
+        several = [product_case("row_blocks", 1, 256, 26), product_case("rows_blocks", 5, 256, 26, short=True)]
+        return [*found, *in_nibbles(some), *in_palette([*some, *several])]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = self.refusal(call, DSP_SHIFTS)
@@ -52,6 +63,8 @@ class DspRows(PatchGemm):
         if self.wide and (lanes == 1 or target.prefer != Prefer.TIME):
             return No("weights of 16 bits are for four rows, two columns, and time")
         results = lanes * static(y.shape[-1]) if found.rest else 0
+        if self.indexed(call) is not None:
+            results += unpacked(static(y.shape[-1]), depth)
         return Needs(
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
@@ -62,8 +75,15 @@ class DspRows(PatchGemm):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        found = super().cost(call, target)
-        return replace(found, blob=prod(call.ins[1].type.static_shape)) if self.wide else found
+        found, count = super().cost(call, target), prod(call.ins[1].type.static_shape)
+        if self.indexed(call) is not None:
+            return cost_of_indices(found, count, target)
+        return replace(found, blob=count) if self.wide else found
+
+    def indexed(self, call: Call) -> frozenset[int] | None:
+        if self.wide or _lanes(call) == 1 or not is_indexed(call):
+            return None
+        return padding(static(call.ins[0].shape[-1]))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
@@ -81,22 +101,25 @@ class DspRows(PatchGemm):
         found = dict(super().sizes(call))
         if _lanes(call) == 1 and rescaling_of(call).rest:
             found.pop("y_row", None)
+        if self.indexed(call) is not None:
+            found["block"] = block_of(static(call.outs[0].shape[-1]), self.depth(call))
         return found
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({weights_of(call, self.wide).header})
+        return weights_of(call, self.wide).headers
 
     def context(self, call: Call) -> Mapping[str, Any]:
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         rows, outs = y.type.static_shape[-2:]
-        lanes, small = call.blocks
+        (lanes, small), indexed = call.blocks, self.indexed(call) is not None
         return {
             **self.rest(call),
             "type": a.buffer.dtype.name,
             **found.dsp_told,
             "lanes": lanes,
             "functions": weights_of(call, self.wide).functions,
-            "b": "(const int16_t *)(const void *)b" if self.wide else "b",
+            "indexed": indexed,
+            "b": "(const int16_t *)(const void *)b" if self.wide else "own" if indexed else "b",
             "several": rows > 1,
             "alone": lanes == 4 and rows < 4,  # each row for itself, as the first of four
             "one_more": lanes == 4 and rows > 4 and rows % 4 == 1 and not small,
@@ -108,4 +131,5 @@ class DspRows(PatchGemm):
 
 def _lanes(call: Call) -> int:
     rows, columns = call.outs[0].type.static_shape[-2:]
-    return 4 if (rows >= 4 or call.ins[1].buffer.dtype is i4) and columns % 2 == 0 else 1
+    few = call.ins[1].buffer.dtype is i4 or gemm_of(call).palette
+    return 4 if (rows >= 4 or few) and columns % 2 == 0 else 1

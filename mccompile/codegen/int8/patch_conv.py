@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand
 from ...kernels.api import Call, Case, View
 from ...kinds.conv import Conv
+from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
 from ..windows import windows_name
-from .dot import RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
+from .dot import PALETTE, RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
 from .patch import Patch
 
@@ -266,6 +268,19 @@ def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...],
     permute = {**case.permute, last: (0, 2, 3, 1)}
     ranges = {**case.ranges, last: (-128, 127)}
     return replace(case, kind=replace(case.kind, epilogue=mean), ins=ins, permute=permute, ranges=ranges)
+
+
+def in_palette(cases: Sequence[Case]) -> list[Case]:
+    """Cases whose weights take 16 values."""
+    found = []
+    for case in cases:
+        assert isinstance(case.kind, Conv | Gemm)
+        shape = case.ins[1].static_shape
+        chance = np.random.default_rng(prod(shape))
+        palette = np.append(chance.choice(np.delete(np.arange(-128, 128), 128), PALETTE - 1, False), 0)
+        values = {**case.values, 1: chance.choice(palette, shape).astype(np.int8)}
+        found.append(replace(case, name=f"{case.name}_palette", kind=replace(case.kind, palette=True), values=values))
+    return found
 
 
 def in_nibbles(cases: Sequence[Case]) -> list[Case]:

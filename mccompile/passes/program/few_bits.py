@@ -1,8 +1,9 @@
 """few_bits: constant int8 weights that 4 bits hold are stored in these where flash comes first, and where a kernel
-with instructions of the target unpacks them in its inner loop. Integers stay what they are.
+with instructions of the target unpacks them; those that take at most 16 values become indices of these, where a kernel
+does that. Integers stay what they are.
 
-That they fit is a fact about values, and recorded; so it makes no difference whether the model stores them as int4 or
-int8. Weights that anything else reads stay as they are.
+Both are facts about values, and recorded; so it makes no difference whether the model stores weights as int4 or int8,
+or in a table of its own. Weights that anything else reads stay as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dtypes import i4, i8, i32
 from ...base.names import Names
+from ...codegen.int8.dot import PALETTE
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Call, Program, reads, walk
@@ -23,6 +25,7 @@ from ..api import Context
 
 WEIGHTS = 1  # the operand
 PORTABLE = "c"
+FEWEST = 4 * PALETTE  # weights that save more bytes than their values take
 
 
 def few_bits(program: Program, context: Context) -> None:
@@ -33,24 +36,41 @@ def few_bits(program: Program, context: Context) -> None:
         for view in reads(item):
             readers[view.buffer] = readers.get(view.buffer, 0) + 1
     for call in program.calls():
-        if isinstance(call.kind, Conv | Gemm) and call.kind.accumulator is i32:
-            _narrow(call, readers, names, program, context)
+        buffer = call.ins[WEIGHTS].buffer if len(call.ins) > WEIGHTS else None
+        if buffer is None or buffer.role != CONSTANT or buffer.dtype is not i8 or readers[buffer] != 1:
+            continue
+        if isinstance(call.kind, Conv | Gemm) and call.kind.accumulator is i32 and buffer.constant is not None:
+            weights = np.asarray(buffer.constant.array)
+            if not _narrow(call, weights, names, program, context):
+                _index(call, weights, program, context)
 
 
-def _narrow(call: Call, readers: dict[Buffer, int], names: Names, program: Program, context: Context) -> None:
+def _narrow(call: Call, weights: np.ndarray, names: Names, program: Program, context: Context) -> bool:
     view = call.ins[WEIGHTS]
-    buffer = view.buffer
-    if buffer.role != CONSTANT or buffer.dtype is not i8 or buffer.constant is None or readers[buffer] != 1:
-        return
-    array, fact = buffer.constant.array, f"every element of {buffer.name} fits 4 bits"
-    if not array.size or array.min() < i4.low or array.max() > i4.high:
-        return
-    if not context.training.may_use(fact):
-        return
-    contents = Constant.of(np.asarray(array).astype(i4.numpy))
+    buffer, fact = view.buffer, f"every element of {view.buffer.name} fits 4 bits"
+    if not weights.size or weights.min() < i4.low or weights.max() > i4.high or not context.training.may_use(fact):
+        return False
+    contents = Constant.of(weights.astype(i4.numpy))
     few = Buffer(names.take(f"{buffer.name}_i4"), i4, buffer.shape, CONSTANT, contents, buffer.provenance)
     narrow = replace(call, ins=(call.ins[0], replace(view, buffer=few), *call.ins[WEIGHTS + 1 :]))
     candidates = context.registry.choose(narrow, context.target).candidates
-    if candidates and candidates[0].kernel.isa != PORTABLE:
-        program.facts_used[fact] = None
-        call.ins = narrow.ins
+    if not candidates or candidates[0].kernel.isa == PORTABLE:
+        return False
+    program.facts_used[fact] = None
+    call.ins = narrow.ins
+    return True
+
+
+def _index(call: Call, weights: np.ndarray, program: Program, context: Context) -> None:
+    assert isinstance(call.kind, Conv | Gemm)
+    values = set(np.unique(weights).tolist())
+    fact = f"elements of {call.ins[WEIGHTS].buffer.name} take at most {PALETTE} values"
+    if weights.size < FEWEST or len(values) > PALETTE or not context.training.may_use(fact):
+        return
+    found = replace(call, kind=replace(call.kind, palette=True))
+    best = next(iter(context.registry.choose(found, context.target).candidates), None)
+    added = best.kernel.indexed(replace(found, blocks=best.needs.blocks)) if best is not None else None
+    if added is None or len(values | added) > PALETTE:
+        return
+    program.facts_used[fact] = None
+    call.kind = found.kind

@@ -3,16 +3,17 @@
 That two are equal, although they are made from others, is a fact about weights and recorded. Those that go with
 quantized tensors change with every training, and stay apart.
 
-A packed constant is never smaller than what was packed, and its call still sees it in the shape that the kind demands;
-only the kernel knows the real order.
+The call still sees a packed constant in the shape that the kind demands; only the kernel knows the real order. One with
+fewer elements than that is seen as its first one everywhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from ...base.constant import Constant
-from ...base.dims import Dim
+from ...base.dims import Dim, static
 from ...base.dtypes import SHORT
 from ...base.tensor import dense_strides
 from ...program.ir import CONSTANT, Buffer, Program, View
@@ -64,7 +65,7 @@ def pack_constants(program: Program, context: Context) -> None:
                 buffer.storage = view.buffer.storage
                 is_joined = any(packed[index] is other for place, other in packed.items() if place != index)
                 sources = together if is_joined else frozenset({view.buffer})
-                ins.append(View(keep(buffer, sources, is_apart), view.shape, _strides(view)))
+                ins.append(View(keep(buffer, sources, is_apart), view.shape, _strides(view, contents)))
             elif view.buffer.role == CONSTANT:
                 ins.append(replace(view, buffer=keep(view.buffer, frozenset({view.buffer}), is_apart)))
             else:
@@ -72,8 +73,10 @@ def pack_constants(program: Program, context: Context) -> None:
         call.ins = tuple(ins)
 
 
-def _strides(view: View) -> tuple[Dim, ...]:
+def _strides(view: View, packed: Constant) -> tuple[Dim, ...]:
     """As if what is packed lay dense; it still has one element for all positions along the axes where it had."""
-    sizes = (1 if stride == 0 else size for size, stride in zip(view.shape, view.strides, strict=True))
-    strides = dense_strides(tuple(sizes))
+    sizes = tuple(1 if stride == 0 else size for size, stride in zip(view.shape, view.strides, strict=True))
+    if packed.array.size < prod(map(static, sizes)):
+        return (0,) * len(sizes)
+    strides = dense_strides(sizes)
     return tuple(0 if old == 0 else new for old, new in zip(view.strides, strides, strict=True))
