@@ -266,7 +266,10 @@ def check(
 @click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
 @click.option("--weights-only", default=0, metavar="8|4", help="Bits of weights; activations stay floats.")
 @click.option(
-    "--weights", default="int8", metavar="int8|int4|ternary", help="What weights are, where activations are int8."
+    "--weights",
+    default="int8",
+    metavar="int8|int4|ternary|palette4",
+    help="What weights are, where activations are int8; palette4: 16 values in a layer.",
 )
 @click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")

@@ -37,10 +37,13 @@ from ..targets import api as targets
 from . import through_onnxruntime
 from .equalise import equalise, largest, pairs
 from .narrow_layers import LAYERS, MOST, narrow_layers
+from .palettes import palettize_layers
 from .samples import Feed, Samples, decibels
 from .through_onnxruntime import METHODS
 from .weights_only import quantize_weights
 
+PALETTE = "palette4"
+WEIGHTS = (*MOST, PALETTE)  # what weights of layers may be
 _TRIED = 16  # samples that choices are made by
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
@@ -59,7 +62,7 @@ class Recipe:
     symmetric: bool = False  # activations have no zero points
     dynamic: bool = False  # scales of activations are computed in every run
     weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
-    weights: str = "int8"  # "int8", "int4" or "ternary": what weights of layers are, activations being int8
+    weights: str = "int8"  # one of WEIGHTS: what weights of layers are, activations being int8
     equalise: bool = True  # cross-layer, where that brings the outputs closer
     auto: int = 0  # how many layers to leave in float: those that win most by it
     samples: int = 128  # the most to calibrate with
@@ -72,7 +75,7 @@ class Recipe:
         wrong = [
             (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
             (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
-            (self.weights not in MOST, f"weights cannot be {self.weights!r}", "--weights int4"),
+            (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", "--weights int4"),
             (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),
             (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
             (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
@@ -158,9 +161,12 @@ class _Bench:
         if contents not in self.ranges:
             self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, self.recipe.method)
         through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left)
-        if most := MOST[self.recipe.weights]:
+        if self.recipe.weights != "int8":
             graph = load(result, self.dims)
-            narrow_layers(graph, most)
+            if self.recipe.weights == PALETTE:
+                palettize_layers(graph)
+            else:
+                narrow_layers(graph, MOST[self.recipe.weights])
             write(graph, result)
 
     def quality(self, plain: Path, left: Collection[str] = ()) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from embedded.quantized_models import separable_int8
 from mccompile.base.errors import MccError, WrongUse
@@ -66,6 +67,22 @@ def test_weights_of_4_bits_stay_right_and_shrink(pictures: Path, tmp_path: Path)
     assert not narrow.left_in_float and narrow.differences is not None and narrow.differences.most == 0
     stored = [t for t in onnx.load(tmp_path / "int4.onnx").graph.initializer if t.data_type == onnx.TensorProto.INT4]
     assert len(stored) == 6
+
+
+def test_weights_of_16_values_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
+    options = Options(target="cortex-m4", prefer="flash")
+    few, wide = (
+        quantize(DIGITS / "digits.onnx", tmp_path / f"{weights}.onnx", pictures, options, Recipe(weights=weights))
+        for weights in ("palette4", "int8")
+    )
+    assert few.accuracy is not None and few.accuracy.after >= 0.985
+    assert few.after.weights <= 0.65 * wide.after.weights
+    assert not few.left_in_float and few.differences is not None
+    assert few.differences.different <= few.differences.elements // 10_000
+    named = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "palette4.onnx").graph.initializer}
+    weights = [array for array in named.values() if array.dtype == np.int8 and array.size > 64]
+    assert len(weights) == 6 and all(len(np.unique(array)) <= 16 for array in weights)
+    assert correctness.check(tmp_path / "palette4.onnx", Options(prefer="flash"), runs=1).ok
 
 
 def test_ternary_weights_come_through_unchanged(tmp_path: Path) -> None:
