@@ -25,13 +25,14 @@ from mccompile.frontend.load import load
 from mccompile.frontend.save import write
 from mccompile.measure.cost import cost
 from mccompile.quantize.narrow_layers import MOST, narrow_layers
+from mccompile.quantize.palettes import palettize_layers
 
 FIGURES, PAGE = TOP / "embedded" / "costs.json", TOP / "docs" / "embedded.md"
 BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-- end of tables -->"
 GROWTH = 1.02
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc")
 ZOO = ("ad_toycar_f32", "ic_resnet8_int8", "kws_dscnn_f32", "kws_dscnn_int8", "vww96_int8")
-NARROW = ("kws_dscnn_int8", "vww96_int8")  # with weights of 4 bits too
+NARROW = ("kws_dscnn_int8", "vww96_int8")  # with weights of 4 bits, and of 16 values, too
 INTEGERS = ("autoencoder_int8", "residual_int8", "separable_int8")
 COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
 BALANCED = ("cortex-m4", "cortex-m55")
@@ -68,6 +69,8 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
         if name in NARROW:
             narrow = f"{name}_4bit"
             yield Row(narrow, in_four_bits(path, Path(folder, f"{narrow}.onnx")), "cortex-m4", "flash")
+            few = f"{name}_palette"
+            yield Row(few, in_palettes(path, Path(folder, f"{few}.onnx")), "cortex-m4", "flash")
     for name, path in (*small, *large):
         for target in BALANCED:
             yield Row(name, path, target, "balanced")
@@ -80,6 +83,14 @@ def in_four_bits(path: Path, to: Path) -> Path:
     """The model with weights of 4 bits, as `mccompile quantize --weights int4` makes them."""
     graph = load(path, {})
     narrow_layers(graph, MOST["int4"])
+    write(graph, to)
+    return to
+
+
+def in_palettes(path: Path, to: Path) -> Path:
+    """The model with weights of 16 values per layer, as `mccompile quantize --weights palette4` makes them."""
+    graph = load(path, {})
+    palettize_layers(graph)
     write(graph, to)
     return to
 
