@@ -208,11 +208,15 @@ class Builder:
         return made
 
     def weights(self, dtype: str, shape: Sequence[int], zero: int = 0) -> Value:
-        """A constant; in some, all that belongs to a channel that is made, or that is read, stands for 0."""
+        """A constant; some take few values; in some, all that belongs to a channel that is made, or that is read,
+        stands for 0."""
         made = self.drawn(dtype, shape)
+        array = self.constants[made.name]
+        if array.size and self.maybe(0.2):
+            array[...] = self.chance.choice(array.reshape(-1)[: self.pick([2, 15, 16])], array.shape)
         for axis in (0, 1):
             if self.maybe(0.2):
-                self.constants[made.name].swapaxes(0, axis)[self.chance.random(shape[axis]) < 0.5] = zero
+                array.swapaxes(0, axis)[self.chance.random(shape[axis]) < 0.5] = zero
         return made
 
     def leaf(self, dtype: str, dims: Sequence[Dim], kind: str = "", low: int = 0, high: int = -1) -> Value:
