@@ -20,6 +20,7 @@ from onnx import parser
 
 from embedded.models import NAMES, path_of
 from embedded.quantized_models import in_four_bits, separable_int8
+from embedded.table import in_palettes
 from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.check.inputs import stored_sets
 from mccompile.driver import Options, compile, compile_graph
@@ -254,6 +255,16 @@ def test_weights_of_four_bits_are_right(target: str, times: float, tmp_path: Pat
     path, options = save(in_four_bits(separable_int8(), times), tmp_path), Options(target=target, prefer="flash")
     packings = [entry.packing for entry in compile(path, options).plan.entries]
     assert sum("nibbles" in packing and packing.startswith("dsp") for packing in packings) >= 7
+    assert check(path, options, runs=1).ok
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7"])
+@pytest.mark.parametrize("model", ["autoencoder_int8", "residual_int8", "separable_int8"])
+def test_weights_of_sixteen_values_are_right(model: str, target: str, tmp_path: Path) -> None:
+    """Single rows, windows and single elements of all channels, each channel for itself."""
+    path, options = in_palettes(path_of(model, tmp_path), tmp_path / "few.onnx"), Options(target=target, prefer="flash")
+    packings = [entry.packing for entry in compile(path, options).plan.entries]
+    assert sum("indices" in packing and packing.startswith("dsp") for packing in packings) >= 5
     assert check(path, options, runs=1).ok
 
 
