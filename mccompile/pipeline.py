@@ -25,6 +25,7 @@ from .passes.graph.widen_floats import widen_floats
 from .passes.program.absorb_products import absorb_products
 from .passes.program.band_products import band_products
 from .passes.program.bind_storage import bind_storage
+from .passes.program.block_channels import block_channels
 from .passes.program.block_rows import block_rows
 from .passes.program.byte_weights import byte_weights
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
@@ -34,6 +35,7 @@ from .passes.program.few_bits import few_bits
 from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.fuse_attention import fuse_attention
+from .passes.program.fuse_bottlenecks import fuse_bottlenecks
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
@@ -86,6 +88,8 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("few_bits", few_bits),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("trim_windows", trim_windows),
+    ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
+    ProgramPass("block_channels", block_channels),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),

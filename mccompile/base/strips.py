@@ -1,4 +1,4 @@
-"""Parts of a network that are computed in strips of columns, one after the other."""
+"""Parts of a network that are computed in strips, one after the other, or with bottlenecks as single calls."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Strips:
-    """What makes the value `last` out of `first` is computed in so many strips."""
+    """What makes the value `last` out of `first` is computed in so many strips of columns; of channels, where these are
+    pooled. `rows`: its bottlenecks are calls that make so many rows at a time, or 0."""
 
     first: str
     last: str
     count: int
+    rows: int = 0
 
     def __str__(self) -> str:
-        return f"{self.first} to {self.last} in {self.count}"
+        bottlenecks = f", bottlenecks {self.rows} rows at a time" if self.rows else ""
+        return f"{self.first} to {self.last} in {self.count}{bottlenecks}"

@@ -1,6 +1,7 @@
-"""Which parts of a network are computed in strips of columns, and in how many.
+"""Which parts of a network are computed in strips, and in how many, and which bottlenecks become single calls.
 
-Ways lead from cut to cut: in strips, or without. For a size of the arena, the shortest path has the fewest
+Ways lead from cut to cut: in strips, with or without bottlenecks as single calls (which may be all that a way does), or
+as before. For a size of the arena, the shortest path has the fewest
 multiply-accumulates of those whose ways need no more than that. What strips need is what split_columns expects; other
 ways need nothing, until a plan is made that has its peak there. So plans are made one after the other, each of the
 smallest path that is known, and the smallest plan is taken.
@@ -8,7 +9,7 @@ smallest path that is known, and the smallest plan is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..base.strips import Strips
@@ -16,7 +17,7 @@ from ..emit.package import Package
 from ..fitting import Attempt, Changes
 from ..plan.ir import Plan, is_arena, walk
 
-PLANS = 10  # that are made
+PLANS = 16  # that are made
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,20 @@ class _Paths:
         self.learn(plain, ())
 
     def learn(self, made: Package, strips: Iterable[Strips]) -> None:
-        """What is needed where a plan has its peak."""
+        """What is needed where a plan has its peak: outside of strips, if it is there too, as what runs by rows makes
+        use of all the room that there is, and of strips is known what to expect."""
         held = _held(made.plan)
-        for item, size in zip(made.plan.items, held, strict=True):
-            for node in (name for step in walk((item,)) for name in step.provenance) if size == max(held) else ():
-                place = self.made_at.get(node, 0)
-                around = [each for each in strips if self.places[each.first] < place <= self.places[each.last]]
-                if around:
-                    self.strips[around[0]] = max(size, self.strips[around[0]])
-                elif place:
-                    self.steps[place] = max(size, self.steps[place])
+        size = max(held, default=0)
+        at_peak = (item for item, here in zip(made.plan.items, held, strict=True) if here == size)
+        nodes = {name for item in at_peak for step in walk((item,)) for name in step.provenance}
+        places = {place for place in (self.made_at.get(node, 0) for node in nodes) if place}
+        around = {place: _around(place, strips, self.places) for place in places}
+        outside = [place for place, each in around.items() if each is None]
+        for place in outside:
+            self.steps[place] = max(size, self.steps[place])
+        for each in around.values() if not outside else ():
+            if each is not None:
+                self.strips[each] = max(size, self.strips[each])
 
     def smallest(self, below: int) -> tuple[Strips, ...] | None:
         """The path that needs least, of those that need less than `below` and were not tried."""
@@ -102,6 +107,10 @@ class _Paths:
                 self.tried.add(path.strips)
                 return path.strips
         return None
+
+
+def _around(place: int, strips: Iterable[Strips], places: Mapping[str, int]) -> Strips | None:
+    return next((each for each in strips if places[each.first] < place <= places[each.last]), None)
 
 
 def _shortest(ways: Iterable[_Way], end: int) -> _Path | None:

@@ -123,6 +123,10 @@ class Context:
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
     cuts: list[Cut] = field(default_factory=list)  # where strips of columns may begin and end
     strips: list[StripsCost] = field(default_factory=list)  # between them
+    # Of bottlenecks that become one call, the nodes of the file behind the middle, and rows at a time.
+    bottlenecks: dict[frozenset[str], int] = field(default_factory=dict)
+    # Of pools over all of a convolution, the nodes of the file behind them, and in how many blocks of channels.
+    channel_blocks: dict[frozenset[str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,33 @@ class Net:
         gain = self.constant(self.chance.uniform(-3, 3, shape[-1]).astype(np.float32), "gain")
         return self.integers(self.node("LayerNormalization", x, gain, self.bias(shape[-1])), shape)
 
+    def bottleneck(self, q: str) -> str:
+        """Many channels, a window over each, few channels; sometimes with what came in added."""
+        n, c, h, w = self.shapes[q]
+        wide, size = int(self.chance.integers(2, 9)), int(self.chance.choice([3, 5]))
+        step = int(self.chance.integers(1, 3))
+        pads = [size // 2] * 4 if step == 1 else [0, 0, size - 1, size - 1]
+        x = self.node("Conv", self.floats(q), self.weight((wide, c, 1, 1), 0), self.bias(wide))
+        x = self.integers(self.activation(x), (n, wide, h, w))
+        x = self.node(
+            "Conv",
+            self.floats(x),
+            self.weight((wide, 1, size, size), 0),
+            self.bias(wide),
+            group=wide,
+            pads=pads,
+            strides=[step] * 2,
+        )
+        space = tuple((size_in + pads[0] + pads[2] - size) // step + 1 for size_in in (h, w))
+        x = self.integers(self.activation(x), (n, wide, *space))
+        adds = step == 1 and self.chance.random() < 0.6
+        out = c if adds else int(self.chance.integers(1, self.widest + 1))
+        y = self.node("Conv", self.floats(x), self.weight((out, wide, 1, 1), 0), self.bias(out))
+        y = self.integers(y, (n, out, *space))
+        if not adds:
+            return y
+        return self.integers(self.node("Add", self.floats(q), self.floats(y)), (n, out, *space))
+
 
 BLOCKS = (
     Net.conv,
@@ -242,6 +269,7 @@ BLOCKS = (
     Net.reduced,
     Net.chosen,
     Net.padded_pool,
+    Net.bottleneck,
 )
 
 

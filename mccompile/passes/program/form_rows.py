@@ -10,7 +10,7 @@ Nothing is computed twice, and every call computes what it did before, in anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...base.dims import static
@@ -58,9 +58,12 @@ def form_rows(program: Program, context: Context) -> None:
         return
     best: Chosen = []
     tried, before = [best], 0
-    for overlapping in (False, True):  # blocks that overlap are rigid: whether they lie close is known in the end
+    # Blocks that overlap are rigid: whether they lie close is known in the end, and with fewer rows they lie closer.
+    for overlapping, steps in ((False, STEPS), (True, STEPS), (True, STEPS[:1])):
+        if len(steps) == 1 and not any(_moves_far(tried)):
+            break
         for enough in dict.fromkeys((enough_bytes, 0)):
-            chains = best_chains(program, context, calls, overlapping, enough)
+            chains = best_chains(program, context, calls, overlapping, enough, steps)
             if chains in tried:
                 continue
             if tried == [[]]:
@@ -82,6 +85,12 @@ def form_rows(program: Program, context: Context) -> None:
         program.call_by_call = before
 
 
+def _moves_far(tried: Sequence[Chosen]) -> Iterator[bool]:
+    """Are there chains whose results begin before operands, two or more rows at a time, and several of these?"""
+    for chains in tried:
+        yield sum(max(chain.steps) > 1 and any(chain.before.values()) for chain in chains) > 1
+
+
 def _row_calls(program: Program) -> int:
     stages = (stage for item in program.body if isinstance(item, Rows) for stage in item.stages)
     return sum(-(-stage.height // stage.step) for stage in stages)
@@ -91,11 +100,16 @@ def _row_calls(program: Program) -> int:
 
 
 def best_chains(
-    program: Program, context: Context, calls: list[RowCall | None], overlapping: bool, enough: int = 0
+    program: Program,
+    context: Context,
+    calls: list[RowCall | None],
+    overlapping: bool,
+    enough: int = 0,
+    steps: Sequence[int] = STEPS,
 ) -> Chosen:
     """Chains of calls. Each makes as many rows at a time as memory allows: first all of a chain, then those calls that
-    save most by it. `overlapping`: results may begin a little before
-    operands; then one call is a chain as well where that is needed. `enough`: bytes, of which fewer are no better."""
+    save most by it. `overlapping`: results may begin a little before operands; then one call is a chain as well where
+    that is needed. `enough`: bytes, of which fewer are no better. `steps`: rows at a time that are tried."""
     player = Chains(program, calls)
     outside, rings = _Outside(program, context), Rings(program, calls, context)
     count = len(program.body)
@@ -122,17 +136,17 @@ def best_chains(
         if first == last and whole[last] <= peak:
             continue
         best = found[first, last]
-        for step in STEPS[1:]:
+        for step in steps[1:]:
             wider = player.play(first, last, step, overlapping)
             if wider is not None and outside.cost(first, last, wider) <= peak:
                 best = wider
         members = [call for call in calls[first : last + 1] if call is not None]
         each = sorted(range(len(members)), key=lambda n: (-members[n].saved(context.target.machine.row), n))
-        for number, step in ((number, step) for number in each for step in reversed(STEPS)):
+        for number, step in ((number, step) for number in each for step in reversed(steps)):
             if step <= best.steps[number] or members[number].height <= step // 2:
                 continue
-            steps = [step if n == number else old for n, old in enumerate(best.steps)]
-            wider = player.play(first, last, steps, overlapping)
+            wanted = [step if n == number else old for n, old in enumerate(best.steps)]
+            wider = player.play(first, last, wanted, overlapping)
             if wider is not None and outside.cost(first, last, wider) <= peak:
                 best = wider
         chosen.append(best)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ...base.budgets import budgets
 from ...base.dims import static, upper
+from ...kinds.bottleneck import Bottleneck
 from ...kinds.conv import Conv
 from ...kinds.dft import Dft
 from ...kinds.fetch import Fetch
@@ -28,6 +29,7 @@ from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
 
 LONGEST = 24  # calls in a chain
+WINDOWS = (Conv, Bottleneck, Pool, Resize)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class RowCall:
     scratch: tuple[int, int]  # bytes and alignment
     alias: frozenset[int]  # operands that the result may be written over
     time: float  # of all of it, call by call
+    fewest: int = 1  # rows that it makes at a time
     takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
 
     def saved(self, overhead: float) -> float:
@@ -87,7 +90,7 @@ def row_strides(body: Sequence[Item]) -> Strides:
     """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
     known: Strides = {}
     for item in body:
-        if isinstance(item, Call) and isinstance(item.kind, Conv | Pool | Resize) and len(item.outs[0].shape) > 3:
+        if isinstance(item, Call) and isinstance(item.kind, WINDOWS) and len(item.outs[0].shape) > 3:
             for view in (item.outs[0], item.ins[0], *item.ins[item.kind.fixed :]):
                 _note(known, view, AXIS)
         if isinstance(item, Call) and isinstance(item.kind, Dft) and len(item.outs[0].shape) > 2:
@@ -155,8 +158,9 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     height = static(call.ins[0].shape[AXIS] if takes_all else out.shape[axis])
     scratch = best.needs.scratch, best.needs.scratch_align
     alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
+    fewest = kind.rows if isinstance(kind, Bottleneck) else 1
     return (
-        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, best.cost.time, takes_all)
+        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, best.cost.time, fewest, takes_all)
         if height > 1
         else None
     )
@@ -209,7 +213,8 @@ class Chains:
                 return None  # it needs all of what is only there by rows
             feeds.append(own)
         heights = [call.height for call in calls]
-        steps = tuple(min(one, n) for one, n in zip(_each(step, len(calls)), heights, strict=True))
+        asked = zip(_each(step, len(calls)), calls, strict=True)
+        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
         tree = tree_of(feeds, heights)
         if tree is None:
             return None

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.dims import static
 from ...kinds.band_gemm import BandGemm
+from ...kinds.bottleneck import Bottleneck
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.dft import Dft
@@ -67,6 +68,8 @@ def windows_of(call: Call) -> list[Window] | None:
     window = None
     if isinstance(kind, Conv):
         window = _sliding(static(call.ins[1].shape[AXIS]), kind)
+    elif isinstance(kind, Bottleneck):
+        window = _sliding(static(call.ins[1 + kind.counts[0]].shape[AXIS]), kind.slide)
     elif isinstance(kind, Pool):
         window = _sliding(kind.kernel[0], kind)
     elif isinstance(kind, Resize) and len(call.outs[0].shape) > AXIS + 1:
@@ -74,7 +77,7 @@ def windows_of(call: Call) -> list[Window] | None:
     elif isinstance(kind, Gather) and len(call.outs[0].shape) > AXIS + 1:
         found = _gathered(call, kind)
         return None if found is None else [found]
-    if window is None or not isinstance(kind, Conv | Pool | Resize):
+    if window is None or not isinstance(kind, Conv | Bottleneck | Pool | Resize):
         return None
     return [window, *(Window(index) for index in range(kind.fixed, len(call.ins)))]
 

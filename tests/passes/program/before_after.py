@@ -19,7 +19,13 @@ from mccompile.targets import api as targets
 PASSES = {step.name: step for step in PROGRAM_PASSES}
 
 
-def after(name: str, text: str, keep_inputs: bool = False, target: str = "generic") -> str:
+def after(
+    name: str,
+    text: str,
+    keep_inputs: bool = False,
+    target: str = "generic",
+    bottlenecks: dict[frozenset[str], int] | None = None,
+) -> str:
     """The program after one pass, in which constants that were there before have their short names."""
     step: ProgramPass = PASSES[name]
     constants: dict[str, Constant] = {}
@@ -36,7 +42,9 @@ def after(name: str, text: str, keep_inputs: bool = False, target: str = "generi
     text = re.sub(r": (\w+\[[\d,]*\]) = #(\w+)", digest, text)
     program = read(text, constants)
     verify(program, "reading")
-    step.run(program, Context(targets.load(target), Registry.load(), Memory(keep_inputs)))
+    step.run(
+        program, Context(targets.load(target), Registry.load(), Memory(keep_inputs), bottlenecks=bottlenecks or {})
+    )
     verify(program, name)
     result = show(program)
     for long, name_ in short.items():

@@ -6,14 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from ....base.dims import static
 from ....base.strips import Strips
 from ....graph.ir import Value
 from ...api import ALL, Memory, StripsCost
+from .bottlenecks import Bottleneck, bottlenecks
+from .channels import pooled
 from .column_steps import COLUMNS, ROWS
 from .regions import Region, Through
 
 MOST = 32  # strips
 LONGEST = 48  # nodes of a part
+BOTTLENECK_ROWS = (1, 2)  # at a time
+CHANNEL_BLOCKS = (2, 4, 8)
 
 
 def expected(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
@@ -26,8 +31,11 @@ def expected(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
             region = Region(tuple(node for way in between for node in way.nodes))
             if not region.is_whole or len(region.nodes) > LONGEST:
                 break
-            if ways[j].value in ends:
-                yield from _of_all_counts(region, first.value, [way.value for way in between[:-1]], memory, most)
+            if pooled(region) is not None:
+                yield from _in_channels(region, first.value, memory)
+            elif ways[j].value in ends:
+                at = [way.value for way in between[:-1]]
+                yield from _of_all_counts(region, first.value, at, memory, most)
 
 
 def _narrow(values: Sequence[Value]) -> set[Value]:
@@ -50,19 +58,53 @@ def _macs(region: Region) -> int:
 def _of_all_counts(
     region: Region, first: Value, between: Sequence[Value], memory: Memory, most: float
 ) -> Iterator[StripsCost]:
+    before, last = 0 if _is_outside(first, memory) else _bytes(first), _bytes(region.last)
+    computed_once, found = _macs(region), bottlenecks(region)
+    ways = [_Inside(region, [], 0), *(_Inside(region, found, rows) for rows in (BOTTLENECK_ROWS if found else ()))]
+    row = {x: _bytes(x) // (region.size(x, ROWS) * region.size(x, COLUMNS)) for x in ways[0].held}
+    for count in [*([1] if len(found) == 1 else []), *_counts(region.size(region.last, COLUMNS))]:
+        widths = region.widths(count)
+        for way in [way for way in ways if count > 1 or way.rows]:
+            macs, inside = way.macs(widths) - computed_once, 0
+            if macs > most:
+                ways.remove(way)
+                continue
+            for width in widths:
+                rings = {x: lines * row[x] * width.get(x, 0) for x, lines in way.held.items()}
+                whole = {x: region.size(x, ROWS) * row[x] * width.get(x, 0) for x in way.held}
+                inside = max(inside, _in_chains(list(rings), rings, whole, between))
+            ends = before + last if count > 1 else max(before, last)  # one call may write over what it reads
+            strips = Strips(first.name, region.last.name, count, way.rows)
+            yield StripsCost(strips, ends + inside + way.scratch, macs)
+
+
+class _Inside:
+    """What a part holds and computes if its bottlenecks are calls that make so many rows at a time; 0: they are not."""
+
+    def __init__(self, region: Region, found: Sequence[Bottleneck], rows: int) -> None:
+        self.rows = rows
+        inside = {x for each in found for x in each.inside}
+        self.held = region.held(inside, {each.narrow for each in found}, max(rows, 1))
+        self.scratch = max((each.window(region, rows) for each in found), default=0)
+        again = {each.widen: each.rows_made(region, rows) for each in found}
+        high = {node: region.size(node.output, ROWS) for node in region.steps}
+        self.of_column = {
+            node.output: step.macs // high[node] * again.get(node, high[node])
+            for node, step in region.steps.items()
+            if step.macs
+        }
+
+    def macs(self, widths: Sequence[Mapping[Value, int]]) -> int:
+        return sum(macs * width.get(x, 0) for width in widths for x, macs in self.of_column.items())
+
+
+def _in_channels(region: Region, first: Value, memory: Memory) -> Iterator[StripsCost]:
+    """Of the result of a convolution behind which all is pooled."""
     ends = _bytes(region.last) + (0 if _is_outside(first, memory) else _bytes(first))
-    held, computed_once = region.held(), _macs(region)
-    row = {x: _bytes(x) // (region.size(x, ROWS) * region.size(x, COLUMNS)) for x in held}
-    for count in _counts(region.size(region.last, COLUMNS)):
-        macs, inside = -computed_once, 0
-        for width in region.widths(count):
-            macs += sum(step.macs * width.get(node.output, 0) for node, step in region.steps.items())
-            rings = {x: lines * row[x] * width.get(x, 0) for x, lines in held.items()}
-            whole = {x: region.size(x, ROWS) * row[x] * width.get(x, 0) for x in held}
-            inside = max(inside, _in_chains(list(rings), rings, whole, between))
-        if macs > most:
-            return
-        yield StripsCost(Strips(first.name, region.last.name, count), ends + inside, macs)
+    held, channels = region.held(), static(region.last.type.shape[1])
+    rings = max(_bytes(x) * lines // region.size(x, ROWS) for x, lines in held.items())
+    for count in (count for count in CHANNEL_BLOCKS if channels % count == 0):
+        yield StripsCost(Strips(first.name, region.last.name, count), ends + rings // count, 0)
 
 
 def _counts(columns: int) -> list[int]:

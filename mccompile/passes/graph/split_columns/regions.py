@@ -3,7 +3,7 @@ everything goes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,20 +85,23 @@ class Region:
                 found[x] = min(low, before[0]), max(high, before[1])
         return found
 
-    def held(self) -> dict[Value, int]:
+    def held(self, inside: Collection[Value] = (), narrow: Collection[Node] = (), rows: int = 1) -> dict[Value, int]:
         """How many rows of each value between the first and the last are held at once where all runs by rows; in the
-        order in which they are made."""
+        order in which they are made. Those `inside` of bottlenecks are not: rows under them are made again, for so many
+        rows at a time of what the nodes in `narrow` make."""
         newest, oldest = {self.last: 0}, dict[Value, int]()
         for node in reversed(self.nodes):
             if node.output not in newest:
                 continue
             row = newest[node.output]
-            for x, (low, high) in self.reads(node, ROWS, (row, row + 1)):
+            first = oldest[node.output] if node.output in inside else row - (rows - 1) * (node in narrow)
+            for x, (low, high) in self.reads(node, ROWS, (first, row + 1)):
                 newest[x] = max(newest.get(x, high - 1), high - 1)
                 oldest[x] = min(oldest.get(x, low), low)
         made = [node.output for node in self.nodes[:-1]]
-        rows = {x: min(newest[x] - oldest[x] + 1, self.size(x, ROWS)) for x in made if x in oldest}
-        return {x: 0 if number == 1 and self._is_overwritten(x) else number for x, number in rows.items()}
+        held = {x: min(newest[x] - oldest[x] + 1, self.size(x, ROWS)) for x in made if x in oldest}
+        held |= dict.fromkeys(inside, 0)
+        return {x: 0 if number == 1 and self._is_overwritten(x) else number for x, number in held.items()}
 
     def _is_overwritten(self, x: Value) -> bool:
         """By the result of the only node that reads it."""

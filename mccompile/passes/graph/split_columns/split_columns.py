@@ -1,5 +1,6 @@
 """split_columns: parts of the graph are computed in strips of columns, one after the other, so that rings of rows
-(form_rows) are as wide as a strip. Where windows overlap, a few columns are computed more than once.
+(form_rows) are as wide as a strip. Where windows overlap, a few columns are computed more than once. Which bottlenecks
+become single calls (fuse_bottlenecks) is noted here, where these have their nodes.
 
 Which parts, and how many strips, is decided by driver/recomputing.py from what this pass says that they take.
 
@@ -17,6 +18,8 @@ from ....ops.concat import JoinStrips
 from ....ops.slice import Slice
 from ...api import Context, Cut
 from ..eliminate_dead import eliminate_dead
+from .bottlenecks import bottlenecks
+from .channels import pooled
 from .column_steps import COLUMNS, USUAL, Span
 from .expected import expected
 from .regions import Region, region, ways_through
@@ -30,7 +33,13 @@ def split_columns(graph: Graph, context: Context) -> None:
         context.strips.extend(expected(ways, memory))
     for strips in memory.strips:
         found = region(graph, strips.first, strips.last)
-        spans = found.spans(strips.count) if found is not None else None
+        for each in bottlenecks(found) if found is not None and strips.rows else ():
+            context.bottlenecks[frozenset(each.slide.provenance)] = strips.rows
+        pool = pooled(found) if found is not None else None
+        if pool is not None:
+            context.channel_blocks[frozenset(pool.provenance)] = strips.count
+            continue
+        spans = found.spans(strips.count) if found is not None and strips.count > 1 else None
         if found is not None and spans is not None:
             _Splitting(graph, found).split(spans)
             eliminate_dead(graph, context)

@@ -1,0 +1,97 @@
+"""block_channels: a convolution and a pool over all of its result run by blocks of channels, so that only a block of
+what lies between them exists at a time.
+
+A channel of the pool needs nothing but the same channel of the convolution, so nothing is computed twice. The results
+are joined, which bind_storage has them written in place for. Which pairs, and how many blocks, driver/recomputing.py
+decides, and split_columns notes it.
+
+Invariant: every element is computed as before, from the same operands in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...base.names import Names
+from ...kernels.api import viewed
+from ...kinds.concat import Concat
+from ...kinds.conv import Conv
+from ...kinds.pool import Pool
+from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Program, View, reads, walk
+from ...program.relocate import covers_in_any_order
+from ...program.taken_names import taken_names
+from ..api import Context
+
+
+def block_channels(program: Program, context: Context) -> None:
+    if not context.channel_blocks:
+        return
+    names = taken_names(program)
+    readers: dict[Buffer, int] = {}
+    for view in (*(view for item in walk(program.body) for view in reads(item)), *(v for _, v in program.outputs)):
+        readers[view.buffer] = readers.get(view.buffer, 0) + 1
+    made = {item.outs[0].buffer: item for item in program.body if isinstance(item, Call)}
+    for pool in list(program.body):
+        if not isinstance(pool, Call) or not isinstance(pool.kind, Pool):
+            continue
+        count = next((n for nodes, n in context.channel_blocks.items() if nodes <= set(pool.provenance)), 1)
+        conv = made.get(pool.ins[0].buffer)
+        if conv is None or readers[conv.outs[0].buffer] != 1 or not _is_pair(conv, pool):
+            continue
+        channels = static(pool.outs[0].shape[1])
+        if count > 1 and channels % count == 0:
+            place = program.body.index(pool)
+            program.body[place : place + 1] = _blocks(conv, pool, channels // count, names)
+            program.body.remove(conv)
+            program.values = [(name, view) for name, view in program.values if view.buffer is not conv.outs[0].buffer]
+
+
+def _is_pair(conv: Call, pool: Call) -> bool:
+    """Does a channel of the pool need no other than the same one of a convolution that makes each from all of x?"""
+    x = pool.ins[0]
+    if not isinstance(conv.kind, Conv) or conv.kind.group != 1 or conv.outs[0] != x or x.buffer.overlap is not None:
+        return False
+    views = (*conv.ins, *conv.outs, *pool.ins, *pool.outs)
+    whole = x.buffer.role == TEMPORARY and covers_in_any_order(x) and pool.outs[0].covers_buffer
+    return whole and all(view.is_static and isinstance(view.offset, int) for view in views)
+
+
+def _blocks(conv: Call, pool: Call, size: int, names: Names) -> list[Call]:
+    kind, found, parts = conv.of(Conv), list[Call](), list[View]()
+    for start in range(0, static(pool.outs[0].shape[1]), size):
+        fixed = [conv.ins[0], _cut(conv.ins[1], 0, start, size, names)]
+        fixed += [*conv.ins[2 : 2 + kind.x_zero]]
+        fixed += [_cut(view, 0, start, size, names) for view in conv.ins[2 + kind.x_zero : kind.fixed]]
+        extras = [_cut(view, 1, start, size, names) for view in conv.ins[kind.fixed :]]
+        between = _like(conv.outs[0], size, names)
+        others = [_cut(view, 1, start, size, names) for view in pool.ins[1:]]
+        parts.append(_like(pool.outs[0], size, names))
+        found.append(replace(conv, ins=(*fixed, *extras), outs=(between,)))
+        found.append(replace(pool, ins=(between, *others), outs=(parts[-1],)))
+    return [*found, Call(Concat(1), tuple(parts), pool.outs, pool.provenance)]
+
+
+def _like(view: View, size: int, names: Names) -> View:
+    """A buffer for so many channels of what lies as the view says."""
+    shape = (view.shape[0], size, *view.shape[2:])
+    order = sorted(range(len(shape)), key=lambda axis: (-static(view.strides[axis]), axis))
+    old = view.buffer
+    made = Buffer(names.take(f"{old.name}_channels"), old.dtype, tuple(shape[axis] for axis in order))
+    made.provenance = old.provenance
+    return made.whole().permuted([order.index(axis) for axis in range(len(shape))])
+
+
+def _cut(view: View, axis: int, start: int, size: int, names: Names) -> View:
+    """Some channels of an operand; constants are cut, as kernels may pack all that is in a buffer."""
+    cut = view.sliced(axis, start, size)
+    if view.buffer.role != CONSTANT or view.buffer.constant is None or view.strides[axis] == 0:
+        return cut
+    array = viewed(cut, view.buffer.constant)
+    once = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in view.strides)]
+    value = Constant.of(once.copy())
+    name = names.take(f"{view.buffer.name}_channels")
+    shape = value.type.static_shape
+    made = Buffer(name, view.buffer.dtype, shape, CONSTANT, value, view.buffer.provenance)
+    return made.whole().broadcast_to(cut.shape)
