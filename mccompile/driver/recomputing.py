@@ -79,20 +79,25 @@ class _Paths:
         self.learn(plain, ())
 
     def learn(self, made: Package, strips: Iterable[Strips]) -> None:
-        """What is needed where a plan has its peak: outside of strips, if it is there too, as what runs by rows makes
-        use of all the room that there is, and of strips is known what to expect."""
-        held = _held(made.plan)
-        size = max(held, default=0)
-        at_peak = (item for item, here in zip(made.plan.items, held, strict=True) if here == size)
-        nodes = {name for item in at_peak for step in walk((item,)) for name in step.provenance}
-        places = {place for place in (self.made_at.get(node, 0) for node in nodes) if place}
-        around = {place: _around(place, strips, self.places) for place in places}
-        outside = [place for place, each in around.items() if each is None]
-        for place in outside:
-            self.steps[place] = max(size, self.steps[place])
-        for each in around.values() if not outside else ():
-            if each is not None:
-                self.strips[each] = max(size, self.strips[each])
+        """What is needed where a plan has its peak. What runs by rows makes use of all the room that there is, and of
+        strips is known what to expect: where others need more than that, it is they who are at the peak."""
+        chosen = tuple(strips)
+        outside, inside = dict[int, int](), dict[Strips, int]()
+        for item, size in zip(made.plan.items, _held(made.plan), strict=True):
+            nodes = {name for step in walk((item,)) for name in step.provenance}
+            for place in {self.made_at.get(node, 0) for node in nodes} - {0}:
+                around = _around(place, chosen, self.places)
+                if around is None:
+                    outside[place] = max(size, outside.get(place, 0))
+                else:
+                    inside[around] = max(size, inside.get(around, 0))
+        most = max(outside.values(), default=0)
+        if most > max((self.strips[each] for each in chosen), default=0):
+            for place in (place for place, size in outside.items() if size == most):
+                self.steps[place] = max(most, self.steps[place])
+            return
+        for each in (each for each, size in inside.items() if size == max(inside.values())):
+            self.strips[each] = max(inside[each], self.strips[each])
 
     def smallest(self, below: int) -> tuple[Strips, ...] | None:
         """The path that needs least, of those that need less than `below` and were not tried."""
@@ -130,7 +135,7 @@ def _held(plan: Plan) -> list[int]:
     for moment in range(1, len(plan.items) + 1):  # a run begins at 0
         total = reached = 0
         for low, high, start, end in lives:
-            if start <= moment <= end:
+            if start <= moment < end:
                 total += max(0, high - max(low, reached))
                 reached = max(reached, high)
         found.append(total)
