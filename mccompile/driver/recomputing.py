@@ -17,7 +17,7 @@ from ..emit.package import Package
 from ..fitting import Attempt, Changes
 from ..plan.ir import Plan, is_arena, walk
 
-PLANS = 16  # that are made
+PLANS = 24  # that are made
 
 
 @dataclass(frozen=True)
