@@ -19,11 +19,10 @@ from mccompile.base.dtypes import i8, i32, u8
 from mccompile.base.marked import read
 from mccompile.codegen.int8.dot_tiles import NUMBER, DotEpilogue, Place, dot_refusal
 from mccompile.codegen.int8.integer_winograd import ELEMENTS, MOST_CHANNELS, transformed_integers
-from mccompile.codegen.int8.patch_conv import conv_of, rescaled_case, residual_case, totals_case
+from mccompile.codegen.int8.patch_conv import conv_of, rescaled_case, residual_case, saturated, totals_case
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize
-from mccompile.expr.ir import Cast, apply, cast
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 
@@ -46,8 +45,8 @@ class Winograd(Kernel):
             rescaled_case("two_pictures", plain, (2, 24, 4, 3), (36, 24, 3, 3), shift=5),
             rescaled_case("uneven_pads", replace(plain, pads=(2, 0, 1, 2)), (1, 8, 4, 6), (16, 8, 3, 3), shift=3),
             rescaled_case("many_channels", plain, (1, 72, 9, 11), (4, 72, 3, 3), shift=6),
-            _saturated(residual_case("residual", plain, (1, 8, 4, 4), (8, 8, 3, 3))),
-            _saturated(residual_case("residual_odd", plain, (2, 8, 5, 3), (8, 8, 3, 3))),
+            saturated(residual_case("residual", plain, (1, 8, 4, 4), (8, 8, 3, 3))),
+            saturated(residual_case("residual_odd", plain, (2, 8, 5, 3), (8, 8, 3, 3))),
             totals_case("floats", plain, (1, 16, 5, 6), (8, 16, 3, 3)),
         ]
 
@@ -205,9 +204,3 @@ def _tiles(y: View) -> int:
     """Of a picture."""
     height, width = y.type.static_shape[2:]
     return -(-height // 2) * -(-width // 2)
-
-
-def _saturated(case: Case) -> Case:
-    """What is stored as int8, within its bounds."""
-    assert isinstance(case.kind, Conv) and isinstance(case.kind.epilogue, Cast)
-    return replace(case, kind=replace(case.kind, epilogue=cast(apply("saturate_i8", case.kind.epilogue.argument), i8)))

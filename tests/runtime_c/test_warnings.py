@@ -19,6 +19,7 @@ REFUSED = {
         ("compile it for them, as -march=armv8-a or -msimd128 says", "-march=x86-64"),
     ),
     "mcc_dot8.h": ("compile it for one, as -march=x86-64-v3 says", "-march=x86-64"),
+    "mcc_dot_winograd.h": ("compile it for them, as -march=x86-64-v3 says", "-march=x86-64"),
     "mcc_dot16.h": ("compile it for one, as -march=x86-64-v4 says", "-march=x86-64-v3"),
     "mcc_module_code.h": ("include mcc_module.h", "-O2"),
     **{f"mcc_{part}.h": ("include that", "-O2") for part in ("dot_riscv", "vec_arm", "vec_wasm", "vec_x86")},

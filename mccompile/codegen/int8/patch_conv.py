@@ -18,7 +18,7 @@ from ...base.dims import static
 from ...base.dtypes import DType, f32, i4, i8, i32, u8
 from ...base.marked import local, named
 from ...base.tensor import TensorType
-from ...expr.ir import apply, cast, literal, operand
+from ...expr.ir import Cast, apply, cast, literal, operand
 from ...kernels.api import Call, Case, View
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
@@ -281,6 +281,12 @@ def in_palette(cases: Sequence[Case]) -> list[Case]:
         values = {**case.values, 1: chance.choice(palette, shape).astype(np.int8)}
         found.append(replace(case, name=f"{case.name}_palette", kind=replace(case.kind, palette=True), values=values))
     return found
+
+
+def saturated(case: Case) -> Case:
+    """What is stored as int8, within its bounds."""
+    assert isinstance(case.kind, Conv) and isinstance(case.kind.epilogue, Cast)
+    return replace(case, kind=replace(case.kind, epilogue=cast(apply("saturate_i8", case.kind.epilogue.argument), i8)))
 
 
 def in_nibbles(cases: Sequence[Case]) -> list[Case]:

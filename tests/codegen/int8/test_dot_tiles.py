@@ -9,7 +9,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import i8, u8
 from mccompile.codegen.int8.dot_tiles import best_dot_tile, halves, shifted, zipped
-from mccompile.kernels.api import No
+from mccompile.kernels.api import Needs, No
 from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
@@ -17,6 +17,7 @@ from tests.kernels.harness import call_of
 KERNELS = Registry.load()
 V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
 CONV, WINOGRAD = KERNELS["conv/i8_nhwc_tile__dot"], KERNELS["conv/i8_nhwc_winograd__neon"]
+OF_SIX = KERNELS["conv/i8_nhwc_winograd__avx2"]
 
 
 def test_sums_and_weights_fit_the_registers() -> None:
@@ -70,3 +71,12 @@ def test_winograd_serves_machines_without_dot_products() -> None:
         assert (WINOGRAD.cost(call, target).time < CONV.cost(call, target).time) == is_cheaper
     refusal = WINOGRAD.match(call, replace(targets.load("aarch64"), prefer="flash"))
     assert isinstance(refusal, No) and "larger blob" in refusal.reason
+
+
+def test_winograd_of_six_serves_many_channels_for_time() -> None:
+    cases = {case.name: case for case in OF_SIX.cases()}
+    call, _ = call_of(OF_SIX, cases["two_runs"])
+    assert isinstance(OF_SIX.match(call, V3), Needs) and isinstance(OF_SIX.match(call, V4), Needs)
+    for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 2)))):
+        refusal = OF_SIX.match(call, other)
+        assert isinstance(refusal, No) and "larger blob" in refusal.reason
