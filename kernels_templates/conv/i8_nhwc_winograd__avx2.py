@@ -36,7 +36,7 @@ from mccompile.codegen.int8.integer_winograd import ELEMENTS_OF_SIX, TILE, equal
 from mccompile.codegen.int8.patch_conv import rescaled_case, residual_case, saturated, totals_case
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 
@@ -45,6 +45,7 @@ LINE = 64  # bytes of a line of a cache
 SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
 PER_TILE, PER_INPUTS, PER_RESULTS = 150, 200, 190  # cycles of a tile; per vector of it: inputs, results
 FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
+FROM_OUTSIDE = 16.0  # the same beside products, of what the second-level cache does not keep
 
 
 class Winograd(Kernel):
@@ -107,6 +108,7 @@ class Winograd(Kernel):
         products = ELEMENTS_OF_SIX * row_cycles(plan.size, plan.block, plan.outs, steps)
         transforms = plan.inputs // (2 * plan.size.lanes) * PER_INPUTS
         transforms += plan.outs // plan.size.lanes * (PER_RESULTS + (plan.runs - 1) * PER_RESULTS // 2)
+        products += max(WORD * weights - SECOND_LEVEL, 0) / FROM_OUTSIDE
         block = max(products, WORD * weights / FROM_MEMORY) + plan.block * (transforms + PER_TILE)
         blocks = -(-_tiles(call.outs[0]) // plan.block) * static(call.outs[0].shape[0])
         return Cost(blocks * block, code=4000, blob=WORD * weights - 9 * plan.inputs * plan.outs)

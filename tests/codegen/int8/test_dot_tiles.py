@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from mccompile.base.constant import Constant
-from mccompile.base.dtypes import i8, u8
+from mccompile.base.dtypes import i8, i32, u8
 from mccompile.codegen.int8.dot_tiles import best_dot_tile, halves, shifted, zipped
+from mccompile.codegen.int8.patch_conv import rescaled_case
 from mccompile.kernels.api import Needs, No
 from mccompile.kernels.registry import Registry
+from mccompile.kinds.conv import Conv
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
 
@@ -18,6 +20,7 @@ KERNELS = Registry.load()
 V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
 CONV, WINOGRAD = KERNELS["conv/i8_nhwc_tile__dot"], KERNELS["conv/i8_nhwc_winograd__neon"]
 OF_SIX = KERNELS["conv/i8_nhwc_winograd__avx2"]
+PLAIN = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
 
 
 def test_sums_and_weights_fit_the_registers() -> None:
@@ -80,3 +83,7 @@ def test_winograd_of_six_serves_many_channels_for_time() -> None:
     for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 2)))):
         refusal = OF_SIX.match(call, other)
         assert isinstance(refusal, No) and "larger blob" in refusal.reason
+    for size, channels, is_cheaper in ((28, 128, True), (7, 512, False), (4, 64, False)):
+        conv = rescaled_case("", PLAIN, (1, channels, size, size), (channels, channels, 3, 3), u8)
+        call, _ = call_of(OF_SIX, conv)
+        assert (OF_SIX.cost(call, V4).time < CONV.cost(call, V4).time) == is_cheaper
