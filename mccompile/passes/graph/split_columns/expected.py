@@ -11,8 +11,8 @@ from ....base.strips import Strips
 from ....graph.ir import Value
 from ...api import ALL, Memory, StripsCost
 from .bottlenecks import Bottleneck, bottlenecks
-from .channels import pooled
 from .column_steps import COLUMNS, ROWS
+from .pooled_channels import pooled
 from .regions import Region, Through
 
 MOST = 32  # strips

@@ -19,9 +19,9 @@ from ....ops.slice import Slice
 from ...api import Context, Cut
 from ..eliminate_dead import eliminate_dead
 from .bottlenecks import bottlenecks
-from .channels import pooled
 from .column_steps import COLUMNS, USUAL, Span
 from .expected import expected
+from .pooled_channels import pooled
 from .regions import Region, region, ways_through
 
 
