@@ -3,7 +3,7 @@ scale, and maybe a zero point, for every block of `block` elements along K (the 
 
 After a, b and scale[blocks, N] come the zero points [blocks, N] where there are any, as 8-bit integers with or without
 a sign as b, then the operands of the epilogue. An element of b is worth (b - zero) * scale; it is unpacked where it is
-multiplied.
+multiplied. Where a call `rounds`, kernels may round a to int8, in blocks of each row like those of b; others ignore it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class BlockGemm(WithEpilogue):
     block: int
     zeros: bool = False  # are there zero points among the operands?
     epilogue: Expr | None = None
+    rounds: bool = False  # may a be rounded to int8?
 
     @property
     def names(self) -> tuple[str, ...]:

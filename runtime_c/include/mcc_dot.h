@@ -3,6 +3,8 @@
  * For N lanes, one for each output channel:
  *
  *     mcc_dot_i32xN(sum, x, w)             sum + x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3, four bytes in each lane
+ *     mcc_dot_few_i32xN(sum, x, w)         the same where every byte of x is from 0 to 63 and those of w have a sign,
+ *                                          which some machines do in fewer instructions
  *     mcc_dot_kept_i32xN(p)                a vector that is used several times, in a register meanwhile: compilers
  *                                          would rather read it again each time, which takes longer than the products
  *     mcc_dot_set_u8_i32xN(p)              the four elements at p in every lane, as mcc_dot takes them; mcc_dot_set_i8
@@ -340,6 +342,23 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
         return mcc_add_i32x##N(sum, (mcc_i32x##N)pairs((V)x13, (V)w13));                                               \
     }                                                                                                                  \
     typedef float mcc_dot_widened_##N
+
+/* Machines with products of bytes, or none of numbers this small. */
+#define MCC_DOT_FEW(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_few_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                      \
+    {                                                                                                                  \
+        return mcc_dot_i32x##N(sum, x, w);                                                                             \
+    }                                                                                                                  \
+    typedef float mcc_dot_few_##N
+
+/* x86 without products of bytes: two products of numbers this small fit 16 bits. */
+#define MCC_DOT_FEW_PAIRED(N, V, bytes, pairs)                                                                         \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_few_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                      \
+    {                                                                                                                  \
+        const V two = bytes((V)x, (V)w), ones = (V)mcc_set_i32x##N(0x00010001);                                        \
+        return mcc_add_i32x##N(sum, (mcc_i32x##N)pairs(two, ones));                                                    \
+    }                                                                                                                  \
+    typedef float mcc_dot_few_paired_##N
 
 /* x86 and WebAssembly: `low` and `high` interleave the elements, of 8 or 16 bits, of the halves of each 128 bits. */
 #define MCC_DOT_ZIP(N, V, low8, high8, low16, high16)                                                                  \

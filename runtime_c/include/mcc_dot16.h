@@ -28,8 +28,10 @@
 MCC_DOT_TYPES(16);
 #if defined(__AVX512VNNI__)
 MCC_DOT_ADDED(16, __m512i, _mm512_dpbusd_epi32);
+MCC_DOT_FEW(16);
 #else
 MCC_DOT_WIDENED(16, __m512i, _mm512_madd_epi16);
+MCC_DOT_FEW_PAIRED(16, __m512i, _mm512_maddubs_epi16, _mm512_madd_epi16);
 #endif
 #define MCC_DOT_BYTES_16(OF, C, WIDEN, SATURATE, PACK)                                                                 \
     MCC_VEC_INLINE mcc_i32x16 mcc_load_##OF##_i32x16(const C *p)                                                       \
@@ -99,7 +101,9 @@ MCC_VEC_INLINE mcc_i32x16 mcc_high_halves_i32x16(mcc_i32x16 a, mcc_i32x16 b)
 MCC_VEC_INLINE mcc_half_i64x16 mcc_shifted_i64x16(mcc_half_i64x16 half, mcc_half_i64x16 bits) { return half >> bits; }
 #endif
 MCC_DOT_REST(16, 8);
-#if !defined(__riscv_vector)
+#if defined(__riscv_vector)
+MCC_DOT_FEW(16);
+#else
 MCC_DOT_FOURS(16);
 MCC_DOT_HIGH_SUM(16);
 #endif

@@ -210,6 +210,7 @@ MCC_VEC_INLINE mcc_half_i64x4 mcc_shifted_i64x4(mcc_half_i64x4 half, mcc_half_i6
 #else
 #error "this code is for vectors of NEON or WebAssembly: compile it for them, as -march=armv8-a or -msimd128 says"
 #endif
+MCC_DOT_FEW(4);
 MCC_DOT_PART(4, u8, uint8_t);
 MCC_DOT_PART(4, i8, int8_t);
 MCC_DOT_FOUR_PART(4, u8, uint8_t);

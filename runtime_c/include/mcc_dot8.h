@@ -14,10 +14,13 @@
 MCC_DOT_TYPES(8);
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
 MCC_DOT_ADDED(8, __m256i, _mm256_dpbusd_epi32);
+MCC_DOT_FEW(8);
 #elif defined(__AVXVNNI__)
 MCC_DOT_ADDED(8, __m256i, _mm256_dpbusd_avx_epi32);
+MCC_DOT_FEW(8);
 #else
 MCC_DOT_WIDENED(8, __m256i, _mm256_madd_epi16);
+MCC_DOT_FEW_PAIRED(8, __m256i, _mm256_maddubs_epi16, _mm256_madd_epi16);
 #endif
 MCC_VEC_INLINE mcc_i32x8 mcc_load_u8_i32x8(const uint8_t *p)
 {

@@ -96,6 +96,11 @@ def cases() -> list[Case]:
     return found
 
 
+def rounded(case: Case) -> Case:
+    """With leave to round activations."""
+    return replace(case, kind=replace(case.kind, rounds=True)) if isinstance(case.kind, BlockGemm) else case
+
+
 def case_of(name: str, sizes: tuple[int, int, int], stored: str, block: int, zeros: bool) -> Case:
     (rows, depth, columns), dtype = sizes, DTYPES[stored]
     blocks = (static(ceil_div(depth, block)), columns)

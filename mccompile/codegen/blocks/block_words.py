@@ -116,13 +116,17 @@ class Words:
             part = b[:, begin : begin + stretch.count * stretch.length].reshape(len(b), stretch.count, -1)
             room = np.zeros((self.groups.padded, stretch.count, stretch.all_words * self.per_word), np.uint8)
             room[: len(b), :, : stretch.length] = part
-            words.append(room.reshape(self.groups.padded, -1, self.per_word))
+            words.append(self.in_word(room.reshape(self.groups.padded, -1, self.per_word)))
         numbers = stored(self._in_tiles(np.concatenate(words, axis=1)), self.dtype)
         found = {1: numbers, 2: self._in_tiles(self._padded(blocks[0]))}
         if self.kind.zeros:
             zeros = blocks[1].astype(np.int16) + raised(self.dtype)
             found[3] = self._in_tiles(self._padded(zeros)).astype(np.uint8).view(blocks[1].dtype)
         return found
+
+    def in_word(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers of each word along the last axis, those in its lowest bits first."""
+        return numbers
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
         more = np.zeros((self.groups.padded - self.columns, *rows.shape[1:]), rows.dtype)
