@@ -1,4 +1,4 @@
-"""How far numbers of 16 bits move what a network computes, of the largest element of an output: what a comparison has
+"""How far numbers of few bits move what a network computes, of the largest element of an output: what a comparison has
 to allow, and hardly more.
 
 Rounding a number to a type whose last place is 2u of it is off by anything up to u: by u / sqrt(3) as a rule. A sum
@@ -15,11 +15,14 @@ from ..base.dims import upper
 from ..base.dtypes import DType, f16
 from ..codegen.vector.vector_tiles import HALF_RUN
 from ..graph.ir import Graph, Node, Value
+from ..ops.block_matmul import LONGEST
+from ..ops.quantize import DequantizeLinear, RoundingDequantizeLinear
 
 UNITS = {"f16": 2.0**-11, "bf16": 2.0**-8}  # half of a last place
 BEYOND = 3.0  # the largest error of many over the usual one
 TRIPS = 32  # of a loop, after which errors of its state fade
 CANCELLED = 2.0  # how much larger than results the terms are that they are sums of, in networks without it
+PEAK = 4.0  # how much larger than the others the largest element of a block is taken to be, at most
 SOFTMAX = 4.0  # the size of what it is given, in networks that tell classes apart
 _RECURRENT = ("GRU", "LSTM", "RNN")
 
@@ -42,6 +45,31 @@ def of_weights(graph: Graph, dtype: DType) -> float:
     moves its results by more than that is moved by."""
     sharp = SOFTMAX if any(node.op.name == "Softmax" for node in graph.nodes) else CANCELLED
     return BEYOND * sharp * sqrt(_along(graph, lambda node: _unit(dtype) ** 2 / 3 if _terms(node) else 0.0))
+
+
+def of_activations(graph: Graph, everywhere: bool) -> float:
+    """Where products with weights of few bits round the other operand to int8 in blocks: those that the model lets, or
+    everywhere. An element is off by up to half of what the largest one of its block is over 127."""
+    sharp = SOFTMAX if any(node.op.name == "Softmax" for node in graph.nodes) else CANCELLED
+
+    def squares(node: Node) -> float:
+        block = _rounded_block(node, everywhere)
+        return min(block, PEAK**2) / 127**2 / 12 if block else 0.0
+
+    return BEYOND * sharp * sqrt(_along(graph, squares))
+
+
+def _rounded_block(node: Node, everywhere: bool) -> int:
+    """Elements of a block of a product that may round; 0: it does not."""
+    value = node.inputs[1] if node.op.name in ("MatMul", "Gemm") else None
+    maker = value.producer if value is not None else None
+    if maker is not None and maker.op.name == "Transpose" and maker.inputs[0] is not None:
+        maker = maker.inputs[0].producer
+    if maker is None or not isinstance(maker.op, DequantizeLinear):
+        return 0
+    if not everywhere and not isinstance(maker.op, RoundingDequantizeLinear):
+        return 0
+    return maker.op.block_size or LONGEST
 
 
 def _unit(dtype: DType) -> float:

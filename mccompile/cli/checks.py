@@ -91,7 +91,7 @@ def checked(job: Check) -> Checked:
         failures.append(CheckFailed(*kept.problems))
     if not verdict.ok:
         failures.append(verdict.failure(job.file))
-    lines = tuple(verdicts.lines(verdict, own.weights_dtype, kept))
+    lines = tuple(verdicts.lines(verdict, kept))
     return Checked(job.name, verdicts.as_dict(verdict, kept), lines, tuple(held), tuple(failures), outside)
 
 

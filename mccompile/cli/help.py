@@ -48,7 +48,12 @@ OPTIONS = (
         ("budget", "mem"),
         ("rows", "recompute", "planner", "keep_inputs", "blob", "weights_section"),
     ),
-    Group("Int8", "--quantize samples.npz", ("quantize",), ("calibrate", "weights_dtype", "updatable")),
+    Group(
+        "Int8",
+        "--quantize samples.npz",
+        ("quantize",),
+        ("calibrate", "weights_dtype", "block_activations", "updatable"),
+    ),
     Group(
         "Inputs and outputs",
         "--input x=u8,scale=1/255 --output y=argmax",

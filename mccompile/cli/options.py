@@ -140,6 +140,14 @@ MODEL_OPTIONS = [
         help="Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
     ),
     click.option(
+        "--block-activations",
+        default="model",
+        show_default=True,
+        type=click.Choice(["model", "float", "int8"]),
+        help="Multiply weights of few bits with activations as they are, or rounded to int8 in blocks, a faster way; "
+        "model: rounded where the model permits it (accuracy_level=4). `check` says what that changes.",
+    ),
+    click.option(
         "--updatable",
         is_flag=True,
         help="Quantized: make code that suits other scales and zero points too, so that `mccompile blob` can bring "
@@ -261,7 +269,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(**values: Any) -> Any:
         from .. import option_texts
         from ..driver import Options
-        from ..passes.api import WeightsDtype
+        from ..passes.api import BlockActivations, WeightsDtype
         from ..passes.io.io_forms import parse_input, parse_output
         from ..quantize.quantize import Recipe
 
@@ -286,6 +294,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 weights_section=values.pop("weights_section"),
                 winograd=option_texts.winograd(values.pop("winograd")),
                 threads=values.pop("threads"),
+                block_activations=BlockActivations(values.pop("block_activations")),
                 weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),
                 updatable=values.pop("updatable"),
                 keep_inputs=values.pop("keep_inputs"),

@@ -42,7 +42,9 @@ def as_dict(verdict: Verdict, golden: Golden | None = None) -> dict[str, Any]:
             }
             for spread in verdict.spreads
         ],
-        "effects": [{"output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects],
+        "effects": [
+            {"cause": e.cause, "output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects
+        ],
         "runs": [_run(run) for run in verdict.runs],
         "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
         **({} if golden is None else {"golden": _golden(golden)}),
@@ -68,7 +70,7 @@ def _number(value: float) -> float | str:
     return value if value < float("inf") else "inf"
 
 
-def lines(verdict: Verdict, weights_dtype: str, golden: Golden | None = None) -> Iterator[str]:
+def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
     for run in verdict.runs:
         if run.skipped:
             yield f"skip   {run.name}: the reference does not run it: {run.skipped.strip().splitlines()[-1]}"
@@ -90,7 +92,7 @@ def lines(verdict: Verdict, weights_dtype: str, golden: Golden | None = None) ->
             f"rounding alone moves the reference by {own}{labels}"
         )
     for effect in verdict.effects:
-        words = f"weights in {weights_dtype} move it by {effect.share:.2%} of its largest element"
+        words = f"{effect.cause} move it by {effect.share:.2%} of its largest element"
         yield f"{'ok   ' if effect.ok else 'WRONG'}  {effect.output}: {words}"
     for name, remark in verdict.remarks.items():
         advice = "" if "not compared" in remark else "; this proves little, give real inputs with --data"

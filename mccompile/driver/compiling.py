@@ -237,5 +237,6 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         Training(options.updatable, facts),
         options.threads,
         options.weights_dtype,
+        options.block_activations,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -21,7 +21,7 @@ from ..emit.blob import Carrier, Delivery
 from ..emit.module import refuse_with
 from ..emit.wrappers.registry import check_wrappers
 from ..memory.planners import PLANNERS
-from ..passes.api import Memory, WeightsDtype
+from ..passes.api import BlockActivations, Memory, WeightsDtype
 from ..passes.io.io_forms import InputForm, OutputForm
 from ..passes.io.turn_io import IoLayout
 from ..passes.planning.inside import Looks
@@ -68,6 +68,8 @@ class Options:
     threads: int = 1  # workers that may share a step
     # "f16" or "bf16": how weights of convolutions and matrix products are stored
     weights_dtype: WeightsDtype = WeightsDtype.OWN
+    # "model", "float" or "int8": do products with weights of few bits round the other operand to int8?
+    block_activations: BlockActivations = BlockActivations.MODEL
     updatable: bool = False  # integers: the code suits scales and zero points of networks that are trained anew
     keep_inputs: bool = False
     slices: bool = False  # a run can also be made a few steps at a time
@@ -101,6 +103,9 @@ class Options:
             "rows": chosen(RowByRow, self.rows, "rows cannot be {!r}", "--rows"),
             "weights_dtype": chosen(
                 WeightsDtype, self.weights_dtype, "weights cannot be stored as {!r}", "--weights-dtype"
+            ),
+            "block_activations": chosen(
+                BlockActivations, self.block_activations, "block activations cannot be {!r}", "--block-activations"
             ),
         }
         for name, value in read.items():

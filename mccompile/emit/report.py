@@ -61,6 +61,7 @@ def report(
                 "kernel": step.function.kernel.id,
                 "function": step.function.name,
                 "macs": step.macs,
+                **({"rounds": True} if step.function.kernel.rounds else {}),
                 **_ranges(plan, step),
                 **in_report(plan, step),
             }

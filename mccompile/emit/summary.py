@@ -33,6 +33,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *(f"strips   {strips}" for strips in plan.strips),
             *_stream(plan),
             *_rows(plan),
+            *_rounding(plan),
             *_threads(plan),
         ]
     )
@@ -94,6 +95,13 @@ def _rows(plan: Plan) -> list[str]:
     return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * (
         bool(costs) and not plan.has_pools
     )
+
+
+def _rounding(plan: Plan) -> list[str]:
+    """Steps that compute with fewer bits than the model has, because they may."""
+    count = sum(step.function.kernel.rounds for step in plan.steps())
+    what = f"{count} step{'s round' if count > 1 else ' rounds'} activations to int8"
+    return [f"rounding {what} (--block-activations float: none)"] if count else []
 
 
 def _threads(plan: Plan) -> list[str]:

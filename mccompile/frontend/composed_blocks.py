@@ -6,6 +6,7 @@ Invariant: what packed numbers mean (a scale, a zero point, a table) stays opera
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ _NF4 = (
     -1.0, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0.0,
     0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1.0,
 )  # fmt: skip
+_ROUNDED = 4  # the accuracy_level that lets a runtime round activations to int8
 _TABLES = (np.array([*_FP4, *(-value for value in _FP4)], np.float32), np.array(_NF4, np.float32))
 
 
@@ -50,7 +52,11 @@ def matmul_nbits(body: Body) -> None:
     else:
         weights, dtype = weights.astype(np.int16) - half, DTYPES[f"i{bits}"]
     packing = body.constant(np.ascontiguousarray(weights.astype(dtype.numpy)))
-    floats = body.op("DequantizeLinear", packing, scales, zeros, axis=1, block_size=block)
+    form: dict[str, Any] = {"axis": 1, "block_size": block}
+    if body.attribute("accuracy_level", 0) == _ROUNDED:
+        floats = body.op("RoundingDequantizeLinear", packing, scales, zeros, domain="mccompile", **form)
+    else:
+        floats = body.op("DequantizeLinear", packing, scales, zeros, **form)
     made = body.op("MatMul", x, body.op("Transpose", floats, perm=[1, 0]))
     if body.has(3) and not zeros:  # floats: their products with the sums of blocks are taken away
         floats = body.op("Reshape", body.as_float("in3"), body.ints(columns, blocks))

@@ -33,14 +33,14 @@ from ..driver import Options, compile, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
-from ..passes.api import WeightsDtype
+from ..passes.api import BlockActivations, WeightsDtype
 from ..passes.io.turn_io import IoLayout
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from .building import build, input_sets
+from .fewer_bits import effects_of_fewer_bits, rounds_activations
 from .growing import Growing
 from .handing import handed_over, handing_over, turned
-from .narrow_weights import effects_of_narrow_weights
 from .runs import Runs, run_twice
 from .streaming import Reference, as_runs, pushes_of
 from .verdict import DEFAULT, REPORT, Difference, Kept, Run, Tolerance, Verdict
@@ -69,11 +69,14 @@ def check(
     if options.quantize is not None:
         fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
-    if options.weights_dtype:
-        wide = check(path, replace(options, weights_dtype=WeightsDtype.OWN), data, seed, runs, tolerance, cc)
-        whole = replace(options, stream=Stream())  # what weights do to results does not depend on that
-        return replace(wide, effects=effects_of_narrow_weights(path, whole, data, seed, runs, cc))
-    return _Check(path, settled(path, options), tolerance, cc).verdict(data, seed, runs)
+    found = _Check(path, settled(path, options), tolerance, cc)
+    rounds = rounds_activations(found.package.plan)
+    if not (options.weights_dtype or rounds):
+        return found.verdict(data, seed, runs)
+    wide = replace(options, weights_dtype=WeightsDtype.OWN, block_activations=BlockActivations.FLOAT)
+    verdict = check(path, wide, data, seed, runs, tolerance, cc)
+    whole = replace(options, stream=Stream())  # what fewer bits do to results does not depend on that
+    return replace(verdict, effects=effects_of_fewer_bits(path, whole, data, seed, runs, cc, rounds))
 
 
 class _Check:

@@ -18,7 +18,7 @@ from ..check.spread import Spread
 from ..emit.package import Package
 from ..graph.ir import Graph
 from ..targets.api import Target
-from .narrow_weights import Effect
+from .fewer_bits import Effect
 
 REPORT = "please report it; -O0 may be right"
 

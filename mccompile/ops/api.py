@@ -28,6 +28,7 @@ from .lowering import Lowering
 
 AnyOperator = TypeVar("AnyOperator", bound="Operator")
 
+OWN = "mccompile"  # the domain of operators that no model has
 INJECTIVE, REDUCTION, ANCHOR, OPAQUE = "injective", "reduction", "anchor", "opaque"
 
 
@@ -119,7 +120,7 @@ class Operator(Op, abstract=True):
 class OwnOperator(Operator, abstract=True):
     """One that ONNX lacks. The frontend writes nodes of it, which are read like those of a file."""
 
-    domain = "mccompile"
+    domain = OWN
     versions = (1,)
 
 

@@ -27,6 +27,7 @@ class BlockMatMul(Operator):
     fusion = ANCHOR
     axis: int = 0
     block: int = 0
+    rounds: bool = False  # may a be rounded to int8?
 
     def infer(self, site: Site) -> list[Fact]:
         a, w, scale = (site.type(i) for i in range(3))
@@ -48,7 +49,7 @@ class BlockMatMul(Operator):
         blocks = [view.broadcast_to((ceil_div(depth, block), columns)) for view in blocks]
         rows = product(a.shape[:-1])
         epilogue = None if type.dtype is f32 else cast(operand(0, f32), type.dtype)
-        kind = BlockGemm(block, len(blocks) > 1, epilogue)
+        kind = BlockGemm(block, len(blocks) > 1, epilogue, self.rounds)
         ins = [to.reshape(a, (rows, depth)), w, *blocks]
         made = to.call(kind, ins, TensorType(type.dtype, (rows, columns)))[0]
         to.set(0, to.reshape(made, type.shape))

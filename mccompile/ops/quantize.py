@@ -196,6 +196,15 @@ class DequantizeLinear(Linear):
 
 
 @dataclass(frozen=True)
+class RoundingDequantizeLinear(DequantizeLinear):
+    """Of weights whose product may round the other operand to int8: what the file says so of reads as this, which
+    block_products understands. Else it is the same."""
+
+    domain = "mccompile"
+    versions = (1,)
+
+
+@dataclass(frozen=True)
 class DynamicQuantizeLinear(Operator):
     """Results: the quantized tensor, its scale, its zero point. Where all elements are zero, the scale is 1."""
 

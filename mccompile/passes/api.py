@@ -65,6 +65,18 @@ class WeightsDtype(StrEnum):
     BF16 = "bf16"
 
 
+class BlockActivations(StrEnum):
+    """As what the other operand of products with weights of few bits is multiplied."""
+
+    MODEL = "model"  # rounded to int8 where the model lets a runtime do so
+    FLOAT = "float"  # as it is
+    INT8 = "int8"  # rounded in all of them
+
+    def rounds(self, may: bool) -> bool:
+        """Given what the model says."""
+        return self == BlockActivations.INT8 or (may and self == BlockActivations.MODEL)
+
+
 @dataclass(frozen=True)
 class Cut:
     """A value of four axes through which everything goes: strips may begin and end there."""
@@ -118,6 +130,7 @@ class Context:
     training: Training = Training()
     threads: int = 1  # workers that may share a call
     weights_dtype: WeightsDtype = WeightsDtype.OWN
+    block_activations: BlockActivations = BlockActivations.MODEL
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

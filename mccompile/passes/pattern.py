@@ -21,7 +21,7 @@ from ..base.errors import InternalError
 from ..base.names import new_name
 from ..base.provenance import Provenance, merge
 from ..graph.ir import Graph, Node, Op, Value, graphs
-from ..ops.api import operator_names
+from ..ops.api import OWN, operator_names
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ class _Rewriting:
                 yield match
 
     def fits_node(self, pattern: Made, node: Node, operands: Sequence[Value | None], match: Match) -> bool:
-        if node.op.domain or node.op.name not in pattern.operators or node not in self.own:
+        if node.op.domain not in ("", OWN) or node.op.name not in pattern.operators or node not in self.own:
             return False
         if any(value.uses or self.graph.is_output(value) for value in node.outputs[1:] if value is not None):
             return False

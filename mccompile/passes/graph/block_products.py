@@ -4,6 +4,9 @@ All spellings become one (ops/block_matmul.py): MatMul or Gemm of anything and D
 it is or transposed, with scales and zero points for the whole matrix, for each column of the product or for blocks
 along its sums. Integers of 8 bits that have no blocks stay with what follows: see byte_weights.
 
+Where the model lets a runtime round the other operand to int8 (RoundingDequantizeLinear), or --block-activations asks
+for it, the operator says so.
+
 After lower_qdq, which makes products of integers where both sides are quantized; before DequantizeLinear is folded.
 """
 
@@ -17,12 +20,17 @@ from ...ops.api import normal_axis
 from ...ops.binary import Add, Mul
 from ...ops.block_matmul import BlockMatMul
 from ...ops.matmul import Gemm
+from ...ops.quantize import RoundingDequantizeLinear
 from ...ops.transpose import Transpose
-from ..api import Context
+from ..api import BlockActivations, Context
 from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
 
 _WEIGHTS = Made(
-    "DequantizeLinear", ConstantOperand("w"), ConstantOperand("scale"), Maybe(ConstantOperand("zero")), name="unpacked"
+    "DequantizeLinear RoundingDequantizeLinear",
+    ConstantOperand("w"),
+    ConstantOperand("scale"),
+    Maybe(ConstantOperand("zero")),
+    name="unpacked",
 )
 _EITHER_WAY = Either(_WEIGHTS, Made("Transpose", _WEIGHTS, name="turned"))
 _MATMUL = Made("MatMul", Anything("x"), _EITHER_WAY)
@@ -30,13 +38,22 @@ _GEMM = Made("Gemm", Anything("x"), _EITHER_WAY, Maybe(Anything("c")), name="gem
 
 
 def block_products(graph: Graph, context: Context) -> None:
-    rewrite(graph, (Rule("block_matmul", _MATMUL, _product), Rule("block_gemm", _GEMM, _gemm)))
+    asked = context.block_activations
+
+    def product(match: Match, make: Maker) -> Value | None:
+        return _product(match, make, asked)
+
+    def gemm(match: Match, make: Maker) -> Value | None:
+        return _gemm(match, make, asked)
+
+    rewrite(graph, (Rule("block_matmul", _MATMUL, product), Rule("block_gemm", _GEMM, gemm)))
 
 
-def _gemm(match: Match, make: Maker) -> Value | None:
+def _gemm(match: Match, make: Maker, asked: BlockActivations) -> Value | None:
     op, x, c = match.node("gemm").op, match["x"], match.get("c")
     assert isinstance(op, Gemm)
-    made = _product(match, make, bool(op.transB), make.node(Transpose((1, 0)), x) if op.transA else x)
+    left = make.node(Transpose((1, 0)), x) if op.transA else x
+    made = _product(match, make, asked, bool(op.transB), left)
     if made is None:
         return None
     if op.alpha != 1:
@@ -50,7 +67,9 @@ def _number(number: float, like: Value, make: Maker) -> Value:
     return make.definite(np.array(number, like.type.dtype.numpy), f"{like.name}/factor")
 
 
-def _product(match: Match, make: Maker, turned: bool = False, x: Value | None = None) -> Value | None:
+def _product(
+    match: Match, make: Maker, asked: BlockActivations, turned: bool = False, x: Value | None = None
+) -> Value | None:
     w, scale, zero, op = match["w"], match["scale"], match.get("zero"), match.node("unpacked").op
     block = vars(op)["block_size"]
     if w.type.rank != 2 or not w.type.dtype.is_integer or w.type.dtype.bits > 8 or 0 in w.type.shape:
@@ -74,4 +93,5 @@ def _product(match: Match, make: Maker, turned: bool = False, x: Value | None = 
     operands = [x or match["x"], w, spread("scale", np.float32)]
     if zero is not None:
         operands.append(spread("zero", np.int8 if w.type.dtype.kind == "int" else np.uint8))
-    return make.node(BlockMatMul(axis, block), *operands)
+    rounds = asked.rounds(isinstance(op, RoundingDequantizeLinear))
+    return make.node(BlockMatMul(axis, block, rounds), *operands)
