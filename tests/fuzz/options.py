@@ -79,6 +79,14 @@ def _weights_dtype(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return str(chance.choice(["f16", "bf16"]))
 
 
+def _block_activations(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """Rounded only where all outputs are floats: nothing says how far others may be off then."""
+    graph = subject.model.graph
+    if subject.source == "qdq" or any(o.type.tensor_type.elem_type not in FLOATS for o in graph.output):
+        return "float"
+    return str(chance.choice(["model", "float", "int8"]))
+
+
 def _has_floats(graph: GraphProto) -> bool:
     return any(tensor.data_type == TensorProto.FLOAT for tensor in graph.initializer)
 
@@ -151,6 +159,7 @@ CHOICES: Mapping[str, Draw] = {
     "winograd": _sometimes(0.15, 0, 2, 4),
     "threads": _threads,
     "weights_dtype": _weights_dtype,
+    "block_activations": _block_activations,
     "keep_inputs": _sometimes(0.12, True),
     "slices": _sometimes(0.1, True),
     "profile": _sometimes(0.06, True),

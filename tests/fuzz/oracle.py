@@ -25,7 +25,8 @@ from .subject import Arrays, Subject
 
 OF_LARGEST = 3e-5
 NARROW = {"float16": 2.0**-9, "bfloat16": 2.0**-6}  # of the largest element
-ROUNDED = {"f16": 2.0**-11, "bf16": 2.0**-8}  # share of a weight that is lost at most where it is stored so
+# share of a weight that is lost at most where it is stored so; i8: of an activation that is rounded to it
+ROUNDED = {"f16": 2.0**-11, "bf16": 2.0**-8, "i8": 1 / 127}
 RANDOM = frozenset(title for title, entry in entries().items() if entry.family == "chance")
 OPEN = frozenset({"Bernoulli", "Multinomial"})  # what they draw, the standard does not say: docs/fuzzing.md
 NORMALIZATIONS = frozenset(title for title, entry in entries().items() if entry.family == "normalizations")

@@ -130,6 +130,12 @@ class Trial:
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(self.orders[name])) if name in self.orders else array
 
+    @property
+    def _rounds(self) -> bool:
+        """May activations be rounded to int8?"""
+        few = {"com.microsoft::MatMulNBits", "DequantizeLinear"} & self.subject.operators
+        return self.options.block_activations != "float" and bool(few)
+
     def _given(self, name: str, result: np.ndarray) -> np.ndarray:
         """What the program gives of an output of the model."""
         streamed = self.package.plan.streamed if self.package else None
@@ -187,13 +193,14 @@ class Trial:
             got = got.transpose(np.argsort(self.orders[name]))
         answers = [self._given(name, want) for want in answers]
         in_floats = self.subject.source == "qdq" and not self.options.optimize  # as the model is written
-        exact = name in self.subject.exact and not (self.winograd or in_floats or self.inexact)
-        more = 0.05 if self.options.weights_dtype and not exact else 0.0
+        rounds = self._rounds
+        exact = name in self.subject.exact and not (self.winograd or in_floats or self.inexact or rounds)
+        more = 0.05 if (self.options.weights_dtype or rounds) and not exact else 0.0
         said = [oracle.differs(got, want, more) for want in answers]
         if not all(said) or any(oracle.of_no_trip(self.subject, got, want) for want in answers):
             return Verdict(OK)
         if not exact:
-            narrow = self.options.weights_dtype or ""
+            narrow = "i8" if rounds else self.options.weights_dtype or ""
             moved = oracle.moved(self.renewed or self.subject, self.runs, name, number, narrow)
             others = [self._given(name, each) for each in moved]
             doubles = oracle.in_doubles(self.renewed or self.subject, self.runs, name, number)

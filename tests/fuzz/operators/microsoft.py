@@ -234,6 +234,8 @@ def narrow(g: Builder, op: str) -> Value | None:
     elif g.maybe(0.5):
         more.append(g.drawn("uint8", (columns, (blocks * bits + 7) // 8), "integer", 0, 255))
     form = {"K": inner, "N": columns, "bits": bits, "block_size": 16}
+    if g.maybe(0.3):
+        form["accuracy_level"] = 4
     return g.node(op, [g.leaf("float32", (rows, inner), "exact"), w, *more], domain=MS, **form)
 
 
