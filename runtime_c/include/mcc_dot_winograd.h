@@ -5,7 +5,8 @@
  *     mcc_words_set_i32xN(p)                  the two numbers at p in every lane
  *     mcc_words_store_i32xN(p, sums)
  *     mcc_winograd_tile_u8_i32xN(v, step, pixels, channels)   transforms 6x6 inputs, less 128, of channels in 2 * N:
- *                                             element i of them goes to v + i * step; mcc_winograd_tile_i8, less nothing
+ *                                             element i of them goes to v + i * step;
+ *                                             mcc_winograd_tile_i8, less nothing
  *     mcc_winograd_results_i32xN(y, m, step)  adds the 4x4 results of 36 products, which lie `step` apart, to y
  *
  * Sums are 576 times those of the convolution, and wrap. The convolution's follow from them, for 576 = 9 * 64, 9 has an
