@@ -58,8 +58,10 @@ def form_rows(program: Program, context: Context) -> None:
         return
     best: Chosen = []
     tried, before = [best], 0
-    # Blocks that overlap are rigid: whether they lie close is known in the end, and with fewer rows they lie closer.
-    for overlapping, steps in ((False, STEPS), (True, STEPS), (True, STEPS[:1])):
+    # Blocks that overlap are rigid: whether they lie close is known in the end, and with fewer rows they lie closer,
+    # which is tried where the user gives time for memory.
+    ways: list[tuple[bool, Sequence[int]]] = [(False, STEPS), (True, STEPS)]
+    for overlapping, steps in (*ways, *[(True, STEPS[:1])] * bool(context.memory.strips)):
         if len(steps) == 1 and not any(_moves_far(tried)):
             break
         for enough in dict.fromkeys((enough_bytes, 0)):
