@@ -70,6 +70,37 @@
 #define MCC_DOT_KEEP(v) ((void)0)
 #endif
 
+/* v, whose lanes come from memory at once, with all bytes shifted by 128. AVX2 takes the bits from memory too: its 16
+ * registers are all needed for the sums of a tile and their factors. Vectors of 64 bytes keep their units busy: numbers
+ * of bytes are better shifted before they become vectors, but for what GCC makes of widened ones. */
+#if defined(__clang__) || defined(__AVX512VNNI__)
+#define MCC_DOT_LOADED 0
+#else
+#define MCC_DOT_LOADED 1
+#endif
+#if defined(__AVX__) && !defined(__AVX512F__)
+#define MCC_DOT_FLIP(V, v)                                                                                             \
+    do {                                                                                                               \
+        static const uint32_t flips[8] __attribute__((aligned(32))) = {0x80808080u, 0x80808080u, 0x80808080u,          \
+            0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u};                                          \
+        MCC_DOT_KEEP(v);                                                                                               \
+        __asm__("{vpxor %1, %0, %0|vpxor %0, %0, %1}" : "+x"(v) : "m"(*(const V *)(const void *)flips));               \
+    } while (0)
+#else
+#define MCC_DOT_FLIP(V, v)                                                                                             \
+    do {                                                                                                               \
+        if (sizeof(V) < 64 || MCC_DOT_LOADED) MCC_DOT_KEEP(v);                                                         \
+        (v) ^= -0x7f7f7f80;                                                                                            \
+    } while (0)
+#endif
+
+/* GCC adds up other sums first, which takes more registers than there are; what Clang does in turn is faster. */
+#if defined(__clang__)
+#define MCC_DOT_IN_TURN(v) ((void)0)
+#else
+#define MCC_DOT_IN_TURN(v) MCC_DOT_KEEP(v)
+#endif
+
 /* p, so that what lies there is read where it is used: compilers would rather read the weights of a loop in front of
  * it, and keep them on the stack, which pays only where they are widened first. */
 MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
@@ -147,8 +178,11 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
     MCC_VEC_INLINE mcc_i32x##N mcc_dot_set_##OF##_i32x##N(const void *p)                                               \
     {                                                                                                                  \
         int32_t four;                                                                                                  \
+        mcc_i32x##N v;                                                                                                 \
         (void)memcpy(&four, p, sizeof four);                                                                           \
-        return mcc_dot_form_##OF##_i32x##N(mcc_set_i32x##N(four));                                                     \
+        v = mcc_set_i32x##N(four);                                                                                     \
+        if (SHIFT) MCC_DOT_FLIP(mcc_i32x##N, v);                                                                       \
+        return v;                                                                                                      \
     }                                                                                                                  \
     MCC_VEC_INLINE int32_t mcc_sum_##OF##_i32x##N(const C *p, mcc_index n)                                             \
     {                                                                                                                  \
@@ -339,6 +373,7 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
         const mcc_dot_i16x##N w02 = (mcc_dot_i16x##N)((mcc_dot_u16x##N)w << 8) >> 8, w13 = (mcc_dot_i16x##N)w >> 8;    \
         const mcc_dot_u16x##N x02 = (mcc_dot_u16x##N)x & 255, x13 = (mcc_dot_u16x##N)x >> 8;                           \
         sum = mcc_add_i32x##N(sum, (mcc_i32x##N)pairs((V)x02, (V)w02));                                                \
+        MCC_DOT_IN_TURN(sum);                                                                                          \
         return mcc_add_i32x##N(sum, (mcc_i32x##N)pairs((V)x13, (V)w13));                                               \
     }                                                                                                                  \
     typedef float mcc_dot_widened_##N
