@@ -22,6 +22,7 @@
  *                                     the length, with elements of both in turns. Not for N = 16
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
+ *     MCC_VEC_ANEW(p)                 what lies at the pointer p is read again, not kept in a register since last time
  *     MCC_VEC_ROLLED                  in front of a loop with a long body: Clang would write short ones out, and keep
  *                                     what they load on the stack
  *
@@ -45,6 +46,8 @@
 #endif
 
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
+
+#define MCC_VEC_ANEW(p) __asm__("" : "+r"(p))
 
 #if defined(__clang__)
 #define MCC_VEC_ROLLED _Pragma("clang loop unroll(disable)")

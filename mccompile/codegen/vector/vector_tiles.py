@@ -36,6 +36,7 @@ OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last po
 FEW_POINTS = 8
 MAX_POINTS, MAX_VECTORS = 28, 6
 LONG = 100  # lines of a tile whose parts may be functions
+WIDEST_REGISTERS = 32  # of 64 bytes
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
 HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
 
@@ -399,6 +400,15 @@ class Tile:
         if self.w_last and vector == self.vectors - 1:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
         return f"mcc_load_{narrow(self.stored, self.dtype)}{self.of}({place})"
+
+    def anew(self, points: int) -> int:
+        """How many of its vectors of weights, the first ones, are read anew for each of so many points, as part of a
+        product: where sums, weights and the numbers of two points are more than the registers. Only vectors of 64 bytes
+        have tiles of that size, whose numbers `best_tile` takes to be repeated as they are read."""
+        if self.lanes * FLOAT < 64 or self.stored is not f32:
+            return 0
+        missing = points * self.vectors + self.vectors + 2 - WIDEST_REGISTERS
+        return min(max(missing, 0), self.vectors - 1)
 
     @property
     def vector(self) -> str:
