@@ -52,8 +52,8 @@
             const mcc_f32x##N top = mcc_set_f32x##N(most[i]);                                                          \
             mcc_f32x##N sum = mcc_set_f32x##N(0.0f);                                                                   \
             float *const row = scores + i * step;                                                                      \
-            for (j = 0; j < width; j += N) {                                                                           \
-                const mcc_f32x##N share = mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_load_f32x##N(row + j), top));            \
+            MCC_VEC_ROLLED for (j = 0; j < width; j += N) {                                                            \
+                const mcc_f32x##N share = mcc_exp_below_f32x##N(mcc_sub_f32x##N(mcc_load_f32x##N(row + j), top));      \
                 mcc_store_f32x##N(row + j, share);                                                                     \
                 sum = mcc_add_f32x##N(sum, share);                                                                     \
             }                                                                                                          \

@@ -37,6 +37,25 @@
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x4 mcc_scale_f32x4(mcc_f32x4 p, mcc_f32x4 n) { return (mcc_f32x4)_mm_scalef_ps(p, n); }
 MCC_VEC_INLINE mcc_f32x8 mcc_scale_f32x8(mcc_f32x8 p, mcc_f32x8 n) { return (mcc_f32x8)_mm256_scalef_ps(p, n); }
+#elif defined(__SSE2__)
+/* The first factor goes into the bits of p, which is exp(r): neither leaves what floats are. NaN becomes an integer all
+ * of whose low bits are 0, and keeps p as it is. */
+#define MCC_VECMATH_X86_SCALE(N, V, I, simd)                                                                           \
+    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
+    {                                                                                                                  \
+        const I whole = simd##_cvtps_epi32((V)n), half = simd##_srai_epi32(whole, 1);                                  \
+        const I size = simd##_add_epi32((I)p, simd##_slli_epi32(half, 23));                                            \
+        const I rest = simd##_slli_epi32(simd##_sub_epi32(whole, half), 23);                                           \
+        const I factor = simd##_add_epi32(rest, (I)mcc_set_f32x##N(1.0f));                                             \
+        return mcc_mul_f32x##N((mcc_f32x##N)size, (mcc_f32x##N)factor);                                                \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_scale
+MCC_VECMATH_X86_SCALE(4, __m128, __m128i, _mm);
+#if defined(__AVX2__)
+MCC_VECMATH_X86_SCALE(8, __m256, __m256i, _mm256);
+#elif MCC_VEC_LANES >= 8
+MCC_VEC_SCALE(8);
+#endif
 #else
 MCC_VEC_SCALE(4);
 #if MCC_VEC_LANES >= 8
@@ -183,6 +202,50 @@ MCC_VECMATH(8);
 #endif
 #if MCC_VEC_LANES >= 16
 MCC_VECMATH(16);
+#endif
+
+/* mcc_exp of what is at most 0, in fewer registers: 2^64 * exp(x) is a normal number wherever exp(x) is not 0, so that
+ * its bits may be made at once, and only the last product rounds. AVX multiplies with two of the numbers where they lie
+ * in memory: the others take all 16 registers. */
+#if defined(__SSE2__) && !defined(__AVX512VL__)
+#define MCC_VECMATH_EIGHT(x) {x, x, x, x, x, x, x, x}
+#if defined(__AVX__)
+#define MCC_VECMATH_TIMES(N, v, eight)                                                                                 \
+    __asm__("{vmulps %1, %0, %0|vmulps %0, %0, %1}" : "+x"(v) : "m"(*(const mcc_f32x##N *)(const void *)eight))        
+#else
+#define MCC_VECMATH_TIMES(N, v, eight) v = mcc_mul_f32x##N(v, mcc_load_f32x##N(eight))
+#endif
+#define MCC_VECMATH_X86_BELOW(N, V, I, simd)                                                                           \
+    MCC_VEC_INLINE mcc_f32x##N mcc_exp_below_f32x##N(mcc_f32x##N x)                                                    \
+    {                                                                                                                  \
+        static const float halvings[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(1.44269504f);                  \
+        static const float back[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(5.42101086e-20f);                  \
+        const mcc_f32x##N in = mcc_at_least_f32x##N(x, mcc_set_f32x##N(-104.5f));                                      \
+        const mcc_f32x##N far = mcc_set_f32x##N(18446744073709551616.0f);                                              \
+        mcc_f32x##N whole = in, p = mcc_set_f32x##N(0.000197881614f), r;                                               \
+        I bits;                                                                                                        \
+        MCC_VECMATH_TIMES(N, whole, halvings);                                                                         \
+        whole = mcc_round_even_f32x##N(whole);                                                                         \
+        r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                                                \
+        r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), r);                                                \
+        bits = simd##_slli_epi32(simd##_cvtps_epi32((V)whole), 23);                                                    \
+        MCC_VECMATH_EXP(N, p, r)                                                                                       \
+        p = mcc_fma_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), far, far);                                   \
+        p = (mcc_f32x##N)simd##_add_epi32((I)p, bits);                                                                 \
+        MCC_VECMATH_TIMES(N, p, back);                                                                                 \
+        return p;                                                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_exp_below
+MCC_VECMATH_X86_BELOW(4, __m128, __m128i, _mm);
+#if defined(__AVX2__)
+MCC_VECMATH_X86_BELOW(8, __m256, __m256i, _mm256);
+#elif MCC_VEC_LANES >= 8
+#define mcc_exp_below_f32x8 mcc_exp_f32x8
+#endif
+#else
+#define mcc_exp_below_f32x4 mcc_exp_f32x4
+#define mcc_exp_below_f32x8 mcc_exp_f32x8
+#define mcc_exp_below_f32x16 mcc_exp_f32x16
 #endif
 
 #endif /* MCC_VECMATH_H */
