@@ -10,6 +10,7 @@ from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.moves import copy
 from mccompile.codegen.rows import row_by_row
+from mccompile.codegen.traffic import has_traffic, moved, traffic
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.concat import Concat
 
@@ -45,7 +46,15 @@ class ConcatStrided(Kernel):
         return Needs(rows=frozenset() if packed else frozenset(range(len(call.outs[0].shape))) - {call.of(Concat).axis})
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * target.machine.element, code=40 * len(call.ins))
+        code = 40 * len(call.ins)
+        if not has_traffic(target):
+            return Cost(upper(call.outs[0].type.count) * target.machine.element, code=code)
+        y, axis = call.outs[0], call.of(Concat).axis
+        step = len(call.ins) if call.of(Concat).in_turns else 1
+        time = 0.0
+        for x in call.ins:
+            time += moved(y.sliced(axis, 0, x.shape[axis], step), x, target)
+        return Cost(max(time, traffic((y, *call.ins), target)), code=code)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         by_rows = row_by_row(call, *self.parameter_names(call))

@@ -9,6 +9,7 @@ from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32, i8, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.traffic import has_traffic, one_by_one
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
@@ -56,6 +57,8 @@ class StridedLoops(Kernel):
         return Needs(symbols=True, alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
+        if has_traffic(target):
+            return Cost(one_by_one(call, target), code=100)
         return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.element, code=100)
 
     def order(self, call: Call) -> tuple[int, ...]:

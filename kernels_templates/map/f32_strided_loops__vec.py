@@ -15,6 +15,7 @@ from mccompile.base.dtypes import DType, bool_, f16, f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest
 from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import chunks, elementwise_units, vector_nest
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
@@ -94,7 +95,11 @@ class VectorLoops(Kernel):
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.vector_element, code=300)
+        loops, lanes = vector_nest([*call.outs, *call.ins]), call.blocks[0]
+        assert isinstance(loops, Nest)
+        row = loops.loops[-1].extent
+        rows = static(call.outs[0].type.count) // row
+        return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target), code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call, _computed_in(call))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
@@ -17,6 +18,7 @@ from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c
 from mccompile.codegen.tiles import Range
+from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
 from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
@@ -89,8 +91,15 @@ class TurnedTiles(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         # Vectors that are groups of registers take longer to turn than their elements to move one by one.
         grouped = target.option("register_bytes", target.vector_bytes) < target.vector_bytes
-        each = (15 if grouped else 3) * target.machine.vector_element
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * each, code=800)
+        layout, lanes = _layout(call), call.blocks[0]
+        assert layout is not None
+        wide = 1 if layout.turned == WOVEN else -(-layout.i.extent // lanes)
+        tiles = prod(layout.nest.loops[number].extent for number in layout.around)
+        tiles *= -(-layout.j.extent // lanes) * wide
+        across = sum(map(layout.across, range(1, 1 + len(call.ins)))) if layout.turned == OPERANDS else 1
+        vectors = 2 if layout.turned == WOVEN else lanes
+        turns = across * vectors * (vectors.bit_length() - 1) * (5 if grouped else 1)
+        return Cost(in_vectors(call, tiles, vectors, lanes, target, turns), code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)

@@ -13,6 +13,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes, dot_refusal
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
+from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
@@ -67,7 +68,11 @@ class ByteLoops(Kernel):
         return Needs(alias=alias, blocks=(dot_lanes(target),))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.vector_element, code=300)
+        loops, lanes = vector_nest([*call.outs, *call.ins]), call.blocks[0]
+        assert isinstance(loops, Nest)
+        row = loops.loops[-1].extent
+        rows = static(call.outs[0].type.count) // row
+        return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target), code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return dot_headers(call)

@@ -15,6 +15,7 @@ from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.traffic import normalized
 from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import apply, cast, operand
@@ -95,9 +96,11 @@ class RowLoops(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         _, inner = _nests(call)
+        lanes = call.blocks[0]
         apart = sum(strides[-1] not in (0, 1) for strides in inner.strides)
-        wasted = 16 / min(inner.loops[-1].extent, 16)  # lanes and time between rows
-        return Cost(static(call.ins[0].type.count) * (wasted**0.5 + apart * 0.5) * target.machine.element, code=600)
+        vectors = prod(loop.extent for loop in inner.loops[:-1]) * -(-inner.loops[-1].extent // lanes)
+        rows = static(call.ins[0].type.count) // prod(loop.extent for loop in inner.loops)
+        return Cost(normalized(call, rows, vectors, lanes, apart, target), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vecmath.h"}) | vector_headers(call)

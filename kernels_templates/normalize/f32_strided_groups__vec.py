@@ -17,6 +17,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, Nest, index_c
 from mccompile.codegen.sums import grouped, levels
 from mccompile.codegen.tiles import Range
+from mccompile.codegen.traffic import normalized
 from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_refusal
 from mccompile.expr.ir import apply, operand
@@ -90,11 +91,13 @@ class GroupLanes(Kernel):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        outer, _ = _nests(call)
-        chosen = _lane_loop(call)
-        assert chosen is not None
+        outer, inner = _nests(call)
+        lanes, chosen = call.blocks
         apart = sum(strides[chosen] not in (0, 1) for strides in outer.strides)
-        return Cost(static(call.ins[0].type.count) * (1.2 + apart * 0.5) * target.machine.element, code=700)
+        side = outer.loops[chosen].extent
+        rows = prod(loop.extent for loop in outer.loops) // side * -(-side // lanes)
+        vectors = prod(loop.extent for loop in inner.loops)
+        return Cost(normalized(call, rows, vectors, lanes, apart, target), code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})

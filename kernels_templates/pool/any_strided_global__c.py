@@ -9,6 +9,7 @@ keeps rounding errors small.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 from typing import Any
 
 from mccompile.base.dims import product, static, upper
@@ -17,6 +18,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import LONG, term_c
+from mccompile.codegen.traffic import has_traffic, traffic
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
@@ -69,7 +71,11 @@ class Global(Kernel):
         return Needs(rows=frozenset({2}), scratch=_held(call).nbytes(static(y.type.count)), at_end=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * target.machine.mac, code=300)
+        x, time = call.ins[0], upper(call.ins[0].type.count) * target.machine.mac
+        if has_traffic(target) and call.of(Pool).accumulator is f32 and isinstance(x.shape[1], int):
+            chains = gcd(x.shape[1], 8)
+            time = max(time / target.machine.mac * target.machine.latency / chains, traffic((x,), target))
+        return Cost(time, code=300)
 
     def label(self, call: Call) -> str:
         space = "x".join(map(size_name, call.ins[0].shape[2:]))

@@ -17,6 +17,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, cut_sum, epilogue_alias
+from mccompile.codegen.traffic import AROUND, fmas_of, loads_of, traffic
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
 from mccompile.codegen.vector.vector_tiles import (
@@ -45,6 +46,9 @@ class Part:
     vectors: int
     loads: tuple[str, ...]
     lines: tuple[str, ...]
+
+
+BOUNDS = 20  # cycles until it is known which elements of a window lie inside, and of the result
 
 
 class ChannelsLast(Kernel):
@@ -97,8 +101,13 @@ class ChannelsLast(Kernel):
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        terms = static(call.outs[0].type.count) * prod(call.of(Pool).kernel)
-        return Cost(terms * target.machine.vector_element, code=600)
+        (lanes, vectors), machine = call.blocks, target.machine
+        groups = -(-static(call.ins[0].shape[1]) // (lanes * vectors))
+        step = max(loads_of(vectors, lanes, target), vectors / fmas_of(lanes, target))
+        step = max(step, (2 * vectors + AROUND) / machine.issue)
+        positions = static(call.outs[0].type.count) // max(static(call.outs[0].shape[1]), 1)
+        cycles = positions * groups * (BOUNDS + prod(call.of(Pool).kernel) * step)
+        return Cost(max(cycles, traffic((*call.outs, *call.ins), target)), code=600)
 
     def label(self, call: Call) -> str:
         kind, x = call.of(Pool), call.ins[0]

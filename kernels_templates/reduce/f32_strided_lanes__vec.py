@@ -19,6 +19,7 @@ from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import Loop, Nest, index_c, magnitude, nest
 from mccompile.codegen.sums import Level, levels
 from mccompile.codegen.tiles import Range
+from mccompile.codegen.traffic import fmas_of, loads_of, operations, traffic
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
 from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, lanes_of, vector_refusal
 from mccompile.expr.code import Code
@@ -118,10 +119,13 @@ class StridedLanes(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         chosen = _lane_loop(call)
         results, elements = static(call.outs[0].type.count), static(call.ins[0].type.count)
-        each = 1.5 * target.machine.element / min(lanes_of(target), 8)
-        if chosen == ALONG:
-            return Cost(results * 8 * target.machine.element + elements * call.of(Reduce).operands * each, code=400)
-        return Cost(results * target.machine.element + elements * call.of(Reduce).operands * each, code=500)
+        lanes, machine = call.blocks[0], target.machine
+        each = loads_of(call.of(Reduce).operands, lanes, target)
+        each = max(each, operations(call.of(Reduce).element) / fmas_of(lanes, target), machine.latency / AT_ONCE)
+        # Sums along the lanes are added up at the end; others are stored as they are.
+        ends = results * 8 * machine.element if chosen == ALONG else results / lanes * (20 + 2 * machine.latency)
+        time = max(ends + elements / lanes * each, traffic((*call.outs, *call.ins), target))
+        return Cost(time, code=400 if chosen == ALONG else 500)
 
     def headers(self, call: Call) -> frozenset[str]:
         math = any(map(uses_math, call.of(Reduce).expressions()))

@@ -121,7 +121,7 @@ class Registry(Mapping[str, Kernel]):
                 return needs
             if static_views(call):
                 kernel.context(replace(call, blocks=needs.blocks))
-            return Candidate(kernel, needs, self.cost(kernel, call, target))
+            return Candidate(kernel, needs, self.cost(kernel, replace(call, blocks=needs.blocks), target))
         except NotStatic as unknown:
             return No(str(unknown))
 

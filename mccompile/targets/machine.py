@@ -21,12 +21,15 @@ class Machine:
     handover: float = 9000.0  # work that is worth to be shared by threads
     issue: float = 4.0  # instructions that begin in a cycle
     loads: float = 2.0  # vectors loaded in a cycle
+    stores: float = 1.0  # vectors stored in a cycle
     fmas: float = 2.0  # vectors multiplied and added in a cycle
     widest_fmas: float = 1.0  # the same of vectors of 64 bytes
     latency: float = 4.0  # until a sum can be added to again
     line: int = 64  # bytes of a line of the first-level cache
     sets: int = 64
     ways: int = 8
+    from_second: float = 28.0  # bytes per cycle, read and written, between the first-level cache and the second
+    from_third: float = 16.0  # and where they are too many for the second
 
 
 USUAL = Machine()

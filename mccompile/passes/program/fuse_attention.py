@@ -18,6 +18,7 @@ from ...base.dims import Dim, bounds, upper
 from ...base.dtypes import bool_, f32
 from ...base.provenance import merge
 from ...base.tensor import Shape
+from ...codegen.traffic import bytes_cycles, has_traffic
 from ...expr.ir import Expr, Index, apply, operand, rebuild, substitute, walk
 from ...kernels.api import viewed
 from ...kernels.registry import effort
@@ -75,7 +76,10 @@ def _is_better(fused: Call, parts: Sequence[Call], context: Context) -> bool:
     scores = max(upper(part.outs[0].type.count) * f32.bits // 8 for part in parts[:-1])
     if prefer == Prefer.RAM and best.needs.scratch < scores:
         return True
-    return effort(best.cost, context.target) <= sum(effort(found[0].cost, context.target) for found in others)
+    apart = sum(effort(found[0].cost, context.target) for found in others)
+    if has_traffic(context.target):  # models of products leave out that scores are written, and shares read again
+        apart += 2 * bytes_cycles(scores, context.target)
+    return effort(best.cost, context.target) <= apart
 
 
 @dataclass(frozen=True)
