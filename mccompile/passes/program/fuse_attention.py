@@ -6,7 +6,8 @@ matrices, or of batches that the softmax sees cut otherwise, so everything is lo
 scores, cut as finely as any of the calls cuts it. An axis along which keys and values repeat, as where heads share
 them, is a batch with a stride of 0.
 
-It is done where that takes less time, or, if RAM is preferred, less memory. Nobody else may read scores or shares.
+It is done where that takes less time or about the same, or, if RAM is preferred, less memory. Nobody else may read
+scores or shares.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ...targets.api import Prefer
 from ..api import Context
 
 MAX_NODES = 64  # of the score
+ABOUT = 1.05  # times the time is as long, as far as models tell: then what needs less memory is made
 
 
 def fuse_attention(program: Program, context: Context) -> None:
@@ -79,6 +81,7 @@ def _is_better(fused: Call, parts: Sequence[Call], context: Context) -> bool:
     apart = sum(effort(found[0].cost, context.target) for found in others)
     if has_traffic(context.target):  # models of products leave out that scores are written, and shares read again
         apart += 2 * bytes_cycles(scores, context.target)
+        apart *= ABOUT
     return effort(best.cost, context.target) <= apart
 
 
