@@ -18,7 +18,7 @@ from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.traffic import in_vectors
+from mccompile.codegen.traffic import in_vectors, one_by_one
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
 from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
@@ -90,7 +90,8 @@ class TurnedTiles(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         # Vectors that are groups of registers take longer to turn than their elements to move one by one.
-        grouped = target.option("register_bytes", target.vector_bytes) < target.vector_bytes
+        if target.option("register_bytes", target.vector_bytes) < target.vector_bytes:
+            return Cost(1.5 * one_by_one(call, target), code=800)
         layout, lanes = _layout(call), call.blocks[0]
         assert layout is not None
         wide = 1 if layout.turned == WOVEN else -(-layout.i.extent // lanes)
@@ -98,7 +99,7 @@ class TurnedTiles(Kernel):
         tiles *= -(-layout.j.extent // lanes) * wide
         across = sum(map(layout.across, range(1, 1 + len(call.ins)))) if layout.turned == OPERANDS else 1
         vectors = 2 if layout.turned == WOVEN else lanes
-        turns = across * vectors * (vectors.bit_length() - 1) * (5 if grouped else 1)
+        turns = across * vectors * (vectors.bit_length() - 1)
         return Cost(in_vectors(call, tiles, vectors, lanes, target, turns), code=800)
 
     def headers(self, call: Call) -> frozenset[str]:

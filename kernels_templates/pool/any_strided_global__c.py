@@ -74,7 +74,8 @@ class Global(Kernel):
         x, time = call.ins[0], upper(call.ins[0].type.count) * target.machine.mac
         if has_traffic(target) and call.of(Pool).accumulator is f32 and isinstance(x.shape[1], int):
             chains = gcd(x.shape[1], 8)
-            time = max(time / target.machine.mac * target.machine.latency / chains, traffic((x,), target))
+            each = max(target.machine.latency / chains, 2 / target.machine.issue)  # a load and an addition
+            time = max(upper(x.type.count) * each, traffic((x,), target))
         return Cost(time, code=300)
 
     def label(self, call: Call) -> str:
