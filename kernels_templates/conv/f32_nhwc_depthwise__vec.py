@@ -26,14 +26,13 @@ from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
+from mccompile.codegen.vector.vector_runs import HALF_RUN, longest_run
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
-    HALF_RUN,
     best_lanes,
     computed_in,
     convolution_refusal,
     in_halves,
-    in_runs,
     vector_headers,
     vector_registers,
 )
@@ -346,7 +345,7 @@ class _Layout:
         )
         at = [axis.place(p) for axis, p in zip(self.axes, (row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
-        totals = in_runs(self.taps, self.dtype)
+        totals = longest_run(self.taps, self.dtype) > 0
         taps = self.written(down, across)
         first = min((offset for tap in taps for _, offset in tap.products), default=0)
         products = [tuple((point, offset - first) for point, offset in tap.products) for tap in taps]
@@ -364,7 +363,7 @@ class _Layout:
     def written(self, down: Run, across: Run) -> list[Tap]:
         found: list[Tap] = []
         wide = self.columns.kernel
-        together = max(HALF_RUN // wide, 1) if in_runs(self.taps, self.dtype) else 0  # rows of a run
+        together = max(HALF_RUN // wide, 1) if longest_run(self.taps, self.dtype) else 0  # rows of a run
         for tap0 in range(1 if down.bounded else self.rows.kernel):
             for tap1 in range(wide):
                 products = []

@@ -16,6 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
+from mccompile.base.rounding import SHORT, in_runs
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.tiles import epilogue_alias
@@ -118,7 +119,18 @@ class ChannelsLastTile(Kernel):
             in_halves(_case("half_strided", replace(half, strides=(2, 2)), (2, 3, 7, 9), (4, 3, 3, 3), planar=True)),
         ]
         cases.append(_case("few_points", pointwise, (1, 24, 7, 7), (80, 24, 1, 1)))  # workers share tiles
-        return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3))]
+        cases.append(_case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3)))
+        short = replace(plain, rounding=SHORT)
+        grouped, wide = replace(short, group=2, epilogue=RELU_OF_SUM), replace(short, strides=(2, 2), pads=(3, 3, 3, 3))
+        biased = _case("runs_groups_bias", grouped, (1, 22, 3, 17), (20, 11, 3, 3))
+        return [
+            *cases,
+            _case("runs_of_rows", short, (1, 2, 4, 9), (7, 2, 3, 3)),
+            _case("runs_of_taps", replace(short, strides=(2, 1)), (1, 7, 5, 19), (20, 7, 3, 3)),
+            with_picture(biased, (0, 2, 3)),  # runs of single taps
+            _case("runs_first_layer", wide, (1, 3, 8, 37), (24, 3, 7, 7), planar=True),
+            _case("runs_long", replace(short, pads=(0, 0, 0, 0)), (1, 67, 3, 29), (100, 67, 1, 1)),
+        ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
         return [conv, pointwise, grouped]
@@ -146,6 +158,11 @@ class ChannelsLastTile(Kernel):
         if call.outs[0].strides[1] != 1:
             cycles += static(call.outs[0].type.count)  # stored one by one
         return Cost(cycles, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
+
+    def rounding(self, call: Call) -> float:
+        *size, _, merged = call.blocks
+        layout = VectorConv(call, merged)
+        return in_runs(layout.depth, layout.terms_of_run(TileSize(*size).together))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, _, merged = call.blocks

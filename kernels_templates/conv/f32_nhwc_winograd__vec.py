@@ -23,27 +23,26 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.marked import named
+from mccompile.base.rounding import PLAIN, SHORT
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, chunks
+from mccompile.codegen.vector.vector_runs import Run, longest_run, runs
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Group,
     Groups,
     Part,
     Pass,
-    Run,
     Taps,
     Tile,
     computed_in,
     fetched_ahead,
     in_halves,
-    in_runs,
     is_long,
     products_refusal,
-    runs,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -66,6 +65,7 @@ from mccompile.codegen.vector.winograd_plan import (
     in_workspace,
     phase_barrier,
     plan_cycles,
+    rounding_of,
     shape_of,
     size_of,
     steps,
@@ -118,7 +118,18 @@ class Winograd(Kernel):
             _case("half_deep", half, (1, 96, 5, 5), 100),
             _case("half_few", half, (1, 3, 4, 5), 2),
         ]
-        return [*cases, *map(in_halves, halves)]
+        cases += map(in_halves, halves)
+        short, columns = replace(plain, rounding=SHORT), Conv((1,), (1,), (1, 1), 1, f32, rounding=SHORT)
+        biased = _case("runs_bias", replace(short, epilogue=RELU_OF_SUM), (1, 21, 6, 7), 19)
+        return [
+            *cases,
+            _case("as_exact_as_plain", replace(plain, rounding=PLAIN), (1, 21, 5, 6), 17),
+            with_picture(biased, (0, 2, 3)),
+            _case("runs_large_tiles", short, (1, 195, 7, 9), 17),
+            _case("runs_columns", columns, (1, 99, 16), 18),
+            _case("runs_video", replace(joined, rounding=SHORT), (1, 13, 3, 5, 6), 16, (3, 3, 3)),
+            _case("runs_video_joined", replace(joined, pads=(0, 1, 1) * 2, rounding=SHORT), (1, 13, 4, 5, 6), 16),
+        ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
         return [winograd, winograd_columns, winograd_video]
@@ -129,13 +140,13 @@ class Winograd(Kernel):
         reason = reason or refusals(kind.expressions(), dtype)
         if reason:
             return No(reason)
-        if not allowed_tiles(target, dtype):
-            return No("Winograd's method is switched off (option winograd), or speed does not come first")
         if w.buffer.dtype is not dtype:
             return No("not for weights in fewer bits than products")
         shape = geometry(call)
         if shape is None or kind.group != 1:
             return No("only for windows of 3 or 3x3 along the last axes, with stride 1 and one group")
+        if not allowed_tiles(call, target):
+            return No("Winograd's method is off (option winograd), speed is not first, or sums have to be more exact")
         if dtype is f16 and (shape.rows is None or shape.apart):
             return No("in 16 bits only for pictures")
         if w.buffer.constant is None:
@@ -163,6 +174,9 @@ class Winograd(Kernel):
         shape = shape_of(call)
         more = stored * shape.elements(plan.m) // (9 if shape.rows else 3) - stored
         return Cost(plan_cycles(call, plan, target), code=3000, blob=more)
+
+    def rounding(self, call: Call) -> float:
+        return rounding_of(call, call.blocks[0])
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         plan = Plan(*call.blocks)
@@ -335,15 +349,16 @@ class _Layout:
         groups = Groups(plan.size, self.channels)
         padded = groups.padded
         headers = groups.headers("o", units)
-        totals = in_runs(self.inputs * HALF_TERMS, self.dtype)
         frames, depth = self.frames, self.inputs * self.frames.kernel
+        each = HALF_TERMS if self.dtype is f16 else frames.kernel
+        longest = longest_run(self.inputs * each, self.dtype, self.kind.rounding)
         inputs: tuple[Run, ...] = (Run((), Range("k", self.inputs)),)
         taps: tuple[Range, ...] = ()
         if frames.kernel > 1:
             bounds = () if frames.always_inside else (named("first"), named("last"))
             taps = (Range("t", frames.kernel, *bounds),)
-        if totals:
-            inputs = runs("k", self.inputs, HALF_TERMS, plan.together)
+        if longest:
+            inputs = runs("k", self.inputs, longest // each, plan.together)
         for header, (_, _, vectors, _) in zip(headers, groups.parts(), strict=True):
             step = vectors * plan.lanes
             ahead = fetched_ahead(step * depth, self.shape.elements(plan.m) * padded * depth)
@@ -373,9 +388,10 @@ class _Layout:
                     loops = (*taps, run.inputs) if self.inputs > 1 else taps
                     sums = Taps(tuple(range(count)), loops, v_at, w_at)
                     passes += (Pass(run.around, taken_together(sums, plan.together if self.inputs > 1 else 1, step)),)
-                long, size = is_long(passes, count, vectors), (plan.lanes, count, vectors)
+                cut, size = longest > 0 and self.dtype is f32, (plan.lanes, count, vectors)
+                long = is_long(passes, count, vectors, cut)
                 epilogue = epilogue_statements(None, *size, plan.lanes, y, [], self.dtype, long=long)
-                tile = Tile(*size, self.v_step, passes, epilogue, 0, ahead, self.dtype, self.dtype, totals)
+                tile = Tile(*size, self.v_step, passes, epilogue, 0, ahead, self.dtype, self.dtype, longest > 0)
                 parts.append(Part(opens, tile))
             found.append(Group(header, tuple(parts)))
         return found

@@ -16,18 +16,19 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32
+from mccompile.base.rounding import SHORT
 from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_runs import Run, cutting, longest_run, of_sums, runs
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Group,
     Groups,
     Part,
     Pass,
-    Run,
     Taps,
     Tile,
     TileSize,
@@ -35,11 +36,9 @@ from mccompile.codegen.vector.vector_tiles import (
     computed_in,
     fetched_ahead,
     in_halves,
-    in_runs,
     is_long,
     products_refusal,
     row_cycles,
-    runs,
     taken_together,
     vector_headers,
     vector_refusal,
@@ -108,7 +107,17 @@ class RowsTile(Kernel):
         cases.append(in_halves(_case("half_direct", half, (9, 50), (50, 19))))
         cases.append(in_halves(_case("half_turned", half, (9, 50), (50, 19), permute=turned)))
         cases.append(in_halves(_case("half_pieces", half, (5, 144), (144, 19), constant=True)))
-        return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True)]
+        cases.append(_case("epilogue_silu", replace(plain, epilogue=silu), (9, 6), (6, 35), constant=True))
+        short = Gemm(f32, rounding=SHORT)
+        biased = _case("runs_bias", replace(short, epilogue=RELU_OF_SUM), (9, 70), (70, 19), constant=True)
+        return [
+            *cases,
+            _case("runs", short, (1, 67), (67, 50), constant=True),
+            _case("runs_direct", short, (9, 50), (50, 19)),
+            _case("runs_turned", short, (5, 35), (35, 21), permute=turned),
+            replace(biased, ins=(*biased.ins, *biased.outs), repeated={2: (0,)}),
+            _case("runs_long", short, (29, 131), (131, 100), constant=True),
+        ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
         return [gemm, gemm_direct]
@@ -143,12 +152,15 @@ class RowsTile(Kernel):
         (size, _), y = _best(call, target), call.outs[0]
         rows, columns = upper(y.shape[-2]), static(y.shape[-1])
         depth = static(call.ins[0].shape[-1])
-        cycles = row_cycles(size, rows, columns, depth, target)
+        cycles = row_cycles(size, rows, columns, depth, target) * cutting(depth, call.of(Gemm).rounding)
         if _reading(call) == TURNED:
             cycles += depth * columns * 1.2
         cycles += rows * columns * _apart(call)
         bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
         return Cost(prod(map(upper, y.shape[:-2])) * cycles, code=bodies * size.points * size.vectors * 20)
+
+    def rounding(self, call: Call) -> float:
+        return of_sums(call)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         *size, how, _ = call.blocks
@@ -198,6 +210,7 @@ class _Layout:
         self.size = TileSize(*size)
         self.rows = self.y.shape[-2]
         self.columns, self.depth = static(self.y.shape[-1]), static(self.a.shape[-1])
+        self.longest_run = longest_run(self.depth, self.dtype, self.kind.rounding)
         if self.how in (PACKED, PACKED_EACH):
             each = 0 if self.how == PACKED else self.depth * Groups(self.size, self.columns).padded
             batch = dense_strides(self.b.shape[:-2])
@@ -264,17 +277,17 @@ class _Layout:
             loops = (run.inputs,) if self.depth > 1 else ()
             taps = taken_together(Taps(tuple(range(count)), loops, a_at, b_at), self.size.together, b_step)
             passes.append(Pass(run.around, taps))
-        long = is_long(passes, count, vectors)
+        long = is_long(passes, count, vectors, self.longest_run > 0 and self.dtype is f32)
         epilogue = epilogue_statements(self.kind.epilogue, *of, y, extras, self.dtype, sums=True, long=long)
         w_last = last if self.how == AS_IT_IS and last < lanes else 0
         ahead = fetched_ahead(vectors * lanes * self.depth, self.columns * self.depth) if self.rows != 1 else 0
         stored = self.b.buffer.dtype
         tile = Tile(lanes, count, vectors, down, tuple(passes), epilogue, w_last, ahead, stored)
-        return Part(header, replace(tile, dtype=self.dtype, totals=in_runs(self.depth, self.dtype)))
+        return Part(header, replace(tile, dtype=self.dtype, totals=self.longest_run > 0))
 
     def runs(self) -> tuple[Run, ...]:
-        if in_runs(self.depth, self.dtype):
-            return runs("k", self.depth, 1, self.size.together)
+        if self.longest_run:
+            return runs("k", self.depth, self.longest_run, self.size.together)
         return (Run((), Range("k", self.depth)),)
 
 

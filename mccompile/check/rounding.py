@@ -13,7 +13,7 @@ from math import prod, sqrt
 
 from ..base.dims import upper
 from ..base.dtypes import DType, f16
-from ..codegen.vector.vector_tiles import HALF_RUN
+from ..codegen.vector.vector_runs import HALF_RUN
 from ..graph.ir import Graph, Node, Value
 from ..ops.block_matmul import LONGEST
 from ..ops.quantize import DequantizeLinear, RoundingDequantizeLinear

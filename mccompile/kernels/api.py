@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.dims import Dim, static
+from ..base.dims import Dim, static, upper
 from ..base.dtypes import DType, f32
+from ..base.rounding import plain
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import walk
 from ..kinds.api import Kind
@@ -40,6 +41,7 @@ __all__ = [
     "elementwise_alias",
     "static_views",
     "supports_types",
+    "terms",
     "viewed",
 ]
 
@@ -154,6 +156,10 @@ class Kernel:
     def cost(self, call: Call, target: Target) -> Cost:
         raise NotImplementedError
 
+    def rounding(self, call: Call) -> float:
+        """How far sums of 32-bit floats are off, as base/rounding.py counts it."""
+        return plain(terms(call))
+
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         """New contents for constant operands, given what is in their buffers; those left out stay as they are. Depends
         on shapes, blocks and values only. The call keeps the shapes of its operands; the strides of a packed one mean
@@ -214,6 +220,11 @@ class Kernel:
         """Of these the operands that the function is not given: it reads nothing of them, or what it reads is packed
         into others."""
         return frozenset()
+
+
+def terms(call: Call) -> int:
+    """How many products are added up to an element of the result."""
+    return upper(call.macs) // max(upper(call.outs[0].type.count), 1)
 
 
 def viewed(view: View, constant: Constant) -> np.ndarray:

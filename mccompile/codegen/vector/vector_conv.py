@@ -23,6 +23,7 @@ from ..loops import index_c
 from ..tiles import Range
 from ..windows import ring_row, ring_rows
 from .vector_epilogue import Reference, epilogue_statements
+from .vector_runs import cutting
 from .vector_taps import ConvTaps, conv_of
 from .vector_tiles import (
     Group,
@@ -33,7 +34,6 @@ from .vector_tiles import (
     best_tile,
     computed_in,
     fetched_ahead,
-    in_runs,
     is_long,
     lanes_of,
     row_cycles,
@@ -93,7 +93,8 @@ class VectorConv(ConvTaps):
     def cycles(self, size: TileSize, target: Target) -> float:
         """Roughly, of all workers together."""
         rows = prod(axis.out for axis in self.rows) * self.batch * self.group
-        return rows * row_cycles(size, self.points.out, self.channels, self.depth, target)
+        row = row_cycles(size, self.points.out, self.channels, self.depth, target)
+        return rows * row * cutting(self.depth, self.kind.rounding)
 
     def units(self, size: TileSize, cut: int) -> Units:
         """What workers share: groups of channels, or rows, or tiles of the only row, for all channels or one by one."""
@@ -253,7 +254,7 @@ class VectorConv(ConvTaps):
             ],
             computed_in(self.call),
             sums=True,
-            long=is_long(passes, count, vectors),
+            long=is_long(passes, count, vectors, self.cut),
         )
         at: list[str | Code] = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(self.points.place(point))
@@ -262,4 +263,4 @@ class VectorConv(ConvTaps):
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)
         tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)
-        return Positions(header, replace(tile, dtype=dtype, totals=in_runs(self.depth, dtype)), x_at)
+        return Positions(header, replace(tile, dtype=dtype, totals=self.longest_run > 0), x_at)

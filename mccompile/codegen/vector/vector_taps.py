@@ -12,13 +12,15 @@ from functools import cached_property
 from math import prod
 
 from ...base.dims import static
+from ...base.dtypes import f32
 from ...base.marked import named
 from ...kinds.conv import Conv
 from ...program.ir import Call
 from ..loops import index_c
 from ..tiles import Range
 from ..windows import Axis, any_axes, known
-from .vector_tiles import HALF_RUN, Pass, Run, Taps, TileSize, computed_in, in_runs, runs, taken_together
+from .vector_runs import Run, longest_run, runs
+from .vector_tiles import Pass, Taps, TileSize, computed_in, taken_together
 
 FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
 
@@ -45,11 +47,20 @@ class ConvTaps:
     def step(self) -> int:
         return self.points.x * self.points.stride
 
+    @cached_property
+    def longest_run(self) -> int:
+        """Into runs of how many terms sums are cut; 0: they are not."""
+        return longest_run(self.depth, computed_in(self.call), self.kind.rounding)
+
+    @property
+    def cut(self) -> bool:
+        """Are sums of 32-bit floats cut into runs?"""
+        return self.longest_run > 0 and computed_in(self.call) is f32
+
     @property
     def long_rows(self) -> bool:
-        """Are the products of a row of taps too many for one run in 16 bits?"""
-        row = self.inputs * self.points.kernel
-        return in_runs(self.depth, computed_in(self.call)) and in_runs(row, computed_in(self.call))
+        """Are the products of a row of taps too many for one run?"""
+        return 0 < self.longest_run < self.inputs * self.points.kernel
 
     @property
     def run(self) -> int:
@@ -69,22 +80,40 @@ class ConvTaps:
         """The sum of a tile. Where it is cut into runs and those of all taps of a row would be short, taps are passes
         of their own."""
         rows = tuple(loop for n, axis in enumerate(self.rows) if (loop := self.tap_loop(n, axis)) is not None)
-        kernel = self.points.kernel
-        alone = self.long_rows and kernel > 1 and HALF_RUN // kernel < size.together
-        inputs: tuple[Run, ...] = (Run((), Range("c", self.inputs)),)
-        if self.long_rows:
-            inputs = runs("c", self.inputs, 1 if alone else kernel, size.together)
+        alone = self.alone(size.together)
         found = []
-        for run in inputs:
+        for run in self.runs(size.together):
             around = (*run.around, *rows)
             taps = self.edge(first, count, channels, run.inputs) if edge else [self.inside(count, channels, run.inputs)]
             for one in taps if alone else ():
                 own = (*around, *one.loops[:-1])
                 found.append(Pass(own, taken_together(replace(one, loops=one.loops[-1:]), size.together, channels)))
-            if not alone:
+            if taps and not alone:
                 parts = [part for one in taps for part in taken_together(one, size.together, channels)]
                 found.append(Pass(around, tuple(parts)))
         return tuple(found)
+
+    def alone(self, together: int) -> bool:
+        """Are the runs of single taps better than those of a few inputs of all taps of a row? They are where these
+        would be short, and where those are not."""
+        kernel = self.points.kernel
+        single = computed_in(self.call) is f32 and self.inputs >= self.longest_run
+        return self.long_rows and kernel > 1 and (single or self.longest_run // kernel < together)
+
+    def runs(self, together: int) -> tuple[Run, ...]:
+        """The inputs in runs, each for one tap of a row or for all of them."""
+        if not self.long_rows:
+            return (Run((), Range("c", self.inputs)),)
+        most = self.longest_run if self.alone(together) else self.longest_run // self.points.kernel
+        return runs("c", self.inputs, most, together)
+
+    def terms_of_run(self, together: int) -> int:
+        """How many terms are added up at most before they are added to a total: few where inputs are few and taps of a
+        row are more than a run, each of which is one then."""
+        if not self.longest_run:
+            return self.depth
+        inputs = max(run.inputs.extent for run in self.runs(together))
+        return inputs if self.alone(together) else inputs * self.points.kernel
 
     def tap_loop(self, number: int, axis: Axis) -> Range | None:
         if axis.always_inside:

@@ -27,6 +27,7 @@ from ...targets.machine import Machine
 from ..tiles import Range
 from .vector_epilogue import Epilogue, accumulator
 from .vector_loops import narrow
+from .vector_runs import HALF_RUN
 
 FLOAT = 4  # bytes
 NARROW_CORE = 2  # a core that begins no more instructions in a cycle waits for these before anything else
@@ -38,7 +39,6 @@ MAX_POINTS, MAX_VECTORS = 28, 6
 LONG = 100  # lines of a tile whose parts may be functions
 WIDEST_REGISTERS = 32  # of 64 bytes
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
-HALF_RUN = 48  # terms at most that are added up in 16 bits: docs/speed.md says what that costs
 
 
 def lanes_of(target: Target) -> int:
@@ -92,43 +92,6 @@ def convolution_refusal(call: Call, target: Target) -> str:
     if len(call.kind.names) > 2:
         return "not with zero points"
     return "" if call.ins[1].buffer.constant is not None else "the weights are not constant"
-
-
-def in_runs(depth: int, dtype: DType) -> bool:
-    """Has a sum of so many terms to be cut, and the sums of the runs to be added up in 32 bits?"""
-    return dtype is f16 and depth > HALF_RUN
-
-
-@dataclass(frozen=True)
-class Run:
-    """Inputs of a sum that are added up before others are: a loop `around`, and one within; no loop around says all."""
-
-    around: tuple[Range, ...]
-    inputs: Range
-
-
-def runs(counter: str, inputs: int, each: int, together: int) -> tuple[Run, ...]:
-    """The inputs of a sum of 16-bit floats, each the factor of `each` terms that follow each other: in runs of at most
-    HALF_RUN terms, as rounding errors grow with their length. Runs are whole multiples of `together` but for the rest.
-    """
-    longest = max(HALF_RUN // each // together * together, together)
-    whole = inputs // together * together
-    found = []
-    if whole:
-        many = -(-whole // longest)
-        step = -(-whole // (many * together)) * together
-        found.append(_run(counter, 0, whole, step))
-    return (*found, _run(counter, whole, inputs, inputs - whole)) if whole < inputs else tuple(found)
-
-
-def _run(counter: str, begin: int, end: int, step: int) -> Run:
-    if end - begin == step:
-        return Run((), Range(counter, step, str(begin), str(end)))
-    start = f"{counter}0"
-    stop = f"{named(start)} + {step}"
-    if (end - begin) % step:
-        stop = f"({stop} < {end} ? {stop} : {end})"
-    return Run((Range(start, end, str(begin), step=step),), Range(counter, step, start, stop))
 
 
 # How far sums in runs are off, of the largest of many: terms of any sign leave 2^-11 times the root of a sixth of the
@@ -356,18 +319,21 @@ class Pass:
         return tuple(sorted({point for taps in self.taps for point in taps.points}))
 
 
-def is_long(passes: Sequence[Pass], points: int, vectors: int) -> bool:
-    """Is so much of a tile written out that its parts may be functions?"""
+def is_long(passes: Sequence[Pass], points: int, vectors: int, cut: bool = False) -> bool:
+    """Is so much of a tile written out that its parts may be functions? Sums of 32-bit floats that are cut into runs
+    are declared, and added to their totals, in each pass."""
     each = vectors + 3 if vectors > 1 else 1
     taps = [taps for each in passes for taps in each.taps]
     lines = sum(len(one.points) * (each if one.together == 1 else vectors * one.together) for one in taps)
+    if cut:
+        lines += points + sum(len(each.points) * (1 + vectors) for each in passes)
     return lines + points * vectors > LONG
 
 
 @dataclass(frozen=True)
 class Tile:
     """What the macro `tile` of tile.c.j2 prints. With totals, what is added up inside the loops around a pass is a sum
-    of its own in 16 bits, which is added to a total of 32 bits."""
+    of its own, which is added to a total of 32 bits."""
 
     lanes: int
     points: int
@@ -384,14 +350,38 @@ class Tile:
     @property
     def long(self) -> bool:
         """Is so much written out that its parts may be functions?"""
-        return is_long(self.passes, self.points, self.vectors)
+        return is_long(self.passes, self.points, self.vectors, self.cut)
+
+    @property
+    def cut(self) -> bool:
+        """Are sums of 32-bit floats cut into runs?"""
+        return self.totals and self.dtype is f32
 
     def sum(self, point: int, vector: int) -> str:
         return accumulator(point, vector, self.vectors, self.long)
 
     def total(self, point: int, vector: int) -> str:
-        """C of what sums of 16-bit floats are added to."""
-        return f"t[{point * self.vectors + vector}]" if self.long else f"t{point}_{vector}"
+        """C of what sums of runs are added to."""
+        return f"{named('totals')}[{point * self.vectors + vector}]" if self.long else f"t{point}_{vector}"
+
+    def added(self, point: int, vector: int) -> str:
+        """C of a total and the sum of a run."""
+        name = "mcc_add" if self.dtype is f32 else "mcc_add_total"
+        return f"{name}_{self.of}({self.total(point, vector)}, {self.sum(point, vector)})"
+
+    def rounded(self, point: int, vector: int) -> str:
+        """C of a total in the type of the sums."""
+        total = self.total(point, vector)
+        return total if self.dtype is f32 else f"mcc_round_total_{self.of}({total})"
+
+    @property
+    def total_type(self) -> str:
+        return self.vector if self.dtype is f32 else f"mcc_total_{self.of}"
+
+    @property
+    def total_starts(self) -> Sequence[str]:
+        """C of what the totals of a point begin with."""
+        return self.epilogue.starts if self.dtype is f32 else ["none"] * self.vectors
 
     def weights(self, vector: int, step: int = 0) -> str:
         """C that loads a vector of weights, `step` floats after those of the first step."""

@@ -9,21 +9,23 @@ from dataclasses import dataclass, replace
 
 from ...base.dims import static
 from ...base.dtypes import DType, f16
+from ...base.rounding import allowed
+from ...kernels.api import terms
 from ...kernels.work import Units, slowest
+from ...kinds.conv import Conv
 from ...program.ir import Call
 from ...targets.api import Prefer, Target
+from .vector_runs import HALF_RUN, cutting, longest_run
 from .vector_tiles import (
-    HALF_RUN,
     SECOND_LEVEL,
     Groups,
     TileSize,
     best_lanes,
     best_tile,
     computed_in,
-    in_runs,
     row_cycles,
 )
-from .winograd import HALF_TERMS
+from .winograd import HALF_TERMS, rounding
 from .winograd_geometry import Geometry, geometry
 
 NOT_CUT, BY_BLOCKS, IN_PHASES = range(3)  # how the work is cut for several workers
@@ -63,10 +65,20 @@ class Plan:
         return (self.m, self.per_block, self.x_lanes, *size, self.cut)
 
 
-def allowed_tiles(target: Target, dtype: DType) -> list[int]:
+def allowed_tiles(call: Call, target: Target) -> list[int]:
     """In 16 bits, F(4x4,3x3) would be off by ten times as much as products without a transform."""
     most = target.option("winograd", 4) if target.prefer == Prefer.TIME else 0
-    return [m for m in ((2,) if dtype is f16 else (2, 4)) if m <= most]
+    if computed_in(call) is f16:
+        return [2] if most >= 2 else []
+    error = allowed(call.of(Conv).rounding, terms(call))
+    return [m for m in (2, 4) if m <= most and rounding_of(call, m) <= error]
+
+
+def rounding_of(call: Call, m: int) -> float:
+    shape = shape_of(call)
+    return rounding(
+        m, 2 if shape.rows else 1, static(call.ins[1].shape[1]) * shape.frames.kernel, call.of(Conv).rounding
+    )
 
 
 def size_of(dtype: DType) -> int:
@@ -90,7 +102,7 @@ def _plans(call: Call, target: Target) -> list[Plan]:
     frames, one = shape.frames, x.shape[0] == 1 and shape.apart < 2
     cuts = (NOT_CUT,) if call.workers == 1 else (BY_BLOCKS, IN_PHASES) if one else (BY_BLOCKS,)
     found = []
-    for m in allowed_tiles(target, dtype):
+    for m in allowed_tiles(call, target):
         tiles = shape.patches(m)
         weights = shape.elements(m) * frames.kernel * channels * inputs * bytes_each
         each = shape.elements(m) * (channels * frames.out + inputs * frames.size) * bytes_each
@@ -158,10 +170,10 @@ def plan_cycles(call: Call, plan: Plan, target: Target) -> float:
     passes = -(-shape.patches(plan.m) // plan.per_block) * pictures
     weights = elements * frames.kernel * channels * inputs * size_of(dtype)
     row = row_cycles(plan.size, plan.per_block, channels, inputs * frames.kernel, target) * frames.out
-    if in_runs(inputs * HALF_TERMS, dtype):
+    if longest_run(inputs * HALF_TERMS, dtype):
         sums = plan.per_block * -(-channels // plan.lanes) * -(-inputs * HALF_TERMS // HALF_RUN)
         row += sums * TOTAL / target.machine.issue
-    product = elements * row
+    product = elements * row * cutting(inputs * frames.kernel, call.of(Conv).rounding)
     one = elements * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
     into = plan.per_block * frames.size * one * -(-inputs // plan.x_lanes)
     back = plan.per_block * frames.out * one * -(-channels // plan.lanes)
