@@ -36,6 +36,7 @@ from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.fuse_attention import fuse_attention
 from .passes.program.fuse_bottlenecks import fuse_bottlenecks
+from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
@@ -90,6 +91,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("trim_windows", trim_windows),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
+    ProgramPass("limit_errors", limit_errors),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),

@@ -39,7 +39,7 @@ OPTIONS = (
         "Target",
         "--target cortex-m4 --prefer ram",
         ("target", "prefer"),
-        ("tuned", "threads", "winograd", "kernels", "functions", "executor"),
+        ("tuned", "threads", "winograd", "float_error", "kernels", "functions", "executor"),
     ),
     Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
     Group(

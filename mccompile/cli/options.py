@@ -91,6 +91,13 @@ MODEL_OPTIONS = [
         "errors near 2e-6 of the largest result (2: 1e-6; integers are exact). The target has a default.",
     ),
     click.option(
+        "--float-error",
+        type=float,
+        metavar="FRACTION",
+        help="How far rounding errors of float products may move an output, of its largest element, as estimated from "
+        "the weights: 1e-6. Smaller ones take time. Default: 3e-5, where that is worth its time.",
+    ),
+    click.option(
         "--budget",
         multiple=True,
         metavar="KIND=SIZE,...",
@@ -293,6 +300,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 mem=option_texts.pools(values.pop("mem")),
                 weights_section=values.pop("weights_section"),
                 winograd=option_texts.winograd(values.pop("winograd")),
+                float_error=values.pop("float_error"),
                 threads=values.pop("threads"),
                 block_activations=BlockActivations(values.pop("block_activations")),
                 weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),

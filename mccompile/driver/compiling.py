@@ -238,5 +238,6 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         options.threads,
         options.weights_dtype,
         options.block_activations,
+        options.float_error,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -70,6 +70,9 @@ class Options:
     weights_dtype: WeightsDtype = WeightsDtype.OWN
     # "model", "float" or "int8": do products with weights of few bits round the other operand to int8?
     block_activations: BlockActivations = BlockActivations.MODEL
+    # how far rounding errors of products in f32 may move an output, of its largest element, as estimated from weights;
+    # None: by 3e-5, where that is worth its time
+    float_error: float | None = None
     updatable: bool = False  # integers: the code suits scales and zero points of networks that are trained anew
     keep_inputs: bool = False
     slices: bool = False  # a run can also be made a few steps at a time
@@ -117,6 +120,10 @@ class Options:
         if self.threads < 1:
             fix = "did you mean --threads 1?"
             raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))
+        if self.float_error is not None and not 0 < self.float_error <= 1:
+            what = f"--float-error {self.float_error:g} is not above 0 and at most 1"
+            why = "it is a part of the largest element of an output"
+            raise WrongUse(Problem(what, "--float-error", why, "give a fraction, such as --float-error 1e-6"))
         if not 1 <= self.recompute <= MOST_RECOMPUTED:
             what = f"--recompute {self.recompute:g} is not from 1 to {MOST_RECOMPUTED}"
             why = "it says up to how many times the multiply-accumulates may be computed"

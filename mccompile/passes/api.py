@@ -131,6 +131,9 @@ class Context:
     threads: int = 1  # workers that may share a call
     weights_dtype: WeightsDtype = WeightsDtype.OWN
     block_activations: BlockActivations = BlockActivations.MODEL
+    # How far rounding errors of products in f32 may move an output, of its largest element. None: by a few last places
+    # of 16 bits, where that is worth its time.
+    float_error: float | None = None
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

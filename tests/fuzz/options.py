@@ -157,6 +157,7 @@ CHOICES: Mapping[str, Draw] = {
     "mem": _mem,
     "weights_section": _sometimes(0.05, ".fuzzed"),
     "winograd": _sometimes(0.15, 0, 2, 4),
+    "float_error": _sometimes(0.2, 1e-9, 1e-5, 1.0),
     "threads": _threads,
     "weights_dtype": _weights_dtype,
     "block_activations": _block_activations,
