@@ -20,7 +20,7 @@ from ....kinds.pool import Pool
 from ....kinds.reduce import Reduce
 from ....kinds.resize import Resize
 from ....program.ir import Call
-from .spread import ALIKE, MANY, finite, largest_of, normal, through
+from .spread import ALIKE, MANY, MOST, finite, largest_of, normal, pooled, through
 from .spreads import Made, Spreads, Step
 
 LARGE = 1 << 19  # weights; of more, some of the results tell enough
@@ -47,8 +47,7 @@ def _conv(spreads: Spreads, step: Step) -> Made:
         return _other(spreads, step)
     weights = viewed(w, w.buffer.constant)
     results, inputs, taps = len(weights) // group, weights.shape[1], prod(weights.shape[2:])
-    channels = np.broadcast_to(spreads.operand(x, 1), (group * inputs, MANY)).reshape(group, inputs, MANY)
-    return _product(spreads, step, 1, channels, weights.reshape(group, results, inputs, taps))
+    return _product(spreads, step, 1, spreads.operand(x, 1), weights.reshape(group, results, inputs, taps))
 
 
 def _gemm(spreads: Spreads, step: Step) -> Made:
@@ -56,8 +55,7 @@ def _gemm(spreads: Spreads, step: Step) -> Made:
     last, depth = a.type.rank - 1, upper(a.shape[-1])
     if b.buffer.constant is not None:
         weights = viewed(b, b.buffer.constant)[(0,) * (last - 1)]
-        rows = np.broadcast_to(spreads.operand(a, last), (depth, MANY))[None]
-        return _product(spreads, step, last, rows, weights.T[None, :, :, None])
+        return _product(spreads, step, last, spreads.operand(a, last), weights.T[None, :, :, None])
     squares = depth * spreads.square(a) * spreads.square(b)
     made, kept = spreads.finish(step, last, normal(np.zeros(1), np.array([squares])))
     step.products = squares * float(np.mean(kept))
@@ -67,17 +65,18 @@ def _gemm(spreads: Spreads, step: Step) -> Made:
 
 
 def _product(spreads: Spreads, step: Step, axis: int, x: np.ndarray, w: np.ndarray) -> Made:
-    """Sums over channels of x [groups, inputs, MANY] and taps times w [groups, results, inputs, taps]."""
+    """Sums over channels of x and taps times w [groups, results, inputs, taps]."""
     every = max(-(-w.size // LARGE), 1)
     some = finite(w[:, ::every])
     squares = (some**2).sum(-1)
 
-    def summed(each: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def summed(channels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        each = np.broadcast_to(channels, (w.shape[0] * w.shape[2],)).reshape(w.shape[0], w.shape[2])
         sums = np.einsum("gi,goi->go", each, weights)
         return np.repeat(sums, every, 1)[:, : w.shape[1]].reshape(-1)
 
     sums = normal(summed(x.mean(-1), some.sum(-1)), summed(x.var(-1), squares))
-    made, kept = spreads.finish(step, axis, sums)
+    made, kept = spreads.finish(step, axis, sums if len(sums) <= MOST else pooled(sums))
     step.products = float(np.mean(kept * summed((x**2).mean(-1), squares)))
     step.keep(step.call.ins[0], step.products / spreads.square(step.call.ins[0]))
     return made
@@ -128,8 +127,10 @@ def _concat(spreads: Spreads, step: Step) -> Made:
     sizes = [upper(view.shape[axis]) for view in ins]
     for view, size in zip(ins, sizes, strict=True):
         step.keep(view, size / max(sum(sizes), 1))
-    parts = [np.broadcast_to(spreads.operand(view, axis), (size, MANY)) for view, size in zip(ins, sizes, strict=True)]
-    return Made(axis, np.concatenate(parts) if sum(sizes) else ALIKE.quantiles)
+    parts = [spreads.operand(view, axis) for view in ins]
+    if not 0 < sum(sizes) <= MOST:
+        return Made(axis, pooled(np.concatenate(parts)))
+    return Made(axis, np.concatenate([np.broadcast_to(p, (n, MANY)) for p, n in zip(parts, sizes, strict=True)]))
 
 
 def _moved(spreads: Spreads, step: Step) -> Made:

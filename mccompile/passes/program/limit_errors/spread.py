@@ -23,7 +23,7 @@ from ....program.ir import View
 MANY = 32  # quantiles
 PLACES = (np.arange(MANY) + 0.5) / MANY
 _NORMAL = np.array([NormalDist().inv_cdf(place) for place in PLACES])
-NORMAL = (_NORMAL / _NORMAL.std())[None]
+NORMAL: np.ndarray = (_NORMAL / _NORMAL.std())[None]
 MOST = 1 << 14  # channels that are told apart, and elements of a constant that are looked at
 GOLDEN = (sqrt(5) - 1) / 2  # multiples of it are spread evenly
 STEP = 0.25  # of a deviation: along it the slope of an expression is taken
@@ -71,6 +71,12 @@ def normal(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
     return quantiles
 
 
+def pooled(quantiles: np.ndarray) -> np.ndarray:
+    """Those of the elements of all channels together."""
+    found: np.ndarray = np.quantile(quantiles, PLACES)[None]
+    return found
+
+
 def largest_of(quantiles: np.ndarray, many: int) -> np.ndarray:
     """Quantiles of the largest of several elements."""
     at = np.interp(PLACES ** (1 / many), PLACES, np.arange(MANY))
@@ -86,12 +92,12 @@ def of_constant(view: View, axis: int) -> np.ndarray:
     array = finite(viewed(view, view.buffer.constant))
     if not array.size:
         return NORMAL
-    if axis_of_constant(view) in (None, axis) and array.ndim:
-        lines = np.moveaxis(array, axis, 0)
-        if axis_of_constant(view) == axis or lines.size == 1:
-            return np.repeat(lines.reshape(len(lines), -1)[:, :1], MANY, 1)
+    if axis_of_constant(view) == axis and array.shape[axis] <= MOST:
+        lines = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+        found: np.ndarray = np.repeat(lines[:, :1], MANY, 1)
+        return found
     flat = array.reshape(-1)
-    found: np.ndarray = np.quantile(flat[:: -(-flat.size // MOST)], PLACES)[None]
+    found = np.quantile(flat[:: -(-flat.size // MOST)], PLACES)[None]
     return found
 
 

@@ -12,6 +12,7 @@ from mccompile.expr.ir import apply, literal, operand
 from mccompile.passes.program.limit_errors.spread import (
     ALIKE,
     MANY,
+    MOST,
     NORMAL,
     STEEPEST,
     Spread,
@@ -20,6 +21,7 @@ from mccompile.passes.program.limit_errors.spread import (
     largest_of,
     normal,
     of_constant,
+    pooled,
     through,
 )
 from mccompile.program.ir import CONSTANT, Buffer, View
@@ -117,3 +119,20 @@ def test_the_largest_of_several() -> None:
     assert found.mean() == pytest.approx(several.mean(), abs=0.1) and found.std() == pytest.approx(
         several.std(), abs=0.1
     )
+
+
+def test_a_scalar_and_nothing_have_no_channels() -> None:
+    assert channels_of(SIX.along(view(()), -1)) == [3.5]
+    assert of_constant(view((0, 3), np.zeros((0, 3))), 1) is NORMAL
+
+
+def test_many_channels_are_not_told_apart() -> None:
+    many = np.linspace(-1, 1, MOST + 1)
+    assert of_constant(view((MOST + 1,), many), 0).shape == (1, MANY)
+    assert len(of_constant(view((MOST,), many[:-1]), 0)) == MOST
+
+
+def test_pooled_elements_are_as_large_as_those_of_all_channels() -> None:
+    apart = normal(np.linspace(-3, 3, 100), np.full(100, 0.25))
+    assert pooled(apart).shape == (1, MANY)
+    assert np.mean(pooled(apart) ** 2) == pytest.approx(np.mean(apart**2), rel=0.03)
