@@ -63,6 +63,7 @@ from mccompile.codegen.vector.winograd_plan import (
     allowed_tiles,
     best_plan,
     in_workspace,
+    largest_tile,
     phase_barrier,
     plan_cycles,
     rounding_of,
@@ -140,13 +141,15 @@ class Winograd(Kernel):
         reason = reason or refusals(kind.expressions(), dtype)
         if reason:
             return No(reason)
+        if largest_tile(target) < 2:
+            return No("Winograd's method is switched off (option winograd), or speed does not come first")
         if w.buffer.dtype is not dtype:
             return No("not for weights in fewer bits than products")
         shape = geometry(call)
         if shape is None or kind.group != 1:
             return No("only for windows of 3 or 3x3 along the last axes, with stride 1 and one group")
         if not allowed_tiles(call, target):
-            return No("Winograd's method is off (option winograd), speed is not first, or sums have to be more exact")
+            return No("sums have to be more exact")
         if dtype is f16 and (shape.rows is None or shape.apart):
             return No("in 16 bits only for pictures")
         if w.buffer.constant is None:

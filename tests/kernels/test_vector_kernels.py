@@ -80,7 +80,7 @@ def test_winograd_can_be_switched_off_and_is_off_where_speed_does_not_come_first
     call = trials(kernel, V4)[0].function.call
     assert not hasattr(kernel.match(call, V4), "reason")
     for other in (replace(V4, prefer="ram"), replace(V4, options=(*V4.options, ("winograd", 0)))):
-        assert "option winograd" in str(kernel.match(call, other))
+        assert "switched off" in str(kernel.match(call, other))
 
 
 def halves(channels: int) -> Call:

@@ -65,9 +65,13 @@ class Plan:
         return (self.m, self.per_block, self.x_lanes, *size, self.cut)
 
 
+def largest_tile(target: Target) -> int:
+    return target.option("winograd", 4) if target.prefer == Prefer.TIME else 0
+
+
 def allowed_tiles(call: Call, target: Target) -> list[int]:
     """In 16 bits, F(4x4,3x3) would be off by ten times as much as products without a transform."""
-    most = target.option("winograd", 4) if target.prefer == Prefer.TIME else 0
+    most = largest_tile(target)
     if computed_in(call) is f16:
         return [2] if most >= 2 else []
     error = allowed(call.of(Conv).rounding, terms(call))
