@@ -72,7 +72,7 @@ def measured(text: str) -> float:
     moved = squares = 0.0
     for _ in range(8):
         x, error = chance.standard_normal(shape), 1e-5 * chance.standard_normal(shape)
-        y, other = (evaluator.run(None, {"x": each})[0] for each in (x, x + error))
+        y, other = (np.stack([*evaluator.run(None, {"x": each})]) for each in (x, x + error))
         moved, squares = moved + np.mean((other - y) ** 2) / 1e-10, squares + np.mean(y**2)
     return float(moved / squares)
 
