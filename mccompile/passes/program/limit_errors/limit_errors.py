@@ -10,6 +10,7 @@ asked for, the rest is not worth its time. What was chosen is a fact about the m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -76,13 +77,14 @@ def _chosen(program: Program, context: Context, calls: list[Call]) -> dict[int, 
     """Which calls, by number, are asked for more."""
     with np.errstate(all="ignore"):
         found = {id(step.call): step for step in steps(program)}
-    ways = [_ways(found[id(call)], context) for call in calls]
+    products = [found[id(call)] for call in calls]
     asked = context.float_error
     limit, worth = ((asked or LIMIT) * TOO_LARGE) ** 2, 0.0 if asked else WORTH
-    picks = [0] * len(ways)
-    error, time = (sum(getattr(each[0], name) for each in ways if each) for name in ("error", "time"))
-    if not asked and error < (LIMIT * DOUBT) ** 2:
+    fastest = [way for step in products for way in _ways(step, context, (ANY,))]
+    error, time = sum(way.error for way in fastest), sum(way.time for way in fastest)
+    if error <= (limit if asked else (LIMIT * DOUBT) ** 2):
         return {}
+    ways, picks = [_ways(step, context, (ANY, *FACTS)) for step in products], [0] * len(products)
     while error > limit:
         best, gain = None, worth
         for n, each in enumerate(ways):
@@ -100,10 +102,10 @@ def _chosen(program: Program, context: Context, calls: list[Call]) -> dict[int, 
     return {n: ways[n][pick].asked for n, pick in enumerate(picks) if pick}
 
 
-def _ways(step: Step, context: Context) -> list[Way]:
+def _ways(step: Step, context: Context, levels: Sequence[int]) -> list[Way]:
     """Each with smaller errors than the one before."""
     found: list[Way] = []
-    for asked in (ANY, *FACTS):
+    for asked in levels:
         call = _asked(step.call, asked)
         best = next(iter(context.registry.choose(call, context.target).candidates), None)
         if best is None:

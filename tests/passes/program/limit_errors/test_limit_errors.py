@@ -116,7 +116,9 @@ def chosen(ways: Sequence[list[Way]], monkeypatch: pytest.MonkeyPatch, float_err
     """What calls are asked that can be made in these ways, by number."""
     calls: list[Any] = [SimpleNamespace(ways=each) for each in ways]
     monkeypatch.setattr(chooser, "steps", lambda program: [SimpleNamespace(call=call) for call in calls])
-    monkeypatch.setattr(chooser, "_ways", lambda step, context: step.call.ways)
+    monkeypatch.setattr(
+        chooser, "_ways", lambda step, _, levels: [way for way in step.call.ways if way.asked in levels]
+    )
     context: Any = SimpleNamespace(float_error=float_error)
     found = chooser._chosen(SimpleNamespace(), context, calls)  # type: ignore[arg-type]
     return [found.get(number, ANY) for number in range(len(ways))]
