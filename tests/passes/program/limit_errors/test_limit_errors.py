@@ -119,8 +119,9 @@ def chosen(ways: Sequence[list[Way]], monkeypatch: pytest.MonkeyPatch, float_err
     monkeypatch.setattr(
         chooser, "_ways", lambda step, _, levels: [way for way in step.call.ways if way.asked in levels]
     )
+    program: Any = SimpleNamespace()
     context: Any = SimpleNamespace(float_error=float_error)
-    found = chooser._chosen(SimpleNamespace(), context, calls)  # type: ignore[arg-type]
+    found = chooser._chosen(program, context, calls)
     return [found.get(number, ANY) for number in range(len(ways))]
 
 
