@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from embedded.models import NAMES, TOP, path_of
-from mccompile.base.errors import MccError
+from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.driver import Options
 from mccompile.emit.summary import table
 from mccompile.frontend.load import load
@@ -38,6 +38,7 @@ COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"
 BALANCED = ("cortex-m4", "cortex-m55")
 SMALLEST = (("cortex-m0", "ram"), ("cortex-m0", "flash"), ("rv32imc", "ram"))  # for networks of integers
 WATCHED = ("run_instructions", "code_bytes", "weights_bytes", "arena_bytes", "run_stack_bytes")
+UNPAINTED = 32  # bytes of the stack that may count as used though they are not (board/bare.c)
 HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
 
 
@@ -97,6 +98,9 @@ def in_palettes(path: Path, to: Path) -> Path:
 
 def measured(row: Row) -> dict[str, Any]:
     figures = cost(row.path, Options(target=row.target, prefer=row.prefer, name=row.model)).as_dict()
+    bound, used = figures["run_stack_bound_bytes"], figures["run_stack_bytes"]
+    if figures["run_stack_bound_without"] or bound is None or not used <= max(bound, UNPAINTED) <= 1.15 * used + 64:
+        raise CheckFailed(Problem("the bound of the stack does not hold or is loose", row.key, f"{bound}, {used} used"))
     return {key: figures[key] for key in ("macs", "init_instructions", "own_code_bytes", *WATCHED)}
 
 

@@ -54,8 +54,8 @@ class Figures:
     def parts(self, what: str) -> str:
         if what == "flash":
             return f"code {self.code}, weights {self.weights}"
-        besides = f", besides that of {', '.join(self.unseen)}" if self.unseen else ""
-        return f"of the deepest call{besides}" if what == "stack" else "of one run"
+        plus = f", plus {', '.join(f'{name} (unknown)' for name in self.unseen)}" if self.unseen else ""
+        return f"of the deepest call{plus}" if what == "stack" else "of one run"
 
 
 def hold(model: Path, options: Options, seen: Cost | None = None) -> list[str]:

@@ -89,14 +89,12 @@ class Cost:
                 parts = ", ".join(f"{name} {size}" for name, size in sizes.items())
                 lines.append(f"           {source}: {parts}")
         stack = "stack not measured" if self.run_stack is None else f"stack {self.run_stack}"
-        bound = "not known" if self.stack_bound.bytes is None else f"{self.stack_bound.bytes} bytes"
-        besides = f", besides that of {', '.join(self.stack_bound.unseen)}" if self.stack_bound.unseen else ""
         return "\n".join(
             [
                 *lines,
                 f"weights  {self.weights_bytes} bytes",
                 f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
-                f"stack    at most {bound}{besides}",
+                f"stack    {self.stack_bound.show()}",
             ]
         )
 

@@ -27,11 +27,12 @@ from mccompile.base.errors import CheckFailed, Problem, WrongUse
 from mccompile.targets.api import Target
 
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
+from .disassembly import frames
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
 from .loaded import built, loaded
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
-from .stack import FLAG, CallGraph
+from .stack import FLAG, CallGraph, frames_by_compiler
 from .tools import require
 from .wasm import MAGIC as WASM
 from .wasm import with_counters
@@ -164,7 +165,8 @@ class Emulated:
             program, used = linked.bare(machine, target)
             command[command.index("-M") + 1] = used
         sections = read_map(scratch / "program.map", report.prefix)
-        return cls(report, made, program, command, sections, CallGraph(scratch.glob("*.ci")))
+        known = frames_by_compiler(scratch.glob("*.ci")) | (frames(program, compiler[0]) if machine else {})
+        return cls(report, made, program, command, sections, CallGraph(known))
 
     def run(self, inputs: Mapping[str, np.ndarray], poison: int | None = None) -> dict[str, np.ndarray]:
         """Outputs by name. The program always poisons its memory with a byte of its own."""

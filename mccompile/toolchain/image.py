@@ -49,23 +49,31 @@ def _source(file: str, prefix: str) -> str:
 
 
 def address(program: Path, symbol: str) -> int:
-    """Where a symbol of a program stands, from its ELF symbol table."""
+    """Where a symbol of a program stands."""
+    found = symbols(program).get(symbol)
+    if found is None:
+        raise CheckFailed(Problem(f"the program has no symbol {symbol}", str(program)))
+    return found
+
+
+def symbols(program: Path) -> dict[str, int]:
+    """Where the symbols of a program stand, from its ELF symbol table."""
     contents = program.read_bytes()
     wide = contents[4] == 2
     sections_at = struct.unpack_from("<Q" if wide else "<I", contents, 40 if wide else 32)[0]
     size, count = struct.unpack_from("<HH", contents, 58 if wide else 46)
     sections = [_section(contents, sections_at + size * number, wide) for number in range(count)]
+    found = {}
     for kind, offset, length, link in sections:
         if kind != 2:  # SHT_SYMTAB
             continue
         names = sections[link][1]
         for start in range(offset, offset + length, 24 if wide else 16):
-            name = struct.unpack_from("<I", contents, start)[0]
+            name = names + struct.unpack_from("<I", contents, start)[0]
             value = struct.unpack_from("<Q" if wide else "<I", contents, start + (8 if wide else 4))[0]
-            end = contents.index(b"\0", names + name)
-            if contents[names + name : end] == symbol.encode():
-                return int(value) & ~1 if contents[18] == 40 else int(value)  # the lowest bit says Thumb
-    raise CheckFailed(Problem(f"the program has no symbol {symbol}", str(program)))
+            text = contents[name : contents.index(b"\0", name)].decode(errors="replace")
+            found[text] = int(value) & ~1 if contents[18] == 40 else int(value)  # the lowest bit says Thumb
+    return found
 
 
 def _section(contents: bytes, start: int, wide: bool) -> tuple[int, int, int, int]:

@@ -1,14 +1,16 @@
-"""The most stack that a call can need, from what GCC says of its own code (-fcallgraph-info=su).
+"""The most stack that a call can need, from what is known of the frames of functions: what GCC says of its code
+(-fcallgraph-info=su), and on bare metal the disassembly of the whole program (disassembly.py), in which libraries and
+functions in assembly are too.
 
-Invariant: the bound holds for all code that the compiler saw. What it did not see (functions of its libraries)
-is named, not guessed; recursion, pointers to functions and frames without a bound give no bound at all.
+Invariant: the bound holds. A function whose stack is not known is named, not guessed; recursion, pointers to functions
+and frames without a bound give no bound at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FLAG = "-fcallgraph-info=su"  # of gcc 10 and newer: one .ci file beside each object
@@ -23,19 +25,41 @@ class Bound:
     bytes: int | None  # None: there is none
     unseen: tuple[str, ...]  # functions whose stack comes on top
 
+    def show(self) -> str:
+        if self.bytes is None:
+            return "not known"
+        if not self.unseen:
+            return f"at most {self.bytes} bytes"
+        return f"static bound {self.bytes} bytes, plus {', '.join(f'{name} (unknown)' for name in self.unseen)}"
 
+
+@dataclass
+class Frame:
+    """A function as its callers see it."""
+
+    deepest: int | None = 0  # bytes that it takes itself; None: without a bound
+    calls: dict[str, int] = field(default_factory=dict)  # how many of them it has taken then
+
+
+def frames_by_compiler(files: Iterable[Path]) -> dict[str, Frame]:
+    """Of the functions that GCC compiled. A call is taken to be made where the frame is deepest."""
+    frames: dict[str, Frame] = {}
+    edges: list[tuple[str, str]] = []
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        for name, label in _NODE.findall(text):
+            if found := _FRAME.search(label):
+                frames[name] = Frame(None if found[2] == "dynamic" else int(found[1]))
+        edges += _EDGE.findall(text)
+    for caller, callee in edges:
+        if caller in frames:
+            frames[caller].calls[callee] = frames[caller].deepest or 0
+    return frames
+
+
+@dataclass(frozen=True)
 class CallGraph:
-    def __init__(self, files: Iterable[Path]) -> None:
-        self.frames: dict[str, int | None] = {}  # bytes; None: without a bound
-        self.calls: dict[str, set[str]] = {}
-        for path in files:
-            text = path.read_text(encoding="utf-8")
-            for name, label in _NODE.findall(text):
-                frame = _FRAME.search(label)
-                if frame:
-                    self.frames[name] = None if frame[2] == "dynamic" else int(frame[1])
-            for caller, callee in _EDGE.findall(text):
-                self.calls.setdefault(caller, set()).add(callee)
+    frames: Mapping[str, Frame]
 
     def bound(self, function: str) -> Bound:
         """Of a call of a function, its own frame included."""
@@ -51,10 +75,13 @@ class CallGraph:
                 unseen.add(name)
                 return 0
             if name not in known:
-                below = [deepest(callee, (*above, name)) for callee in sorted(self.calls.get(name, ()))]
-                own = self.frames[name]
-                some = [depth for depth in below if depth is not None]
-                known[name] = own + max(some, default=0) if own is not None and len(some) == len(below) else None
+                frame = self.frames[name]
+                ends = [frame.deepest]
+                for callee, taken in sorted(frame.calls.items()):
+                    below = deepest(callee, (*above, name))
+                    ends.append(None if below is None else taken + below)
+                some = [end for end in ends if end is not None]
+                known[name] = max(some) if len(some) == len(ends) else None
             return known[name]
 
         return Bound(deepest(function, ()), tuple(sorted(unseen)))

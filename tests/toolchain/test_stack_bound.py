@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.toolchain.stack import FLAG, Bound, CallGraph
+from mccompile.toolchain.stack import FLAG, Bound, CallGraph, frames_by_compiler
 
 HEAD = (
     "void use(volatile char *p, int n);\n"
@@ -19,7 +19,7 @@ def bound(code: str, folder: Path) -> Bound:
     source = folder / "code.c"
     source.write_text(code)
     subprocess.run(["gcc", "-O1", FLAG, "-c", str(source), "-o", str(folder / "code.o")], check=True)
-    return CallGraph(folder.glob("*.ci")).bound("top")
+    return CallGraph(frames_by_compiler(folder.glob("*.ci"))).bound("top")
 
 
 def test_the_deepest_chain_counts(tmp_path: Path) -> None:

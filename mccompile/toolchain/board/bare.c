@@ -125,8 +125,8 @@ size_t board_write(int file, const void *from, size_t bytes)
     return bytes - (size_t)semihost(0x05, block);
 }
 
-/* Both are leaves and never inlined: their frames begin where the stack of the caller ends. What is not painted counts as
- * used, so the figure is a few bytes too large rather than too small. */
+/* Both are leaves and never inlined: their frames begin where the stack of the caller ends, at the canonical frame
+ * address. Their own frames, a few words, are not painted and count as used. */
 __attribute__((noinline)) void board_paint_stack(void)
 {
     uint32_t *const end = (uint32_t *)__builtin_frame_address(0) - 4;
@@ -138,5 +138,5 @@ __attribute__((noinline)) long board_stack_used(void)
 {
     const volatile uint32_t *p = bare_stack_limit;
     while (*p == PAINT) p++;
-    return (long)((uintptr_t)__builtin_frame_address(0) + 16u - (uintptr_t)p);
+    return (long)((uintptr_t)__builtin_dwarf_cfa() - (uintptr_t)p);
 }
