@@ -216,7 +216,7 @@ def check(
     executor: str,
     options: Options,
 ) -> int:
-    """Build a model, run it (emulated where its target needs that), and compare with the reference.
+    """Run a model and compare it with a reference. It is built first, and emulated where its target needs that.
 
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.

@@ -26,9 +26,7 @@ from .commands import commands
 )
 @click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
-@click.option(
-    "--prefer", default="time", show_default=True, metavar="ram|time|flash|balanced", help="What to save first."
-)
+@click.option("--prefer", default="time", show_default=True, metavar="ram|time|flash|balanced", help="Optimize for.")
 @click.option("--name", default="", help="Prefix in C; default: the kind.")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
 def kernel(

@@ -39,7 +39,10 @@ MODEL_OPTIONS = [
         help="A target's name (`mccompile targets`) or TOML file; or several, with commas between.",
     ),
     click.option(
-        "--prefer", default="", metavar="ram|time|flash|balanced", help="What to save first; the target has a default."
+        "--prefer",
+        default="",
+        metavar="ram|time|flash|balanced",
+        help="Optimize for RAM, time, flash, or RAM times time (balanced); the target has a default.",
     ),
     click.option("--name", default="", help="Name of the model and prefix in C; default: the file's name."),
     _dim,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "--frontier",
     "best",
     is_flag=True,
-    help="Show the best plans instead, or on the page as well: RAM, flash (weights and, as estimated, code), time "
-    "(estimated, over the least).",
+    help="Show the Pareto-optimal plans instead, or on the page as well: RAM, flash (weights and estimated code), time "
+    "(estimated, relative to the fastest).",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")

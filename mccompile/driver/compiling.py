@@ -73,7 +73,7 @@ def settled(model: Path, options: Options) -> Options:
 
 
 def best_plans(model: Path, options: Options) -> list[Point]:
-    """The plans of which none is as bad as another one in RAM, flash and time: the fastest first."""
+    """The Pareto-optimal plans by RAM, flash and time, the fastest first."""
     return frontier(_attempt(model, options))
 
 

@@ -29,7 +29,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *_fetched(plan),
             f"weights  {weights_bytes} bytes",
             f"macs     {sum(step.macs for step in steps)}",
-            f"steps    {len(steps)}, by {len(plan.functions)} functions",
+            f"steps    {len(steps)}, calling {len(plan.functions)} distinct kernels",
             *(f"strips   {strips}" for strips in plan.strips),
             *_stream(plan),
             *_rows(plan),
@@ -87,12 +87,13 @@ def _rows(plan: Plan) -> list[str]:
     """What running row by row saves and costs."""
     costs = costs_of_rows(plan)
     chains = Counter(
-        f"rows     {cost.steps} steps, {cost.height} rows at a time, in {cost.calls} calls; their {cost.weights} bytes "
-        f"of weights are read {cost.read / max(cost.weights, 1):.1f} times"
+        f"rows     {cost.steps} layers fused line by line ({cost.height} row{'s' * (cost.height > 1)} per pass, "
+        f"{cost.calls} kernel calls); their {cost.weights} bytes of weights are read "
+        f"{cost.read / max(cost.weights, 1):.1f} times per run"
         for cost in costs
     )
     lines = [line + (f" ({count} such chains)" if count > 1 else "") for line, count in chains.items()]
-    return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes less than call by call"] * (
+    return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes of RAM less than layer by layer"] * (
         bool(costs) and not plan.has_pools
     )
 
@@ -118,7 +119,7 @@ def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:
     """Everything there is to say of it; `report` is what report.json holds."""
     parts = [summary(plan, weights_bytes), "", *_tensors(plan), "", *_steps(plan), "", *_memory_map(plan)]
     if plan.at_peak:
-        parts += ["", f"the largest live set is {', '.join(plan.at_peak)}"]
+        parts += ["", f"peak RAM is held by: {', '.join(plan.at_peak)}"]
     parts += ["", *_passes(report), "", *_groups(plan), "", *_moves(report)]
     return "\n".join(parts)
 

@@ -129,7 +129,7 @@ class Inputs:
                 raise Unsupported("its elements are complex numbers, which are not supported")
             return _Declared(dtype, shape, is_sequence, is_optional)
         except Refused as refused:
-            what = "unsupported input" if isinstance(refused, Unsupported) else "wrong input"
+            what = "unsupported input" if isinstance(refused, Unsupported) else "invalid input"
             self.findings.add(what, where, refused)
             return None
 

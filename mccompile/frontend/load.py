@@ -358,7 +358,7 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
         form = dict(graph.interface.outputs).get(entry.name) if graph.interface else entry.name
         if not isinstance(form, str):
             if kind == "tensor_type":
-                findings.add("wrong output", f"output {entry.name!r} in {file}", Invalid("it is no tensor"))
+                findings.add("invalid output", f"output {entry.name!r} in {file}", Invalid("it is no tensor"))
             continue
         value = plain[form]
         where = f"output {entry.name!r} in {file}"
@@ -367,12 +367,12 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
         if kind == "sequence_type" and value.producer is not None and value.producer.op.name == "ZipMap":
             continue  # a compiled model gives the scores that the maps are made of
         if kind != "tensor_type":
-            findings.add("wrong output", where, Invalid(f"it is declared as {kind_name(kind)}, but is {value.type}"))
+            findings.add("invalid output", where, Invalid(f"it is declared as {kind_name(kind)}, but is {value.type}"))
             continue
         try:
             dtype = declared(entry.type)[0] if entry.type.tensor_type.elem_type else value.type.dtype
         except Refused as refused:
-            findings.add("wrong output", where, refused)
+            findings.add("invalid output", where, refused)
             continue
         if dtype is not value.type.dtype:
             findings.add(

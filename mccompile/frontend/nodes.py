@@ -85,7 +85,7 @@ class NodeReader(GraphReader):
     def _refuse(self, node: NodeProto, refused: Refused, scope: Scope) -> None:
         domain = normal_domain(node.domain)
         label = f"{domain}.{node.op_type}" if domain else node.op_type
-        what = f"{'wrong' if isinstance(refused, Invalid) else 'unsupported'} operator {label}"
+        what = f"invalid {label} node" if isinstance(refused, Invalid) else f"unsupported operator {label}"
         self.findings.add(what, self._where(node, scope), refused)
         if isinstance(refused, RanksDiffer):
             self.findings.ranks[scope.origin(node)] = self.declared_branches.get(scope.origin(node))

@@ -149,7 +149,7 @@ def compare_dump(
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     if "unseen" not in content:
         fix = "compile it with --dump-values, and run that on the board"
-        raise WrongUse(Problem("its runs hand out nothing", str(folder), "it was compiled without --dump-values", fix))
+        raise WrongUse(Problem("there is nothing to compare", str(folder), "this build has no --dump-values", fix))
     try:
         found = read_dump(dump.read_bytes())
     except OSError as error:

@@ -111,8 +111,8 @@ class Report:
             found = self.differences
             share = found.different / found.elements
             lines.append(
-                f"integers  {found.different} of {found.elements} ({share:.3%}) are not what floats make of them, "
-                f"by {found.most} steps at most"
+                f"integers  {found.different} of {found.elements} values ({share:.3%}) differ from the float "
+                f"simulation (max {found.most} LSB)"
             )
         if self.made.equalised:
             lines.append(f"equalised {self.made.equalised} pairs of layers")

@@ -105,7 +105,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
     if recipe.needs_samples and samples is None:
         fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
-        raise WrongUse(Problem("there is nothing to find ranges with", "--data", "", fix))
+        raise WrongUse(Problem("no calibration data", "--data", "", fix))
     context = Context(targets.load("generic"), Registry.load())
     PassManager(context).run(GRAPH, graph, _PASSES)
     plain, result = folder / "float.onnx", folder / "quantized.onnx"

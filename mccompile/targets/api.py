@@ -36,7 +36,7 @@ POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
 
 
 class Prefer(StrEnum):
-    """What to save first."""
+    """What to optimize for."""
 
     RAM = "ram"
     TIME = "time"

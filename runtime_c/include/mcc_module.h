@@ -94,7 +94,7 @@ typedef struct mcc_module_call {
 
 typedef uint32_t (*mcc_module_entry)(const mcc_module_functions *functions, mcc_module_call *call);
 
-/* An opened module with one instance of its model; more instances are more of these. Its fields are not for you. */
+/* An opened module with one instance of its model; more instances are more of these. Its fields are private. */
 typedef struct mcc_module {
     const uint8_t *image;
     const mcc_module_functions *functions;

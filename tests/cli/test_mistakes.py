@@ -114,7 +114,7 @@ TABLE = """
 2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc
 2 | check conv.onnx --runs 1 --target riscv64 --cc riscv-gc | riscv-gc not found | leave out --cc
 2 | check conv.onnx --runs 1 --quantize s.npz | integers are not | leave out --quantize
-2 | quantize conv.onnx -o q.onnx | nothing to find ranges with | add --weights-only 8
+2 | quantize conv.onnx -o q.onnx | no calibration data | add --weights-only 8
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
 2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic
 2 | quantize conv.onnx --data s.npz -o q.onnx --weights int3 | cannot be 'int3' | did you mean --weights int4?

@@ -30,7 +30,7 @@ def expected(text: str) -> str:
 
 def wrong(operator: str, why: str, fix: str = "correct the model, or export it again", node: str = "n1") -> str:
     return f"""
-        error: wrong operator {operator}
+        error: invalid {operator} node
           where  node "{node}" ({operator}, opset 17) in net.onnx
           why    {why}
           fix    {fix}
@@ -167,7 +167,7 @@ CASES = {
         BadFile,
         "g (float[4] x) => (float[4] y) { [n1] y = com.maker.Thing(x) }",
         """
-        error: wrong operator com.maker.Thing
+        error: invalid com.maker.Thing node
           where  node "n1" (com.maker.Thing) in net.onnx
           why    the model does not say its version of domain 'com.maker'; it names 'ai.onnx', 'my'
           fix    correct the model, or export it again
@@ -245,7 +245,7 @@ CASES = {
         <domain: "my", opset_import: ["" : 17, "my" : 1]>
         F (a) => (b) { b = my.F(a) }""",
         """
-        error: wrong operator my.F
+        error: invalid my.F node
           where  node "n1" (my.F, opset 1) in net.onnx
           why    function F calls itself: F -> F
           fix    correct the model, or export it again

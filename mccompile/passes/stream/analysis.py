@@ -130,7 +130,7 @@ class Analysis:
             every = lcm(*strides.values())
             why = f"it makes one element of {strides[node]} frames, and a push brings {self.hop}"
             fix = f"bring as many as all strides: {replace(self.asked, hop=every * -(-self.hop // every))}"
-            raise UnsupportedModel(Problem("a push has no new element for it", _name(node), why, fix))
+            raise UnsupportedModel(Problem("the hop is no multiple of the network's stride", _name(node), why, fix))
 
     def _check_use(self) -> None:
         """Is anything computed for the new frames alone?"""

@@ -43,7 +43,7 @@ extern "C" {
 #define SHOWN_OUTPUT_Z_COUNT 3u
 #define SHOWN_OUTPUT_Z_BYTES 12u
 
-/* One instance. Make as many as you like; nothing is shared but the weights. Its fields are not for you. */
+/* One instance. Make as many as you like; nothing is shared but the weights. Its fields are private. */
 typedef struct shown_model {
     uint8_t *arena;
     const uint8_t *weights; /* the data section of the blob */

@@ -72,7 +72,7 @@ def test_raw_results_are_exact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(inputs={"z": InputForm(dtype=u8)}), "no input 'z'"),
+        (Options(inputs={"z": InputForm(dtype=u8)}), "no input named 'z'"),
         (Options(inputs={"x": InputForm(raw=True)}), "cannot be handed over raw"),
         (Options(inputs={"x": InputForm(mean=(1.0, 2.0))}), "no axis of 2 channels"),
         (Options(outputs={"y": OutputForm(raw=True)}), "is not made by DequantizeLinear"),
