@@ -51,11 +51,21 @@ def block_rows(program: Program, context: Context) -> None:
     inside = {place for pair in pairs for place in (pair.first, pair.second)}
     floor = max((size for place, size in enumerate(alive) if place not in inside), default=0)
     names = taken_names(program)
-    for pair in reversed(pairs):
-        most = max(alive[pair.first], alive[pair.second])
-        count = _blocks(pair, most, floor, shortest)
-        if count > 1:
-            _split(program, pair, count, names)
+    most = {pair: max(alive[pair.first], alive[pair.second]) for pair in pairs}
+    counts = {pair: _blocks(pair, most[pair], floor, shortest) for pair in pairs}
+    gaining = sorted((pair for pair in pairs if counts[pair] > 1), key=lambda pair: -most[pair])
+    for pair in sorted(_apart(gaining), key=lambda pair: -pair.first):
+        _split(program, pair, counts[pair], names)
+
+
+def _apart(pairs: list[Pair]) -> list[Pair]:
+    """Those that meet none before them: splitting moves the first product to the second, so a place that lies within
+    two pairs would be another call for the second one of these."""
+    kept: list[Pair] = []
+    for pair in pairs:
+        if all(pair.second < other.first or other.second < pair.first for other in kept):
+            kept.append(pair)
+    return kept
 
 
 def _pairs(program: Program) -> list[Pair]:
@@ -70,7 +80,7 @@ def _pairs(program: Program) -> list[Pair]:
     outputs = {view.buffer for _, view in program.outputs}
     found: list[Pair] = []
     for first, item in enumerate(program.body):
-        if not isinstance(item, Call) or not _is_product(item) or (found and found[-1].second > first):
+        if not isinstance(item, Call) or not _is_product(item):
             continue
         made = item.outs[0]
         users = readers.get(made.buffer, [])

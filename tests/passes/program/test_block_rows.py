@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,31 @@ def test_blocks_give_the_same_bits(name: str, tmp_path: Path) -> None:
         results.append(Model.build(tmp_path / str(len(sizes)), flags=STRICT).run({"x": x})["y"])
     assert sizes[0][0] < sizes[1][0] and sizes[0][1] > sizes[1][1]
     assert np.array_equal(*results) and len(np.unique(results[0])) > 50
+
+
+def chain(rows: int, *widths: int) -> ModelProto:
+    """Layers one behind the other: each but the first and the last belongs to two pairs."""
+    layers = list(pairwise(widths))
+    lines = [f"p{i} = MatMul({f'h{i - 1}' if i else 'x'}, w{i}) h{i} = Relu(p{i})" for i in range(len(layers))]
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[{rows},{widths[0]}] x) => (float[{rows},{widths[-1]}] y)'
+        "{" + " ".join(lines) + f" y = Identity(h{len(layers) - 1}) }}"
+    )
+    made.graph.initializer.extend(numpy_helper.from_array(floats(*shape), f"w{i}") for i, shape in enumerate(layers))
+    return made
+
+
+@pytest.mark.parametrize(
+    "widths",
+    [(16, 64, 64, 16), (8, 64, 64, 64, 8), (8, 16, 64, 16, 64, 8), (64, 8, 64, 64, 64, 8, 64)],
+    ids=lambda widths: "-".join(map(str, widths)),
+)
+@pytest.mark.parametrize("rows", [33, 64])
+def test_pairs_that_share_a_product(rows: int, widths: tuple[int, ...], tmp_path: Path) -> None:
+    made = chain(rows, *widths)
+    package, plain = compiled(made), compiled(made, without=frozenset({"block_rows"}))
+    assert package.plan.arena_bytes <= plain.plan.arena_bytes and len(products(package)) > len(products(plain))
+    package.write(tmp_path / "out")
+    model, x = Model.build(tmp_path / "out", flags=STRICT), floats(rows, widths[0])
+    (wanted,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(model.run({"x": x})["y"], wanted, rtol=1e-5, atol=1e-5)
