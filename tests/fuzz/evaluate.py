@@ -167,14 +167,16 @@ def _local_response(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
 
 
 def _by_resize(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
-    """The reference, except where pytorch_half_pixel makes a length of 1: it reads at -0.5, the standard at 0. Nearest
-    elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole number. But
-    align_corners counts a size as scales ask for it, whole or not, and onnxruntime does not."""
+    """The reference, except where pytorch_half_pixel makes a length of 1 (it reads at -0.5, the standard at 0) or
+    scales ask align_corners for parts of an element (it divides by these, the standard by the length of the result).
+    Nearest elements are those of onnxruntime, of any type: the reference is off where its rounding crosses a whole
+    number."""
     given = {entry.name: entry.s for entry in model.graph.node[0].attribute}
     how = given.get("coordinate_transformation_mode", b"half_pixel")
-    in_parts = how == b"align_corners" and _asks_for_parts(model, feeds)
-    if given.get("mode", b"nearest") == b"nearest" and how != b"tf_crop_and_resize" and not in_parts:
+    if given.get("mode", b"nearest") == b"nearest" and how != b"tf_crop_and_resize":
         return _chosen(model, feeds)
+    if how == b"align_corners" and _asks_for_parts(model, feeds):
+        return None
     found = _by_reference(model, feeds)
     return None if found and how == b"pytorch_half_pixel" and 1 in found[0].shape else found
 

@@ -234,11 +234,11 @@ def test_all_results_of_a_node_of_doubles_have_their_type() -> None:
 
 
 def test_scales_may_ask_for_a_size_that_is_no_whole_number() -> None:
-    """Of five elements times 1.5 the last lies at 6.5: docs/fuzzing.md."""
+    """Five elements times 1.5 are seven, of which the last lies on the last: docs/fuzzing.md."""
     form = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "align_corners"}
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **form)
     arrays = {"x": np.arange(5, dtype=np.float32), "scales": np.array([1.5], np.float32)}
-    assert evaluate(node, arrays, 19)[0].tolist() == [int(4 * place / 6.5) for place in range(7)]
+    assert evaluate(node, arrays, 19)[0].tolist() == [4 * place // 6 for place in range(7)]
 
 
 @pytest.mark.parametrize(("weights", "asked"), [("", {None, "f16", "bf16"}), ("<float w = {1}>", {None})])

@@ -123,10 +123,7 @@ def coordinate(mode: str, axis: ComputedAxis) -> Expr:
         case "tf_half_pixel_for_nn":
             return centre
         case "align_corners":
-            asked = _op("mul", scale, before)
-            whole = _op("less", _op("abs", _op("sub", asked, out)), _op("mul", out, _f(1e-4)))
-            reach = _op("sub", _op("select", whole, out, asked), _f(1))
-            return _unless_one(axis.out, _f(0), _op("div", _op("mul", x, _f(axis.size - 1)), reach))
+            return _unless_one(axis.out, _f(0), _op("div", _op("mul", x, _f(axis.size - 1)), _f(axis.out - 1)))
         case "tf_crop_and_resize":
             last = _f(axis.size - 1)
             middle = _op("mul", _op("mul", _f(0.5), _op("add", axis.start, axis.end)), last)
@@ -152,10 +149,7 @@ def exact_coordinate(mode: str, axis: ComputedAxis) -> Expr:
     if mode == "asymmetric":
         return _op("div", _op("mul", x, under), over)
     if mode == "align_corners":
-        asked = _op("div", _op("mul", over, d(axis.size)), under)
-        whole = _op("less", _op("abs", _op("sub", asked, d(axis.out))), _op("mul", d(axis.out), d(1e-4)))
-        reach = _op("sub", _op("select", whole, d(axis.out), asked), d(1))
-        return _unless_one(axis.out, d(0), _op("div", _op("mul", x, d(axis.size - 1)), reach))
+        return _unless_one(axis.out, d(0), _op("div", _op("mul", x, d(axis.size - 1)), d(axis.out - 1)))
     centre = _op("div", _op("mul", middle, under), twice)
     half = _op("sub", centre, d(0.5))
     if mode == "pytorch_half_pixel":

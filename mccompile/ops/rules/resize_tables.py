@@ -60,9 +60,8 @@ def coordinates(mode: str, axis: Axis) -> np.ndarray:
         case "tf_half_pixel_for_nn":
             return (x + f32(0.5)) / scale
         case "align_corners":
-            asked = scale * size  # a size made from a scale need not be whole, and then counts as it is
-            reach = (out if abs(asked - out) < out * f32(1e-4) else asked) - f32(1)
-            return np.zeros_like(x) if axis.out == 1 else x * (size - f32(1)) / reach
+            # the length of the result, whole also where a scale asks for parts of an element
+            return np.zeros_like(x) if axis.out == 1 else x * (size - f32(1)) / (out - f32(1))
         case "tf_crop_and_resize":
             start, end = f32(axis.start), f32(axis.end)
             if axis.out == 1:
@@ -86,9 +85,7 @@ def exact_coordinates(mode: str, axis: Axis) -> np.ndarray:
         case "tf_half_pixel_for_nn":
             return (2 * x + 1) * times / (2 * parts)
         case "align_corners":
-            asked = parts * axis.size / times
-            reach = axis.out if abs(asked - axis.out) < axis.out * 1e-4 else asked
-            return np.zeros_like(x) if axis.out == 1 else x * (axis.size - 1) / (reach - 1)
+            return np.zeros_like(x) if axis.out == 1 else x * (axis.size - 1) / (axis.out - 1)
     if mode == "pytorch_half_pixel" and axis.out == 1:
         return np.zeros_like(x)
     return (2 * x + 1) * times / (2 * parts) - 0.5
