@@ -11,6 +11,7 @@ from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.gather_quantized import gather_quantized
 from .passes.graph.look_up_rows import look_up_rows
 from .passes.graph.lower_qdq.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel.merge_parallel import merge_parallel
@@ -57,6 +58,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("share_common", share_common),
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("block_products", block_products),
+    GraphPass("gather_quantized", gather_quantized),
     GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
     GraphPass("look_up_rows", look_up_rows),

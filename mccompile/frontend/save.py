@@ -102,14 +102,14 @@ class _Writer:
     def attributes(
         self, node: Node, op: type[Operator], attributes: Mapping[str, Any], version: int
     ) -> list[AttributeProto]:
-        known: Mapping[str, Any] = {}
+        known: Mapping[str, Any] | None = None
         if defs.has(op.name, op.domain):
             if not defs.has(op.name, version, op.domain):
                 raise self._cannot_say(node, defs.onnx_opset_version(), "leave the model as it is")
             known = defs.get_schema(op.name, version, op.domain).attributes
         made = []
         for name, value in attributes.items():
-            if known and name not in known:
+            if known is not None and name not in known:
                 newer = defs.get_schema(op.name, op.domain).attributes
                 if name not in newer:
                     raise InternalError(f"{op.name} of opset {version} has no attribute {name!r}")

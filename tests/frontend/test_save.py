@@ -114,3 +114,13 @@ def test_what_the_evaluator_raises_comes_out_as_one_exception() -> None:
     graph = load_proto(parser.parse_model(HEAD + "g (float[2] x) => (float[2] y) { y = Relu(x) }"))
     with pytest.raises(EvaluationFailed):
         run_graph(graph, {})
+
+
+def test_attributes_that_an_older_opset_does_not_know_are_left_out(tmp_path: Path) -> None:
+    text = "g (float[8] x) => (float[8] y) <int64 a = {0}, int64 b = {8}, int64 c = {1}> "
+    proto = parser.parse_model(HEAD + text + "{ r = Range(a, b, c) f = Cast <to = 1> (r) y = Add(x, f) }")
+    write(load_proto(proto), tmp_path / "written.onnx")
+    written = onnx.load(tmp_path / "written.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert [list(node.attribute) for node in written.graph.node if node.op_type == "Range"] == [[]]
+    assert show(load_proto(written)) == show(load_proto(proto))

@@ -97,7 +97,10 @@ def _part(g: Builder, x: Value) -> Value | None:
 
 
 def _few_bits(g: Builder) -> Value | None:
-    """A product with a matrix whose blocks have scales of their own, or its columns."""
+    """A product with a matrix whose blocks have scales of their own, or its columns; or rows of a table, which may be
+    multiplied by the table again."""
+    if g.maybe(0.3):
+        return _rows(g)
     x = g.any(("float32",), (2, 4), exact=True)
     depth, columns, dtype = x.shape[-1], g.pick([1, 3, 8, 17]), g.pick(["int4", "uint4", "int8", "uint8"])
     if not isinstance(depth, int) or not depth:
@@ -109,6 +112,26 @@ def _few_bits(g: Builder) -> Value | None:
     more = {"axis": 0, "block_size": block} if block else {"axis": 1}
     w = g.node("DequantizeLinear", ins, exact=True, **more)
     return w and g.node("MatMul", [x, w], exact=True)
+
+
+def _rows(g: Builder) -> Value | None:
+    size, depth, dtype = g.pick([1, 5, 16]), g.pick([1, 2, 7, 16, 33]), g.pick(["int4", "uint4", "int8", "uint8"])
+    block, axis = g.pick([0, 0, 2, 16]), g.pick([0, 1])
+    each = [size, depth]
+    each[axis] = -(-each[axis] // block) if block else each[axis]
+    scales = g.pick([(), tuple(each) if block else (each[axis],)]) if not block else tuple(each)
+    ins = [g.drawn(dtype, (size, depth)), g.constant(np.array(g.chance.choice(SCALES, scales), np.float32))]
+    ins += [g.drawn(dtype, scales)] * g.maybe(0.5)
+    table = g.node("DequantizeLinear", ins, exact=True, axis=axis, **({"block_size": block} if block else {}))
+    along = g.pick([0, 0, 1])
+    places = g.index(
+        -(size, depth)[along], (size, depth)[along] - 1, g.dims(g.integer(0, 2), 12, (1, 2, 3, 4)), "int64"
+    )
+    rows = table and g.node("Gather", [table, places], axis=along, exact=True)
+    if not rows or along or g.maybe(0.6):
+        return rows
+    turned = g.node("Transpose", [table], perm=[1, 0], exact=True)  # a head that is tied to the embedding
+    return turned and g.node("MatMul", [rows, turned], exact=True)
 
 
 def _product(g: Builder, x: Value) -> Value | None:
