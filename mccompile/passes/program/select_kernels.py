@@ -168,10 +168,18 @@ def over_slices(call: Call, name: str) -> Loop | None:
         if len(found) != len(ins):
             continue
         outs = tuple(_at(view, axis, position) for view in call.outs)
+        if not all(map(_stays_inside, (*found, *outs))):
+            continue
         inner = replace(call, ins=tuple(found), outs=outs)
         if not call.kind.check([v.type for v in found], [v.type for v in outs]):
             return Loop(counter, dim, [], None, [inner], call.provenance)
     return None
+
+
+def _stays_inside(view: View) -> bool:
+    """Is that seen of one position? Where a view begins may depend on how many positions there are, and then its
+    bounds say less than those of all positions together."""
+    return view.last_element < upper(view.buffer.type.count)
 
 
 def _slice(view: View, box: Box, position: Dim) -> View | None:

@@ -232,11 +232,12 @@ class Chains:
         step: tuple[int, ...],
         overlapping: bool,
     ) -> Chain | None:
+        inside = {call.call.outs[0].buffer for call in calls}
         outside: dict[Buffer, list[tuple[int, Window]]] = {}
         for number, call in enumerate(calls):
             for window in call.windows:
                 view = call.call.ins[window.operand]
-                if view.buffer.role != CONSTANT and not any(w is window for _, w in feeds[number]):
+                if view.buffer.role != CONSTANT and view.buffer not in inside:
                     outside.setdefault(view.buffer, []).append((number, window))
         made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
         reads = tuple((tuple(users), _read_row_bytes(buffer, users, calls)) for buffer, users in outside.items())

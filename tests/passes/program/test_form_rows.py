@@ -327,3 +327,30 @@ CALLS
     text = frame.replace("CALLS", before).replace("[A]", "[1,4,16,16]")
     by_rows = frame.replace("CALLS", expected).replace("[A]", "[3,1,4,16]")
     assert after("form_rows", text) == by_rows.replace("{\n", "{\n  call_by_call 5120\n", 1)
+
+
+def test_what_several_rows_are_made_of_at_once_is_no_tensor_from_outside() -> None:
+    """Rows that a Resize repeats are taken two at a time. Their ring is nothing that the result may be laid over."""
+    kernel, same = 'kernel "conv/any_strided_direct__c"', "[1,16,12,8 by 1536,1,128,16 at 0]"
+    conv = "Conv(strides=(1, 1), dilations=(1, 1), pads=(P, P, P, P), group=1, accumulator=i32, epilogue=@to.i8({}))"
+    point, window = conv.replace("P", "0").format("x0.i32"), conv.replace("P", "1").format("add(x0.i32, to.i32(x1.i8))")
+    enlarged, narrow = "%u[1,16,24,16 by 6144,1,256,16 at 0]", "[1,4,24,16 by 1536,1,64,4 at 0]"
+    text = f"""program "p" {{
+  input "x" %x: i8[1,12,8,16]
+  buffer %a: i8[1,12,8,16] from "a"
+  const %k: i8[16,16,1,1] = #k
+  const %w: i8[4,16,1,1] = #w
+  const %v: i8[4,16,3,3] = #v
+  buffer %u: i8[1,24,16,16] from "u"
+  buffer %p: i8[1,24,16,4] from "p"
+  buffer %y: i8[1,24,16,4] from "y"
+  call {point} (%x{same}, %k) -> (%a{same}) {kernel} from "a"
+  call Map(expr=@x0.i8) (%a[12,2,8,2,16 by 128,0,16,0,1 at 0]) -> (%u[12,2,8,2,16 by 512,256,32,16,1 at 0]) \
+kernel "map/any_strided_loops__c" from "u"
+  call {point} ({enlarged}, %w) -> (%p{narrow}) {kernel} from "p"
+  call {window} ({enlarged}, %v, %p{narrow}) -> (%y{narrow}) {kernel} from "y"
+  output "y" %y
+}}
+"""
+    (region,) = (line for line in after("form_rows", text).splitlines() if line.startswith("  rows"))
+    assert region == '  rows before %x by 0 from "a", "u", "p", "y" {'

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mccompile.base.dims import symbol
-from mccompile.base.dtypes import i64
+from mccompile.base.dims import Dim, symbol
+from mccompile.base.dtypes import f32, i64
 from mccompile.base.errors import UnsupportedModel
 from mccompile.expr.ir import apply, index, operand
 from mccompile.kinds.map import Map
 from mccompile.passes.program.select_kernels import over_slices
-from mccompile.program.ir import Buffer, Call
+from mccompile.program.ir import Buffer, Call, View
 from tests.passes.program.before_after import after, calls
 
 
@@ -66,4 +66,14 @@ def test_what_asks_for_its_own_position_is_not_cut_along_that_axis(axis: int, is
     """A slice starts at position 0 of its own."""
     x, y = (Buffer(name, i64, (symbol("batch", 1, 8), 3)) for name in "xy")
     call = Call(Map(apply("add", operand(0, i64), index(axis))), (x.whole(),), (y.whole(),))
+    assert (over_slices(call, "slice") is not None) == is_sliced
+
+
+@pytest.mark.parametrize(("begins", "is_sliced"), [(0, True), (symbol("batch", 1, 8), False)], ids=["ahead", "behind"])
+def test_slices_of_what_begins_later_the_longer_it_is_are_seen_to_stay_inside(begins: Dim, is_sliced: bool) -> None:
+    """From the last of 8 positions on there is one. No bound of the position by itself says so."""
+    batch = symbol("batch", 1, 8)
+    x, y = Buffer("x", f32, (9, 3)), Buffer("y", f32, (9 - batch, 3))
+    view = View(x, y.shape, (3, 1), begins * 3)
+    call = Call(Map(apply("neg", operand(0, f32))), (view,), (y.whole(),))
     assert (over_slices(call, "slice") is not None) == is_sliced
