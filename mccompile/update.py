@@ -20,6 +20,7 @@ from .base.near import near
 from .base.provenance import show
 from .driver import Options, compile, read
 from .emit.folder import LIST, MARK
+from .emit.interface import lasting
 from .emit.model import identity_c
 from .emit.package import Package
 from .graph.ir import Graph, all_nodes
@@ -96,7 +97,8 @@ def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> 
         options = replace(from_json(Options, report["options"]), name=str(report["model"]))
         facts = tuple(map(str, report["facts_used"]))
         prefix, identity = str(report["prefix"]), str(report["identity"])
-    except (KeyError, TypeError, ValueError) as error:
+        lasting(report)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"its report does not say {error}" if isinstance(error, KeyError) else str(error)
         raise BadFile(Problem("no blob can be made for this code", str(folder), why, again)) from None
     if f"{prefix}.mcb" not in files:
@@ -137,11 +139,21 @@ def _against(model: Path, code: Code, made: Package) -> list[Problem]:
 
 
 def _other_interface(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Problem]:
-    for way in ("inputs", "outputs"):
-        was, now = ([f"{t['name']} {t['dtype']}{t['shape']}" for t in report[way]] for report in (old, new))
-        if was != now:
-            why = f"the code has {', '.join(was)}; the model {', '.join(now)}"
-            yield Problem(f"the model has other {way}", "", why, "this is another architecture: compile it")
+    was, now = lasting(old), lasting(new)
+    for what in was:
+        if was[what] != now[what]:
+            why = f"the code has {_spelt(was[what])}; the model {_spelt(now[what])}"
+            yield Problem(f"the model has other {what}", "", why, "this is another architecture: compile it")
+
+
+def _spelt(part: Any) -> str:
+    """Tensors as people write them, anything else as the report does."""
+    if isinstance(part, list):
+        return ", ".join(map(_spelt, part)) or "none"
+    if not isinstance(part, Mapping) or "dtype" not in part:
+        return json.dumps(part) if part else "none"
+    rest = {key: part[key] for key in ("external", "rows", "quantized") if part.get(key)}
+    return f"{part['name']} {part['dtype']}{part['shape']}" + (f" {json.dumps(rest)}" if rest else "")
 
 
 def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iterator[Problem]:

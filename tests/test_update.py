@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 from mccompile import cli
 from mccompile.driver import Options, compile, compile_several
@@ -289,3 +289,24 @@ def test_the_report_has_the_identity_and_the_options(tmp_path: Path) -> None:
     report = json.loads(package.files["report.json"])
     assert bytes.fromhex(report["identity"]) == package.identity == package.files["net.mcb"][16:32]
     assert report["options"] == {"updatable": True}
+
+
+def _reshaped(taken: str, given: str, folder: Path) -> Path:
+    """Moves nothing, so that code is the same for all shapes."""
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[{taken}] x) => (float[{given}] y) '
+    text += f"{{ h = Relu (x) shape = Constant <value_ints = [{given}]> () y = Reshape (h, shape) }}"
+    return saved(parser.parse_model(text), folder, "g")
+
+
+@pytest.mark.parametrize("taken, given, what", [("1, 6", "3, 2", "outputs"), ("2, 3", "2, 3", "inputs")])
+def test_another_interface_is_refused_where_code_is_the_same(
+    taken: str, given: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, new = tmp_path / "out", _reshaped(taken, given, tmp_path / "new")
+    before = written(_reshaped("1, 6", "2, 3", tmp_path), out)
+    assert blob(new, "--for", out) == 1
+    said = capsys.readouterr().err
+    assert f"the model has other {what}" in said and "this is another architecture" in said
+    assert not changed(before, out)
+    assert compile(new).files["g.c"] != before["g.c"]  # nor does init take the other's blob
+    assert blob(_reshaped("1, 6", "2, 3", tmp_path / "same"), "--for", out) == 0

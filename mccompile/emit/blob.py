@@ -1,19 +1,21 @@
 """Writes the blob as runtime_c/SPEC.md describes it, and the identity that ties it to the code.
 
-Invariant: the identity depends on code, table, packings and facts, never on the values of weights; so a retrained model
-of the same architecture has a blob that runs on the same firmware.
+Invariant: the identity depends on code, interface, table, packings and facts, never on the values of weights; so a
+retrained model of the same architecture has a blob that runs on the same firmware.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +29,10 @@ HEADER_BYTES, ENTRY_BYTES, SECTION = 64, 24, 64
 VERSION = 1
 
 
-def identity(plan: Plan, code: str) -> bytes:
-    """16 bytes; `code` is the generated C without the identity itself."""
+def identity(plan: Plan, code: str, interface: Mapping[str, Any]) -> bytes:
+    """16 bytes; `code` is the generated C without the identity itself, `interface` what lasts of it."""
     sha = hashlib.sha256(code.encode())
+    sha.update(json.dumps(interface, sort_keys=True).encode())
     sha.update(_table(plan.entries))
     for entry in plan.entries:
         sha.update(f"{entry.name}:{entry.packing}\n".encode())

@@ -20,6 +20,7 @@ from .blob import Carrier, Delivery
 from .files import Files
 from .folder import with_report
 from .folder import write_folder as write_folder
+from .interface import lasting, seen
 from .kernels import kernel_files
 from .model import model_files
 from .render import Source
@@ -98,7 +99,8 @@ def package(
     weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []
     draft, _ = model_files(plan.plain, nothing, alignment, weights_bytes, carrier, about)
-    identity = blob_format.identity(plan, "".join(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]]))
+    code = "".join(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]])
+    identity = blob_format.identity(plan, code, lasting(seen(plan, interface)))
     contents = blob_format.blob(plan, identity, alignment)
 
     def own_files(prefix: str, identity: bytes, plan: Plan) -> dict[str, Source]:

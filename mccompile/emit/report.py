@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.planning.moves_left import Move
-from ..plan.ir import Arena, Entry, Plan, Step, Tensor, max_bytes
+from ..plan.ir import Arena, Entry, Plan, Step
 from .building import in_report as of_build
 from .inside import in_report
+from .interface import seen
 from .row_costs import costs_of_rows
 
 
@@ -44,16 +44,7 @@ def report(
         "arena_call_by_call_bytes": plan.arena_by_calls,
         "rows": [row_cost.to_json() for row_cost in costs_of_rows(plan)],
         "weights_bytes": weights_bytes,
-        "inputs": [_tensor(t) for t in plan.inputs],
-        "outputs": [_tensor(t) for t in plan.outputs],
-        **({"interface": interface.to_json()} if interface else {}),
-        "states": [_tensor(state.tensor) for state in plan.states],
-        **({"stream": asdict(plan.streamed)} if plan.streamed else {}),
-        "sizes": [
-            {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
-            for s in (*plan.given, *plan.measured)
-        ],
-        **({"slices": plan.slices} if plan.sliced else {}),
+        **seen(plan, interface),
         "steps": [
             {
                 "name": " + ".join(step.provenance),
@@ -113,18 +104,4 @@ def _pass(record: Record) -> dict[str, Any]:
         "moves_after": after.moves,
         "bytes_before": before.bytes,
         "bytes_after": after.bytes,
-    }
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    external = {"align": tensor.align, "bytes": tensor.room, "c": tensor.type.dtype.storage_c}
-    return {
-        "name": tensor.name,
-        "symbol": tensor.symbol,
-        "dtype": tensor.type.dtype.name,
-        "shape": [dim if isinstance(dim, int) else str(dim) for dim in tensor.type.shape],
-        "bytes": max_bytes(tensor.type),
-        **({"external": external} if tensor.is_outside and tensor.rows is None else {}),
-        **({"rows": asdict(tensor.rows)} if tensor.rows else {}),
-        **({"quantized": asdict(tensor.quantized)} if tensor.quantized else {}),
     }

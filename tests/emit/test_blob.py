@@ -67,20 +67,22 @@ def test_c_words_are_the_bytes_of_the_blob() -> None:
 
 
 def test_everything_that_reading_depends_on_is_in_the_identity() -> None:
-    """Code, table, packings and facts about values; the values themselves are not."""
+    """Code, interface, table, packings and facts about values; the values themselves are not."""
     plan = compiled(small_models.conv()).plan
     first, *rest = plan.entries
     others = Constant.of(first.contents.array + np.float32(1))
     shorter = Constant.of(first.contents.array.reshape(-1)[:-1])
-    one = identity(plan, "code")
-    assert identity(replace(plan, entries=(replace(first, contents=others), *rest)), "code") == one
+    seen = {"inputs": [], "outputs": [{"name": "y"}]}
+    one = identity(plan, "code", seen)
+    assert identity(replace(plan, entries=(replace(first, contents=others), *rest)), "code", seen) == one
     different = [
-        identity(plan, "other code"),
-        identity(replace(plan, entries=(replace(first, contents=shorter), *rest)), "code"),
-        identity(replace(plan, entries=(replace(first, offset=first.offset + 64), *rest)), "code"),
-        identity(replace(plan, entries=(replace(first, packing="otherwise"), *rest)), "code"),
-        identity(replace(plan, facts_used=(*plan.facts_used, "w is positive")), "code"),
-        identity(replace(plan, facts_used=(*plan.facts_used, "w is negative")), "code"),
+        identity(plan, "code", {**seen, "outputs": []}),
+        identity(plan, "other code", seen),
+        identity(replace(plan, entries=(replace(first, contents=shorter), *rest)), "code", seen),
+        identity(replace(plan, entries=(replace(first, offset=first.offset + 64), *rest)), "code", seen),
+        identity(replace(plan, entries=(replace(first, packing="otherwise"), *rest)), "code", seen),
+        identity(replace(plan, facts_used=(*plan.facts_used, "w is positive")), "code", seen),
+        identity(replace(plan, facts_used=(*plan.facts_used, "w is negative")), "code", seen),
     ]
     assert len({one, *different}) == 1 + len(different)
 

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* right, 288 bytes */
 };
 
-#define READY 0x5B59522Du
+#define READY 0x96284E7Au
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x5B, 0x59, 0x52, 0x2D, 0x8C, 0x88, 0xAF, 0x83, 0x8D, 0xAE, 0xFC, 0x42, 0xE3, 0xD9, 0xB6, 0xF8
+        0x96, 0x28, 0x4E, 0x7A, 0x37, 0xA1, 0xD0, 0x29, 0xC2, 0x3D, 0xC4, 0x14, 0x6E, 0xCE, 0x63, 0xAD
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
