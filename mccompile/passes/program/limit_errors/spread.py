@@ -8,7 +8,7 @@ everywhere.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import NormalDist
 
@@ -89,15 +89,15 @@ def largest_of(quantiles: np.ndarray, many: int) -> np.ndarray:
 def of_constant(view: View, axis: int) -> np.ndarray:
     """One value for each position along an axis if a constant varies along no other; else its own quantiles."""
     assert view.buffer.constant is not None
-    array = finite(viewed(view, view.buffer.constant))
-    if not array.size:
+    once = tuple(1 if stride == 0 else dim for dim, stride in zip(view.shape, view.strides, strict=True))
+    array = viewed(replace(view, shape=once), view.buffer.constant)  # what is broadcast says nothing more
+    if not array.size or 0 in view.shape:
         return NORMAL
-    if axis_of_constant(view) == axis and array.shape[axis] <= MOST:
-        lines = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
-        found: np.ndarray = np.repeat(lines[:, :1], MANY, 1)
+    if axis_of_constant(view) == axis and array.size <= MOST:
+        found: np.ndarray = np.repeat(finite(array.reshape(-1, 1)), MANY, 1)
         return found
     flat = array.reshape(-1)
-    found = np.quantile(flat[:: -(-flat.size // MOST)], PLACES)[None]
+    found = np.quantile(finite(flat[:: -(-flat.size // MOST)]), PLACES)[None]
     return found
 
 

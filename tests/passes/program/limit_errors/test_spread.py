@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -136,3 +139,16 @@ def test_pooled_elements_are_as_large_as_those_of_all_channels() -> None:
     apart = normal(np.linspace(-3, 3, 100), np.full(100, 0.25))
     assert pooled(apart).shape == (1, MANY)
     assert np.mean(pooled(apart) ** 2) == pytest.approx(np.mean(apart**2), rel=0.03)
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_a_constant_takes_no_memory_for_what_it_is_broadcast_over(axis: int) -> None:
+    """A bias of 6 channels over a picture with 48 million elements."""
+    bias = view((6,), MEANS)
+    wide = replace(bias, shape=(1, 6, 2000, 4000), strides=(0, 1, 0, 0))
+    tracemalloc.start()
+    found = of_constant(wide, axis)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert channels_of(found) == (list(MEANS) if axis == 1 else [pytest.approx(3.5, rel=0.01)])
