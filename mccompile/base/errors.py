@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+DEBUG = "MCCOMPILE_DEBUG"  # an environment variable: tracebacks of errors that are bugs
+
 
 class Exit(IntEnum):
     """The exit codes of the command; docs/cli.md has them as a table."""

@@ -13,15 +13,13 @@ import traceback
 
 import click
 
-from ..base.errors import Exit, MccError, Problem
+from ..base.errors import DEBUG, Exit, MccError, Problem
 from . import doctor, frontend, imgproc, kernel, reports, tune  # they add their commands to the others
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
 from .usage import problem_of
 
 __all__ = ["doctor", "frontend", "imgproc", "kernel", "main", "reports", "run", "tune"]
-
-DEBUG = "MCCOMPILE_DEBUG"
 
 
 def main() -> None:

@@ -27,10 +27,11 @@ from ..emit.single_file import single_file
 from ..fitting import Attempt, Changes, Point, fitting, frontier, refused
 from ..frontend.load import load, name_of
 from ..graph.ir import Graph
+from ..graph.snapshot import Snapshot
 from ..kernels.measurements import measured_by
 from ..kernels.registry import Registry
 from ..memory.planners import PLANNERS, Planner
-from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass, Training
+from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, LeftOut, PassManager, ProgramPass, Training
 from ..passes.graph.eliminate_dead import eliminate_dead
 from ..passes.io.call_functions import call_functions, refuse_functions
 from ..passes.io.io_forms import give_forms
@@ -51,6 +52,7 @@ from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from .options import PLAIN, Options, RowByRow
 from .recomputing import in_strips
+from .recovery import OUTSIDE, PassFailed, recovering
 
 # What may differ between code and a blob for it.
 _NOT_RECORDED = ("name", "budget", "print_after", "dump", "trust")
@@ -145,9 +147,29 @@ _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @stage("compile")
 def compile_graph(graph: Graph, options: Options, name: str) -> Package:
-    """Compiles a graph that is already loaded (and changes it)."""
-    name = readable(name)
-    manager = pass_manager(options, graph.facts_known)
+    """Compiles a graph that is already loaded (and changes it). Passes that fail are left out."""
+    loaded = Snapshot(graph)
+
+    def attempt(left_out: tuple[LeftOut, ...]) -> Package:
+        loaded.restore()
+        asked = replace(options, without=options.without | {each.name for each in left_out})
+        manager = pass_manager(asked, graph.facts_known)
+        try:
+            return replace(_compiled(graph, asked, readable(name), manager, left_out), left_out=left_out)
+        except OUTSIDE:
+            raise
+        except Exception as error:
+            if manager.running:
+                raise PassFailed(manager.running, error) from error
+            raise
+
+    passes = (step for steps in chosen(options.optimize, options.without) for step in steps)
+    return recovering(attempt, [step.name for step in passes if step.optional])
+
+
+def _compiled(
+    graph: Graph, options: Options, name: str, manager: PassManager, left_out: tuple[LeftOut, ...]
+) -> Package:
     context = manager.context
     interface = graph.interface
     graph.updatable = options.updatable
@@ -200,6 +222,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
             graph.assumed,
             options.wrappers,
             context.explanations if options.tuned is not None else None,
+            left_out,
         )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)

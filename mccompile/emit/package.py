@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
-from ..passes.api import Cut, Explanation, Record, StripsCost
+from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..plan.ir import Plan
@@ -39,6 +39,7 @@ class Package:
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
+    left_out: Sequence[LeftOut] = ()  # passes that failed
     estimate: Estimate = NOT_ESTIMATED
     cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
     strips: Sequence[StripsCost] = ()  # what they are expected to take
@@ -87,11 +88,12 @@ def package(
     assumed: Sequence[str] = (),
     wrappers: Sequence[str] = (),
     tuned: Sequence[Explanation] | None = None,
+    left_out: Sequence[LeftOut] = (),
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `interface`: where inputs or outputs are not only tensors. `options`: what was asked for, for the report. `assumed`:
     what the model does not say. `wrappers`: other languages that it is for. `tuned`: how kernels were
-    chosen, where measurements were given."""
+    chosen, where measurements were given. `left_out`: passes that failed."""
     carrier, section = delivery.carrier, delivery.section
     alignment = max(16, plan.arena_align)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
@@ -120,7 +122,11 @@ def package(
     if carrier == Carrier.ARRAY:
         words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
         files |= Files({f"{plan.prefix}_weights.c": words})
-    about_code = {"identity": identity.hex(), "options": options or {}, **({"assumed": [*assumed]} if assumed else {})}
+    about_code: dict[str, object] = {"identity": identity.hex(), "options": options or {}}
+    if assumed:
+        about_code["assumed"] = [*assumed]
+    if left_out:
+        about_code["left_out"] = [{"pass": each.name, "why": each.why} for each in left_out]
     if tuned is not None:
         about_code["tuned"] = [" + ".join(each.provenance) for each in tuned if each.by_measurement]
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)

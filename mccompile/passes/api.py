@@ -218,6 +218,14 @@ class Record:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """An optional pass that failed on the model, which is compiled without it; one line says how."""
+
+    name: str
+    why: str
+
+
 @dataclass
 class PassManager:
     """Runs passes one after the other; one manager for all stages of a compilation, so dumped files are numbered on."""
@@ -227,16 +235,19 @@ class PassManager:
     dump: Path | None = None  # folder for numbered texts and drawings
     out: Callable[[str], object] = lambda text: sys.stderr.write(text)
     records: list[Record] = field(default_factory=list)
+    running: str = ""  # the optional pass that is running or being verified
     _dumped: int = 0
 
     def run(self, stage: Stage[IR], ir: IR, passes: Iterable[Pass[IR]]) -> None:
         before = stage.size(ir)
         for step in passes:
             start = time.perf_counter()
+            self.running = step.name if step.optional else ""
             with timed(step.name):
                 step.run(ir, self.context)
             self.finished(stage, ir, step.name, before, time.perf_counter() - start)
             before = self.records[-1].after
+        self.running = ""
 
     def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
         """What follows every pass; called directly for loading and for steps that make one IR out of another."""

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from mccompile.driver import Options, compile_graph
+from mccompile.driver.recovery import STRICT
 from mccompile.frontend.load import load_proto
 
 from . import machines, official, options, oracle, programs, shrink, subject, trial, ways
@@ -47,6 +48,7 @@ class Source:
 
 
 def main() -> int:
+    os.environ[STRICT] = "1"  # a pass that fails is a crash
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=1)
