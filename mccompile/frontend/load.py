@@ -17,7 +17,7 @@ import numpy as np
 from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helper
 from onnx.defs import onnx_opset_version
 
-from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.names import readable
 from ..base.near import near_file
 from ..base.own_functions import OwnFunction
@@ -213,6 +213,7 @@ def _read(
     graph.assumed = tuple(reader.assumed)
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
+    _check_extent(graph, dims, shapes, name)
     reader.results_made.judge(model, graph.inputs, findings)
     findings.stop_if_any()
     limits.check()
@@ -346,6 +347,19 @@ def _opsets(model: ModelProto, name: str) -> dict[str, int]:
             )
         )
     return opsets
+
+
+def _check_extent(graph: Graph, dims: DimRanges, shapes: InputShapes, file: str) -> None:
+    """Sizes of 0 that leave nothing to compute are hardly meant. A past of 0 tokens leaves something."""
+    none = [f"--dim {dim}=1" for dim, size in dims.items() if tuple(size) == (0, 0)]
+    for title, sizes in shapes.items():
+        if any(size == 0 and not isinstance(size, str) for size in sizes):
+            none.append(f"--shape {title}={','.join(str(size or 1) for size in sizes)}")
+    if none and graph.outputs and all(0 in value.type.shape for value in graph.outputs):
+        why = "all of its outputs have no elements then: a run would do nothing"
+        ranges = [text.replace("=1", "=0..8") for text in none if text.startswith("--dim")]
+        or_range = f"; a range may begin at 0: {' '.join(ranges)}" if ranges else ""
+        raise WrongUse(Problem("a size of 0 leaves nothing to compute", file, why, f"try {' '.join(none)}{or_range}"))
 
 
 def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:

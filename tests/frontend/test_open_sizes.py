@@ -91,3 +91,21 @@ def test_a_range_in_a_shape_gets_a_name(tmp_path: Path, capsys: pytest.CaptureFi
     fix = re.search(r"fix    write (.*)", capsys.readouterr().err)
     assert fix is not None and fix[1] == "--shape x=size0,3,size2 --dim size0=1..2,size2=4..8"
     assert cli.run([str(path), "-o", str(tmp_path / "out"), *shlex.split(fix[1])]) == 0
+
+
+@pytest.mark.parametrize("asked", ["--dim n=0,h=4", "--shape x=0,3,4", "--shape x=n,3,0 --dim n=2"])
+def test_sizes_that_leave_nothing_to_compute(asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model("g (float[n,3,h] x) => (float[n,3,h] y) { y = Relu(x) }").SerializeToString())
+    command = [str(path), "-o", str(tmp_path / "out")]
+    assert cli.run([*command, *asked.split()]) == 2
+    said = capsys.readouterr().err
+    assert "a size of 0 leaves nothing to compute" in said
+    fixes = [found for found in re.findall(r"--(?:dim|shape) [^ ;\n]+", said) if "0.." not in found]
+    others = {"h": "--dim h=4", "x": "", "n": "--dim n=2"}["h" if "h=" in asked else "n" if "n=" in asked else "x"]
+    assert cli.run([*command, *shlex.split(f"{' '.join(fixes)} {others}")]) == 0
+
+
+def test_a_past_of_nothing_leaves_something() -> None:
+    made = model("g (float[p,3] past, float[2,3] x) => (float[t,3] y) { y = Concat<axis=0>(past, x) }")
+    assert [str(value.type) for value in load_proto(made, dims={"p": (0, 0)}).outputs] == ["f32[2,3]"]
