@@ -195,6 +195,12 @@ MCC_INLINE int32_t mcc_dsp_rounded(int32_t sum, const int32_t *numbers, int shif
 {
     return mcc_shr_i32(mcc_high_sum(numbers[1], sum, numbers[0]), shift);
 }
+
+/* A sum and the products of both halves of a pair; it wraps around, as the instruction does. */
+MCC_INLINE int32_t mcc_dsp_smlad(int32_t sum, uint32_t pair, int32_t low, int32_t high)
+{
+    return mcc_add_i32(mcc_add_i32(sum, mcc_dsp_low(pair) * low), mcc_dsp_high(pair) * high);
+}
 #endif
 
 /* Whether sums are raised says which text there is in assembly; in C, how many numbers a channel has in the table. */

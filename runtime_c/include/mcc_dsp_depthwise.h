@@ -357,7 +357,7 @@ MCC_INLINE int32_t mcc_dsp_window(const uint32_t *cell, int lower, const int8_t 
     int32_t sum = numbers[0];
     for (mcc_index k = 0; k < 3; ++k, cell += 2, w += 4) {
         const uint32_t first = lower ? cell[0] >> 16 | cell[1] << 16 : cell[0], last = lower ? cell[1] >> 16 : cell[1];
-        sum += mcc_dsp_low(first) * w[0] + mcc_dsp_high(first) * w[1] + mcc_dsp_low(last) * w[3];
+        sum = mcc_dsp_smlad(mcc_dsp_smlad(sum, first, w[0], w[1]), last, w[3], 0);
     }
     return mcc_dsp_rounded(rows > 3 ? mcc_mul_i32(sum, numbers[1]) : sum, numbers + rows - 2, shift);
 }

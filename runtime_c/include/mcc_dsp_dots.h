@@ -397,7 +397,7 @@ typedef struct mcc_dsp_result {
     }
 /* Two channels at a time: LANE is from the weights of one to those of the other, NEXT from one of a pair to the
  * other. */
-#define MCC_DSP_PAIRS(FORM, W, LANE, NEXT, T, C, N, S, MODE)                                                           \
+#define MCC_DSP_TWO_CHANNELS(FORM, W, LANE, NEXT, T, C, N, S, MODE)                                                    \
     MCC_INLINE void mcc_dsp_##FORM##_##T##_##N(const W *w, const uint32_t *patch, C *y, const mcc_dsp_result *t,       \
                                                mcc_index positions)                                                    \
     {                                                                                                                  \
@@ -407,7 +407,7 @@ typedef struct mcc_dsp_result {
             for (mcc_index p = 0; p < positions; ++p) {                                                                \
                 int32_t sum = table[o % 2];                                                                            \
                 for (mcc_index i = 0; i < 4 * t->steps; i += 4) {                                                      \
-                    sum += mcc_dsp_low(patch[i + p]) * own[i] + mcc_dsp_high(patch[i + p]) * own[i + (NEXT)];          \
+                    sum = mcc_dsp_smlad(sum, patch[i + p], own[i], own[i + (NEXT)]);                                   \
                 }                                                                                                      \
                 y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
             }                                                                                                          \
@@ -416,7 +416,7 @@ typedef struct mcc_dsp_result {
     MCC_DSP_LANES(mcc_dsp_##FORM##4x2_##T##_##N, 4, W, C, mcc_dsp_##FORM##_##T##_##N)                                  \
     MCC_DSP_LANES(mcc_dsp_##FORM##1x2_##T##_##N, 1, W, C, mcc_dsp_##FORM##_##T##_##N)
 #define MCC_DSP_DOT(T, C, N, S, MODE)                                                                                  \
-    MCC_DSP_PAIRS(dot, int8_t, 1, 2, T, C, N, S, MODE)                                                                 \
+    MCC_DSP_TWO_CHANNELS(dot, int8_t, 1, 2, T, C, N, S, MODE)                                                          \
     MCC_INLINE void mcc_dsp_dot1x4_##T##_##N(const int8_t *w, const uint32_t *patch, C *y, const mcc_dsp_result *t)    \
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
@@ -426,7 +426,7 @@ typedef struct mcc_dsp_result {
             for (mcc_index i = 0; i < t->steps; ++i, two += i % 2 ? 4 : 12) {                                          \
                 const int32_t first = o % 2 ? two[0] : (uint8_t)two[0] - 128;                                          \
                 const int32_t second = o % 2 ? two[2] : (uint8_t)two[2] - 128;                                         \
-                sum += mcc_dsp_low(patch[i]) * first + mcc_dsp_high(patch[i]) * second;                                \
+                sum = mcc_dsp_smlad(sum, patch[i], first, second);                                                     \
             }                                                                                                          \
             y[o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 4, 4, S));                                       \
         }                                                                                                              \

@@ -159,8 +159,8 @@ MCC_INLINE int32_t mcc_dsp_nibble(uint8_t byte, mcc_index channel)
                 int32_t sum = table[o % 2];                                                                            \
                 for (mcc_index i = 0; i < t->steps; ++i) {                                                             \
                     const uint8_t *const two = w + o / 2 * 2 * t->steps + i / 2 * 4 + i % 2;                           \
-                    sum += mcc_dsp_low(patch[i * 4 + p]) * mcc_dsp_nibble(two[0], o % 2);                              \
-                    sum += mcc_dsp_high(patch[i * 4 + p]) * mcc_dsp_nibble(two[2], o % 2);                             \
+                    const int32_t low = mcc_dsp_nibble(two[0], o % 2), high = mcc_dsp_nibble(two[2], o % 2);           \
+                    sum = mcc_dsp_smlad(sum, patch[i * 4 + p], low, high);                                             \
                 }                                                                                                      \
                 y[p * t->stride + o] = (C)mcc_saturate_##T(MCC_DSP_SCALED_##MODE(sum, o % 2, 2, S));                   \
             }                                                                                                          \

@@ -27,8 +27,8 @@
 
 #else
 #define MCC_DSP_WIDE_OF(N, S, MODE)                                                                                    \
-    MCC_DSP_PAIRS(wide, int16_t, 2, 1, i8, int8_t, N, S, MODE)                                                         \
-    MCC_DSP_PAIRS(wide, int16_t, 2, 1, u8, uint8_t, N, S, MODE)
+    MCC_DSP_TWO_CHANNELS(wide, int16_t, 2, 1, i8, int8_t, N, S, MODE)                                                  \
+    MCC_DSP_TWO_CHANNELS(wide, int16_t, 2, 1, u8, uint8_t, N, S, MODE)
 #endif
 
 MCC_DSP_ALL_ROUNDINGS(MCC_DSP_WIDE_OF)

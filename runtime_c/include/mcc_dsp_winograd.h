@@ -152,7 +152,7 @@ MCC_INLINE void mcc_dsp_products4x2(const int16_t *w, const uint32_t *v, int32_t
         const uint32_t *const pairs = v + 4 * steps * element + lane;
         int32_t sum = 0;
         for (mcc_index k = 0; k < steps; ++k) {
-            sum += mcc_dsp_low(pairs[4 * k]) * weights[4 * k] + mcc_dsp_high(pairs[4 * k]) * weights[4 * k + 1];
+            sum = mcc_dsp_smlad(sum, pairs[4 * k], weights[4 * k], weights[4 * k + 1]);
         }
         m[i] = sum;
     }

@@ -337,9 +337,10 @@ MCC_INLINE mcc_i32x4 mcc_saturate_u8_i32x4(mcc_i32x4 a)
             for (mcc_index p = 0; p < 2; ++p) {                                                                        \
                 const int8_t *const own = w + (o / 4 * 4 * t->steps + o % 4) * 16;                                     \
                 int32_t sum = table[0];                                                                                \
-                for (mcc_index i = 0; i < t->steps * 16; ++i) sum += x[p * t->gap + i] * own[i / 16 * 64 + i % 16];    \
+                for (mcc_index i = 0; i < t->steps * 16; ++i)                                                          \
+                    sum = mcc_add_i32(sum, x[p * t->gap + i] * own[i / 16 * 64 + i % 16]);                             \
                 sum = ROWS > 3 ? mcc_mul_i32(sum, table[4]) : sum;                                                     \
-                sum = mcc_high_sum(table[4 * ROWS - 4] + (1 << (S - 1)), sum, table[4 * ROWS - 8]);                    \
+                sum = mcc_high_sum(mcc_add_i32(table[4 * ROWS - 4], 1 << (S - 1)), sum, table[4 * ROWS - 8]);          \
                 y[o / 4 * 4 + t->places[o % 4 * 2 + p]] = (C)mcc_saturate_##T(mcc_shr_i32(sum, S));                    \
             }                                                                                                          \
         }                                                                                                              \

@@ -158,8 +158,8 @@ typedef struct mcc_helium_rows {
                 const int8_t *const cells = t + c * rows->plane + i / MCC_HELIUM_SHARE_##N * MCC_HELIUM_ON_##N;        \
                 const int8_t *const weights = w + c * 32 + i % MCC_HELIUM_SHARE_##N * 16;                              \
                 int32_t sum = own[0];                                                                                  \
-                for (mcc_index k = 0; k < 16; ++k) sum += cells[k] * weights[k];                                       \
-                sum = mcc_shr_i32(mcc_high_sum(own[2] + (1 << (S - 1)), sum, own[1]), S);                              \
+                for (mcc_index k = 0; k < 16; ++k) sum = mcc_add_i32(sum, cells[k] * weights[k]);                      \
+                sum = mcc_shr_i32(mcc_high_sum(mcc_add_i32(own[2], 1 << (S - 1)), sum, own[1]), S);                    \
                 y[i / 8 * rows->step + rows->places[i % 8] + c] = (int8_t)mcc_saturate_i8(sum);                        \
             }                                                                                                          \
         }                                                                                                              \

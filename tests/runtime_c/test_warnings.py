@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -61,6 +62,30 @@ def test_each_header_stands_alone_and_costs_nothing(header: str, tmp_path: Path)
     if shutil.which("nm"):
         symbols = subprocess.run(["nm", str(out)], capture_output=True, text=True, check=True).stdout.split("\n")
         assert [line.split()[-1] for line in symbols if line] == ["used"]
+
+
+TEXT = "".join(path.read_text("utf-8") for path in INCLUDE.glob("*.h"))
+SWITCHES = sorted(set(re.findall(r"MCC_\w+_PORTABLE", TEXT)))
+
+
+def _includes(path: Path) -> set[str]:
+    """A header and all that it includes."""
+    named = re.findall(r'#include "(mcc_\w+\.h)"', path.read_text("utf-8"))
+    return {path.name}.union(*(_includes(INCLUDE / name) for name in named))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
+@pytest.mark.parametrize("switch", ["", *SWITCHES])
+def test_headers_of_boards_stand_beside_each_other(switch: str, compiler: str, tmp_path: Path) -> None:
+    """A network may need all but those of vectors; with each switch that takes C in place of instructions."""
+    headers = {path.name: _includes(path) for path in INCLUDE.glob("*.h") if path.name not in REFUSED}
+    names = sorted(name for name, found in headers.items() if "mcc_vec.h" not in found)
+    assert {"mcc_dsp_wide.h", "mcc_dsp_depthwise.h", "mcc_helium.h", "mcc_scalar.h"} < set(names)
+    source = tmp_path / "together.c"
+    source.write_text("".join(f'#include "{name}"\n' for name in names) + "extern int used;\nint used = 0;\n")
+    flags = [f"-D{switch}"] if switch else []
+    done = _compile(compiler, source, tmp_path / "together.o", *COMPILERS[compiler], *flags)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_no_header_has_long_lines() -> None:

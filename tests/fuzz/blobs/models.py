@@ -255,6 +255,8 @@ _BYTES = {
     "updatable": Options(updatable=True),
     "v3": Options(target="x86-64-v3"),
     "m4": Options(target="cortex-m4"),
+    "m4_time": Options(target="cortex-m4", prefer="time"),
+    "m4_flash": Options(target="cortex-m4", prefer="flash"),
     "m0": Options(target="cortex-m0"),
     "m55": Options(target="cortex-m55"),
 }

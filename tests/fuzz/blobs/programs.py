@@ -25,7 +25,8 @@ from .models import all_programs
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c99", "-D_POSIX_C_SOURCE=200809L", "-O1", "-g1", "-Wno-unused-function")
-OF_BOARDS = ("-DMCC_DSP_PORTABLE", "-DMCC_HELIUM_PORTABLE")  # C in place of instructions that are not here
+# C in place of instructions that are not here
+OF_BOARDS = ("-DMCC_DSP_PORTABLE", "-DMCC_HELIUM_PORTABLE", "-DMCC_SCALAR_PORTABLE")
 SANITIZERS = ("-fsanitize=fuzzer,address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 OWN_BLOB, ALL_RIGHT, DATA = 0, 1, 2  # what the first byte of an input says of the others, see target.c
 HANG = 20  # seconds
