@@ -43,6 +43,7 @@ from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
 from .passes.program.part_states import part_states
 from .passes.program.place_outside import place_outside
+from .passes.program.planar_windows import planar_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
@@ -77,6 +78,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
     ProgramPass("fuse", fuse),
+    ProgramPass("planar_windows", planar_windows),
     ProgramPass("fuse_attention", fuse_attention),
     ProgramPass("window_transforms", window_transforms),
     ProgramPass("absorb_products", absorb_products),

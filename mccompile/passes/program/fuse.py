@@ -33,6 +33,7 @@ from ...kinds.normalize import Normalize
 from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
+from ...program.planar import planar
 from ...program.retarget import Common, fills, repeats, through, to_shape_of
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
@@ -137,7 +138,7 @@ class _Fuse:
         return first.cost.time + second.cost.time < together.cost.time
 
     def best(self, call: Call) -> Candidate | None:
-        return next(iter(self.registry.choose(call, self.target).candidates), None)
+        return next(iter(self.registry.choose(planar(call), self.target).candidates), None)
 
     def recompute(self, body: list[Item]) -> bool:
         """Gives every reader of a cheap map a map of its own, where all of them can take it in."""

@@ -22,6 +22,7 @@ from ...kinds.fetch import Fetch
 from ...kinds.pool import Pool
 from ...kinds.resize import Resize
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
+from ...program.planar import turned
 from ...program.pull import Pull
 from ...program.relocate import covers_in_any_order
 from ..api import Context
@@ -91,7 +92,8 @@ def row_strides(body: Sequence[Item]) -> Strides:
     known: Strides = {}
     for item in body:
         if isinstance(item, Call) and isinstance(item.kind, WINDOWS) and len(item.outs[0].shape) > 3:
-            for view in (item.outs[0], item.ins[0], *item.ins[item.kind.fixed :]):
+            along = turned(item) or item
+            for view in (along.outs[0], along.ins[0], *along.ins[item.kind.fixed :]):
                 _note(known, view, AXIS)
         if isinstance(item, Call) and isinstance(item.kind, Dft) and len(item.outs[0].shape) > 2:
             frames = item.outs[0].shape[:-2]
@@ -132,6 +134,7 @@ def _row_axis(call: Call, known: Strides) -> int | None:
 
 
 def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
+    call = _turned(call) or call
     kind, out = call.kind, call.outs[0]
     views = (*call.ins, *call.outs)
     if not all(v.is_static and isinstance(v.offset, int) and not v.buffer.dtype.is_packed for v in views):
@@ -164,6 +167,12 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         if height > 1
         else None
     )
+
+
+def _turned(call: Call) -> Call | None:
+    """A signal as a picture of one column, whatever kernel suits that."""
+    found = turned(call)
+    return found and replace(found, kernel="", blocks=())
 
 
 class Chains:
