@@ -50,6 +50,10 @@ class Problem:
         return "\n".join(lines)
 
 
+class MccWarning(UserWarning):
+    """What may be a mistake of the user's, and what figure says so; the command prints it as a line."""
+
+
 class MccError(Exception):
     """One or more problems. Subclasses differ in the exit code only."""
 

@@ -10,10 +10,12 @@ import io
 import os
 import sys
 import traceback
+import warnings
+from typing import TextIO
 
 import click
 
-from ..base.errors import DEBUG, Exit, MccError, Problem
+from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
 from . import doctor, frontend, imgproc, kernel, reports, tune  # they add their commands to the others
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
@@ -32,7 +34,22 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs a command line; gives its exit code."""
-    return finish(_run(arguments))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MccWarning)
+        warnings.showwarning = _warn
+        return finish(_run(arguments))
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if isinstance(message, MccWarning):
+        say(f"warning: {message}")
 
 
 def _run(arguments: list[str]) -> int:

@@ -24,6 +24,7 @@ from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
+from ..quantize.guards import check_test_set
 from ..quantize.quantize import Quantized, Recipe, quantized
 from ..quantize.samples import Feed, Samples, decibels, read_samples, right_answers
 from ..quantize.through_onnxruntime import integer_form
@@ -136,6 +137,8 @@ def quantize(
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
     samples = read_samples(data, graph) if data else None
     heard = read_samples(test, graph) if test else samples
+    if test and samples and heard:
+        check_test_set(samples, heard)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         made = quantized(graph, samples, recipe, Path(scratch), options.dims)
         try:

@@ -36,6 +36,7 @@ from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
 from .equalise import equalise, largest, pairs
+from .guards import check_samples, check_statistics
 from .narrow_layers import LAYERS, MOST, narrow_layers
 from .palettes import palettize_layers
 from .samples import Feed, Samples, decibels
@@ -106,6 +107,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     if recipe.needs_samples and samples is None:
         fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
         raise WrongUse(Problem("no calibration data", "--data", "", fix))
+    if samples is not None:
+        check_samples(samples)
     context = Context(targets.load("generic"), Registry.load())
     PassManager(context).run(GRAPH, graph, _PASSES)
     plain, result = folder / "float.onnx", folder / "quantized.onnx"
@@ -121,6 +124,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     through_onnxruntime.require()
     bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
     write(graph, folder / "written.onnx")
+    if samples is not None:
+        check_statistics(graph, folder / "written.onnx", samples.first(_TRIED))
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0

@@ -5,6 +5,7 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,13 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..base.errors import BadFile, Problem
+from ..base.errors import BadFile, MccWarning, Problem
 from ..base.near import near_file
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
 
 LABELS = ("labels", "y")
+_NAMELESS = {"", "arr_0"}  # what arrays without a name are called by numpy and here
 Feed = dict[str, np.ndarray]
 
 
@@ -25,33 +27,39 @@ Feed = dict[str, np.ndarray]
 class Samples:
     feeds: Sequence[Feed]  # each is what one run takes
     labels: np.ndarray | None = None  # one number per sample, in the order of the runs
+    path: Path = Path()  # where they come from
 
     def first(self, count: int) -> Samples:
         """What is calibrated with; labels are of no use for that."""
-        return Samples(self.feeds[:count])
+        return Samples(self.feeds[:count], path=self.path)
 
 
 def read_samples(path: Path, graph: Graph) -> Samples:
     """The samples in a file or folder. Raises BadFile."""
     if path.is_dir():
-        return Samples([data.inputs for data in stored_sets(path, [value.name for value in graph.inputs], graph)])
+        inputs = [value.name for value in graph.inputs]
+        return Samples([data.inputs for data in stored_sets(path, inputs, graph)], path=path)
     arrays = _arrays(path)
     names = {value.name for value in graph.inputs}
     label = next((name for name in LABELS if name in arrays and name not in names), None)
     labels = arrays.pop(label) if label else None
-    if len(graph.inputs) == 1 and len(arrays) == 1:
+    if len(graph.inputs) == 1 and len(arrays) == 1 and arrays.keys() <= _NAMELESS:
         arrays = {graph.inputs[0].name: next(iter(arrays.values()))}
-    missing = sorted(names - arrays.keys())
-    if missing:
-        why = f"it has {', '.join(sorted(arrays)) or 'no arrays'}; the model also takes {', '.join(missing)}"
-        raise BadFile(Problem("the samples do not fit the model", str(path), why, "name arrays like the inputs"))
+    strange = ", ".join(sorted(arrays.keys() - names))
+    if not names <= arrays.keys():
+        why = f"it has {', '.join(sorted(arrays)) or 'no arrays'}; the model takes {', '.join(sorted(names))}"
+        given = ", ".join(f"{name}=..." for name in sorted(names))
+        fix = f"name arrays like the inputs, as with numpy.savez({path.name!r}, {given})"
+        raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
+    if strange:
+        warnings.warn(MccWarning(f"{path}: the model has no input {strange}, so that is not used"), stacklevel=2)
     parts = {value.name: _runs(path, value, arrays[value.name]) for value in graph.inputs}
     counts = {name: len(runs) for name, runs in parts.items()}
     if len(set(counts.values())) != 1 or 0 in counts.values():
         why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
         raise BadFile(Problem("there are not as many samples of each input", str(path), why))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
-    return Samples(feeds, None if labels is None else _labels(path, labels))
+    return Samples(feeds, None if labels is None else _labels(path, labels), path)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

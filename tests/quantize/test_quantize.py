@@ -192,7 +192,7 @@ def test_without_onnxruntime_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("store", "complaint"),
     [
-        (lambda path: np.savez(path, other=np.zeros((2, 70), np.float32), more=np.zeros(2)), "also takes x"),
+        (lambda path: np.savez(path, other=np.zeros((2, 70), np.float32), more=np.zeros(2)), "the model takes x"),
         (lambda path: np.savez(path, x=np.zeros((2, 71), np.float32)), r"the array has the shape \[2, 71\]"),
         (lambda path: np.savez(path, x=np.zeros((0, 70), np.float32)), "x for 0 runs"),
         (lambda path: np.savez(path, x=np.zeros((2, 70), np.complex64)), "the samples are complex64"),
