@@ -5,9 +5,11 @@ Every operator that cannot be lowered is collected before stopping, so the user 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
+from ..base.constant import Constant
 from ..base.dims import NotStatic
 from ..base.dtypes import string
 from ..base.errors import Problem, UnsupportedModel, raise_all
@@ -19,14 +21,14 @@ from ..ops.rules.known_shapes import FIX_DIMENSIONS
 from ..program.ir import CONSTANT, INPUT, Buffer, Item, Measure, Program, View
 
 
-def lower(graph: Graph) -> Program:
-    """The program of a graph."""
-    return _Lower(graph).run()
+def lower(graph: Graph, known: Mapping[Value, Constant] = MappingProxyType({})) -> Program:
+    """The program of a graph; of what is known nothing is computed."""
+    return _Lower(graph, known).run()
 
 
 class _Lower:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, known: Mapping[Value, Constant]) -> None:
+        self.graph, self.known = graph, known
         self.program = Program(graph.name, facts_used=dict(graph.facts_used), states=dict(graph.states))
         self.names = Names()
         self.views: dict[Value, View] = {}
@@ -55,12 +57,16 @@ class _Lower:
 
     def nodes(self, graph: Graph, body: list[Item]) -> None:
         for node in graph.nodes:
-            if all(self.available(value) for value in node.present_inputs):
+            computed = any(value not in self.known for value in node.present_outputs)
+            if computed and all(self.available(value) for value in node.present_inputs):
                 self.node(node, body)
 
     def available(self, value: Value) -> bool:
         """False below an operator that has been refused already."""
-        return value in self.views or value.constant is not None
+        return value in self.views or self.constant(value) is not None
+
+    def constant(self, value: Value) -> Constant | None:
+        return value.constant or self.known.get(value)
 
     def node(self, node: Node, body: list[Item]) -> None:
         def view_of(position: int) -> View:
@@ -105,14 +111,15 @@ class _Lower:
                 self.views[value] = to.results[position]
 
     def view(self, value: Value) -> View:
-        if value not in self.views and value.constant is not None:
+        constant = self.constant(value)
+        if value not in self.views and constant is not None:
             type = value.type
             if type.dtype is string:
                 node = Node(_CONSTANT, [], [value], (value.name,))
                 to = Lowering(self.program, self.preamble, node, lambda _: self.view(value), self.names, lambda *_: [])
-                self.views[value] = to.strings(value.constant, value.name)
+                self.views[value] = to.strings(constant, value.name)
                 return self.views[value]
-            buffer = Buffer(self.names.take(value.name), type.dtype, type.shape, CONSTANT, value.constant)
+            buffer = Buffer(self.names.take(value.name), type.dtype, type.shape, CONSTANT, constant)
             self.views[value] = buffer.whole()
         return self.views[value]
 

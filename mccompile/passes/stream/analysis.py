@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import lcm
 
+import numpy as np
+
+from ...base.constant import Constant
 from ...base.errors import Problem, UnsupportedModel, WrongUse, raise_all
 from ...base.near import meant
 from ...base.provenance import show
@@ -47,6 +50,10 @@ class Analysis:
                 self._keep(value, self.late(value, span) if self._is_end(step) else span)
         for value, span in self._given():
             self._keep(value, span)
+
+    def known_contents(self) -> dict[Value, Constant]:
+        """What is computed of the sizes of windows alone."""
+        return {value: contents_of(value) for value in self.known}
 
     # -- what was asked for
 
@@ -92,7 +99,7 @@ class Analysis:
         if inside:
             why = f"{inside[0].name!r} moves, and the body of {node.op.name} reads it"
             fix = "move it out of the body, or leave out --stream"
-            raise UnsupportedModel(Problem("it cannot run frame by frame", _name(node), why, fix))
+            raise UnsupportedModel(Problem("it cannot run frame by frame", shown(node), why, fix))
         moving = tuple(self.motions.get(value) if value else None for value in node.inputs)
         found = None
         rule = rule_of(node.op)
@@ -130,14 +137,14 @@ class Analysis:
             every = lcm(*strides.values())
             why = f"it makes one element of {strides[node]} frames, and a push brings {self.hop}"
             fix = f"bring as many as all strides: {replace(self.asked, hop=every * -(-self.hop // every))}"
-            raise UnsupportedModel(Problem("the hop is no multiple of the network's stride", _name(node), why, fix))
+            raise UnsupportedModel(Problem("the hop is no multiple of the network's stride", shown(node), why, fix))
 
     def _check_use(self) -> None:
         """Is anything computed for the new frames alone?"""
         if self.steps and (not self.whole or any(step.saves for step in self.steps.values())):
             return
         node = next(iter(self.whole), None)
-        where = _name(node) if node else f"input {', '.join(self.asked.inputs)}"
+        where = shown(node) if node else f"input {', '.join(self.asked.inputs)}"
         why = f"{node.op.name} needs all of the window" if node else "nothing depends on it"
         fix = "leave out --stream, or name the axis of time"
         raise UnsupportedModel(Problem("nothing is computed for the new frames alone", where, why, fix))
@@ -160,8 +167,9 @@ class Analysis:
             if node is not None and (low < max(motion.low, 0) or high > motion.high):
                 what = "results depend on where the window lies"
                 why = f"it pads the {side} of the window, and {value.name!r} depends on that"
-                fix = f"as if the window went on there: {replace(self.asked, edge=WARM)}; or pad less"
-                raise UnsupportedModel(Problem(what, _name(node), why, fix))
+                less = "leave out ceil_mode" if getattr(node.op, "ceil_mode", 0) else "pad less"
+                fix = f"as if the window went on there: {replace(self.asked, edge=WARM)}; or {less}"
+                raise UnsupportedModel(Problem(what, shown(node), why, fix))
 
     # -- what is read
 
@@ -233,5 +241,13 @@ def _is_known(value: Value) -> bool:
     return known is not None and all(isinstance(each, int) for each in known.reshape(-1))
 
 
-def _name(node: Node) -> str:
+def contents_of(value: Value) -> Constant:
+    """Of a result that is known."""
+    known = value.fact.value
+    assert known is not None
+    return Constant.of(np.array(known.tolist(), value.type.dtype.numpy).reshape(known.shape))
+
+
+def shown(node: Node) -> str:
+    """As problems name it."""
     return f'node "{show(node.provenance)}" ({node.op.name})'

@@ -13,19 +13,20 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.constant import Constant
-from ...base.errors import Problem, WrongUse
+from ...base.errors import Problem, UnsupportedModel, WrongUse
 from ...base.names import new_name
-from ...base.streaming import Stream, Streamed
+from ...base.streaming import WARM, Stream, Streamed
 from ...base.tensor import TensorType
-from ...graph.ir import Fact, Graph, Node, Op, Value
+from ...graph.ir import Fact, Graph, Node, Op, Refused, Value
 from ...ops.api import Operator
 from ...ops.concat import Concat
 from ...ops.identity import Identity
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
 from ..graph.assign_layout import last_order
-from .analysis import Analysis
+from .analysis import Analysis, contents_of, shown
 from .motion import Span, Step
+from .validation import Validation
 
 
 def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
@@ -38,18 +39,26 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     if graph.states:
         why = f"input {next(iter(graph.states))!r} is what the run before left"
         raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, "leave it out"))
-    return rewritten(graph, asked)
+    found = Analysis(graph, asked)
+    validate = Validation(graph, found.known_contents())
+    built, streamed = _built(graph, found)
+    if asked.edge != WARM:
+        validate(built, streamed)
+    return built, streamed
 
 
 def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
-    """The same of what is right to be asked."""
-    found = Analysis(graph, asked)
+    """The same of what is right to be asked, and not validated."""
+    return _built(graph, Analysis(graph, asked))
+
+
+def _built(graph: Graph, found: Analysis) -> tuple[Graph, Streamed]:
     built = _Builder(graph, found).built()
     inputs = {value.name: found.motions[value].axis for value in graph.inputs if value in found.motions}
     outputs = tuple(output for output, _ in found.outputs)
     whole = tuple(dict.fromkeys(node.op.name for node in found.whole))
     carried = tuple(dict.fromkeys(node.op.name for node, step in found.steps.items() if step.carries))
-    return built, Streamed(inputs, found.window, asked.hop, found.warm_up, outputs, whole, carried)
+    return built, Streamed(inputs, found.window, found.hop, found.warm_up, outputs, whole, carried)
 
 
 class _Builder:
@@ -71,7 +80,14 @@ class _Builder:
         self.graph.inputs = [self.made[value] for value in self.window.inputs]
         for node in self.window.nodes:
             if not all(value in found.known for value in node.present_outputs):
-                self._copy(node)
+                try:
+                    self._copy(node)
+                except Refused as refused:  # what the rules make of it is no operator
+                    what, fix = (
+                        "it cannot run frame by frame",
+                        "leave out --stream, and please report it with the model",
+                    )
+                    raise UnsupportedModel(Problem(what, shown(node), refused.why, fix)) from refused
         for value, (_, span) in zip(self.window.outputs, found.outputs, strict=True):
             self.graph.outputs.append(self._named(value, self.part(value, span) if span else self._of(value)))
         for kept in self.graph.states.values():
@@ -213,10 +229,7 @@ class _Builder:
             if value.constant is not None:
                 self.made[value] = Value.of_constant(value.name, value.constant)
             else:  # known, though it is computed
-                known = value.fact.value
-                assert known is not None
-                contents = np.array(known.tolist(), value.type.dtype.numpy).reshape(known.shape)
-                self.made[value] = Value.of_constant(value.name, Constant.of(contents))
+                self.made[value] = Value.of_constant(value.name, contents_of(value))
         return self.made[value]
 
     def _node(self, op: Op, operands: Sequence[Value | None], like: Node, outputs: Sequence[Value | None]) -> None:

@@ -23,18 +23,21 @@ _LOCAL = ("half_pixel", "asymmetric", "pytorch_half_pixel")  # places that do no
 def convolution(at: Around) -> Step | None:
     op = at.node.op
     assert isinstance(op, Conv | ConvInteger)
-    return slid(at, op.window(at.site))
+    return slid(at, op.window(at.site), op)
 
 
 @moves(MaxPool, AveragePool, LpPool)
 def pool(at: Around) -> Step | None:
     op = at.node.op
     assert isinstance(op, MaxPool | AveragePool | LpPool)
-    return None if at.wants(1) else slid(at, op.window(at.site)[0])
+    if op.ceil_mode and op.auto_pad not in ("NOTSET", ""):
+        op = replace(op, ceil_mode=0)  # SAME and VALID say themselves how many positions there are
+    return None if at.wants(1) else slid(at, op.window(at.site)[0], op)
 
 
-def slid(at: Around, window: Window) -> Step | None:
-    """Element i is made of those from i * stride - before on, `reach` of them."""
+def slid(at: Around, window: Window, op: Any) -> Step | None:
+    """Element i is made of those from i * stride - before on, `reach` of them. What the last one reads beyond the end
+    is padding, whether the attributes name it or the window hangs over."""
     motion = at.only(0)
     if motion is None or motion.axis == 1:
         return None
@@ -43,8 +46,9 @@ def slid(at: Around, window: Window) -> Step | None:
     own, rank = motion.axis - 2, len(window.kernel)
     length = at.length(motion.axis)
     reach = (window.kernel[own] - 1) * window.dilations[own] + 1
-    before, after = window.pads[own], window.pads[own + rank]
+    before = window.pads[own]
     stride = window.strides[own] if length > 1 else 1  # of one element there is no next one
+    after = (length - 1) * stride - before + reach - motion.length
     seen = motion.padded(at.node, before, after)
     found = Motion(
         motion.axis,
@@ -60,7 +64,6 @@ def slid(at: Around, window: Window) -> Step | None:
     pads = list(window.pads)
     pads[own] = pads[own + rank] = 0
     strides = [stride if axis == own else each for axis, each in enumerate(window.strides)]
-    op: Any = at.node.op
     step = replace(op, auto_pad="NOTSET", pads=tuple(pads), strides=tuple(strides))
     reads = {0: (low * stride - before, (high - 1) * stride - before + reach)}
     return Step((found,), reads, step, saves=True)

@@ -58,7 +58,7 @@ FRAME_BY_FRAME = {  # the operators' text, and the shape of y
     "cast": "a = Cast<to=10>(h) b = Cast<to=1>(a) y = Conv(b, w) -> 1,4,20",
 }
 OF_THE_WINDOW = {
-    "interpolated": "a = Conv(h, w) y = Resize<mode=\"linear\">(a, , double) -> 1,4,40",
+    "interpolated": 'a = Conv(h, w) y = Resize<mode="linear">(a, , double) -> 1,4,40',
     "flatten": "a = Flatten(h) y = Gemm(a, flat) -> 1,3",
     "mean over time": "y = ReduceMean<axes=[2], keepdims=0>(h) -> 1,4",
     "global pool": "y = GlobalMaxPool(h) -> 1,4,1",
@@ -86,10 +86,10 @@ BY_TWO = {
     ),
     "blocks": "y = Reshape(h, blocks) -> 1,4,11,2",
     "down and up": "a = MaxPool<kernel_shape=[2], strides=[2]>(h) y = ConvTranspose<strides=[2]>(a, turn) -> 1,3,22",
-    "repeated": "a = Conv<strides=[2]>(h, w) b = Resize<mode=\"nearest\">(a, , double) y = Conv(b, w) -> 1,4,18",
+    "repeated": 'a = Conv<strides=[2]>(h, w) b = Resize<mode="nearest">(a, , double) y = Conv(b, w) -> 1,4,18',
     "repeated to a size": (
-        "a = Conv<strides=[2]>(h, w) y = Resize<mode=\"nearest\",nearest_mode=\"floor\","
-        "coordinate_transformation_mode=\"asymmetric\">(a, , , sizes) -> 1,4,20"
+        'a = Conv<strides=[2]>(h, w) y = Resize<mode="nearest",nearest_mode="floor",'
+        'coordinate_transformation_mode="asymmetric">(a, , , sizes) -> 1,4,20'
     ),
     "half hidden": "a = Conv<strides=[2]>(h, w) b = AveragePool<kernel_shape=[3]>(a) y = Relu(b) -> 1,4,8",
 }
