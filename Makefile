@@ -25,7 +25,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init size spills tuned \
+.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init sweep size spills tuned \
         bench mutants docs wheel clean
 
 help: ## show this list
@@ -75,6 +75,9 @@ exporters: $(TESTS) ## compile models as exporters spell them, next to canonical
 
 fuzz: $(TESTS) ## compile random programs and compare them with references (SECONDS=600 SEED=1 ARGS="--targets generic")
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --jobs $(JOBS) $(ARGS)
+
+sweep: $(TESTS) ## compile everyday blocks at everyday sizes for every target (SECONDS=600 ARGS="--targets generic")
+	$(PY) -m tests.sweep --seconds $(or $(SECONDS),600) $(ARGS)
 
 fuzz-init: $(TESTS) ## offer broken blobs to the init of compiled models, with libFuzzer (SECONDS=600 ARGS="--only trees")
 	$(PY) -m tests.fuzz.blobs --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)

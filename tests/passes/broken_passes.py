@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -173,17 +174,22 @@ def verdict(subject: subjects.Subject, name: str, chance: Chance) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.passes.broken_passes")
     parser.add_argument("--graphs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first graph")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     arguments = parser.parse_args()
     os.environ.pop(STRICT, None)
     counts: Counter[str] = Counter()
-    for number in range(arguments.graphs):
+    end, number = time.monotonic() + arguments.seconds, arguments.first
+    while number < arguments.first + arguments.graphs and time.monotonic() < end:
         drawn = subjects.draw(arguments.seed, number)
         for place, name in enumerate(PASSES):
             found = verdict(drawn, name, np.random.default_rng([arguments.seed, number, place]))
             counts[found.split(":")[0]] += 1
             if found not in ("right", "refused anyway"):
                 print(f"graph {number}, {name}: {found}", flush=True)
+        number += 1
+    print(f"{number - arguments.first} graphs:", end=" ")
     print(", ".join(f"{count} {what}" for what, count in counts.most_common()))
     return int(set(counts) - {"right", "refused anyway"} != set())
 
