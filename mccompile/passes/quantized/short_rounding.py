@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ from ...expr.raised import POWER_BITS
 
 FAR = 1 << 16  # how far from the nearest integer a bias is looked for
 TRIES = 8
+MANY = 64  # moves that are looked at to find these
+CIRCLE = 1 << 56  # parts of a whole number
 USUAL = 1 << 24  # a multiplier that leaves biases room
 
 
@@ -122,24 +125,31 @@ class _Task:
 
 
 def _task(wanted: Rescaling, shift: int, may_raise: bool) -> _Task | None:
-    factor, constant, (first, last), low, high = wanted
+    factor, _, (first, last), low, high = wanted
     raised = 1 << math.floor(factor * (2 << shift)).bit_length()
     if factor <= 0 or first > last or (raised > 1 and not may_raise):
         return None
     steps = np.arange(low + 1, high + 1, dtype=np.int64)
-    places = np.array(_places(factor, constant, first, last, low, high), np.int64)
-    return _Task(shift, first, last, raised, round(factor / raised * (1 << (32 + shift))), steps, places)
+    multiplier = round(factor / raised * (1 << (32 + shift)))
+    return _Task(shift, first, last, raised, multiplier, steps, _places(wanted))
 
 
-def _places(factor: Fraction, constant: Fraction, first: int, last: int, low: int, high: int) -> list[int]:
+def _places(wanted: Rescaling) -> np.ndarray:
     """For each result above `low`, the smallest t that gives at least that much; `last + 1` where none does."""
+    factor, constant, (first, last), low, high = wanted
     up, down = constant.denominator * factor.denominator, 2 * constant.denominator * factor.numerator
-    found = []
-    for step in range(low + 1, high + 1):
-        place, rest = divmod((2 * step - 1) * up - 2 * constant.numerator * factor.denominator, down)
-        # A half is rounded to the even neighbour: up to `step` where that is even.
-        place += 1 if rest or step % 2 else 0
-        found.append(min(max(place, first), last + 1))
+    place, rest = divmod((2 * low + 1) * up - 2 * constant.numerator * factor.denominator, down)
+    further, more = divmod(2 * up, down)
+    found = np.full(high - low, last + 1, np.int64)
+    for number in range(high - low):
+        # A half is rounded to the even neighbour: up to the step where that is even.
+        reached = place + 1 if rest or (low + 1 + number) % 2 else place
+        if reached > last:
+            break
+        found[number] = max(reached, first)
+        place, rest = place + further, rest + more
+        if rest >= down:
+            place, rest = place + 1, rest - down
     return found
 
 
@@ -150,13 +160,65 @@ def _offsets(factor: Fraction, constant: Fraction, shift: int) -> Iterator[tuple
     nearest = round(constant / factor) if abs(constant) < factor * (1 << 29) else 0
     rest = whole - nearest * unit
     yield nearest, round(rest)
-    moves = np.arange(-FAR, FAR + 1)
-    left = float(rest - math.floor(rest)) - moves * float(unit)
-    distances = np.abs(left - np.rint(left))
-    near = np.flatnonzero(distances <= np.partition(distances, TRIES - 1)[TRIES - 1])
-    for position in near[np.argsort(distances[near], kind="stable")][:TRIES]:
-        bias = nearest + int(moves[position])
-        yield bias, round(whole - bias * unit)
+    tried: list[int] = []
+    for many in (1, TRIES):  # the first is nearly always right
+        for move in _near_whole(unit, rest, many):
+            if move not in tried:
+                tried.append(move)
+                bias = nearest + move
+                yield bias, round(whole - bias * unit)
+
+
+def _near_whole(unit: Fraction, rest: Fraction, many: int) -> list[int]:
+    """So many moves, none further than FAR, with `rest - move * unit` as near to a whole number as any: the nearest
+    first, of equals the lowest."""
+    step, start = _part(unit), _part(rest + FAR * unit)
+    width, narrowest, widest = CIRCLE * many // FAR // 2, 0, CIRCLE // 2
+    while True:
+        found = list(islice(_hits(step, start - width, start + width), MANY))
+        if len(found) < many and width < widest:
+            narrowest, width = width, min(2 * width, widest)
+        elif len(found) == MANY and width > narrowest + narrowest // MANY + 1:
+            widest, width = width, (narrowest + width) // 2
+        else:
+            break
+    distance = {count: abs((start - count * step + CIRCLE // 2) % CIRCLE - CIRCLE // 2) for count in found}
+    return [count - FAR for count in sorted(found, key=lambda count: distance[count])[:many]]
+
+
+def _part(number: Fraction) -> int:
+    """What is left of a whole number, in parts of CIRCLE."""
+    return round(number * CIRCLE) % CIRCLE
+
+
+def _hits(step: int, low: int, high: int) -> Iterator[int]:
+    """The counts up to 2 * FAR, in their order, with count * step between `low` and `high` on the circle."""
+    count = 0
+    while True:
+        begin = (low - count * step) % CIRCLE
+        # An end beyond the circle means that 0 lies between.
+        further = 0 if begin + high - low >= CIRCLE else _first(step, CIRCLE, begin, begin + high - low)
+        if further is None or count + further > 2 * FAR:
+            return
+        count += further
+        yield count
+        count += 1
+
+
+def _first(step: int, circle: int, low: int, high: int) -> int | None:
+    """The smallest count with `count * step` modulo `circle` from `low` to `high`, as Euclid finds what divides two
+    numbers: rounds that miss are steps of the next circle."""
+    if low == 0:
+        return 0
+    if 2 * step > circle:
+        step, low, high = circle - step, circle - high, circle - low
+    if step == 0:
+        return None
+    count = -(-low // step)
+    if count * step <= high:
+        return count
+    rounds = _first(-circle % step, step, low % step, high % step)
+    return None if rounds is None else -(-(low + circle * rounds) // step)
 
 
 def _multipliers(needed: np.ndarray, places: np.ndarray, bias: int, first: int, last: int) -> tuple[int, int]:

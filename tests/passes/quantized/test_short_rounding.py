@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccompile.passes.quantized.short_rounding import Rescaling, ShortRounding, short_number, short_rounding
+from mccompile.passes.quantized.short_rounding import (
+    FAR,
+    Rescaling,
+    ShortRounding,
+    _near_whole,
+    short_number,
+    short_rounding,
+)
 
 LOW, HIGH = -128, 127
 
@@ -125,3 +132,17 @@ def test_halves_go_to_the_even_neighbour_or_nothing_is_offered() -> None:
 @pytest.mark.parametrize("factor", [Fraction(0), Fraction(-1, 64), Fraction(1, 2)])
 def test_factors_out_of_reach_are_refused(factor: Fraction) -> None:
     assert short_rounding(Rescaling(factor, Fraction(0), (-100, 100), LOW, HIGH), 4) is None
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.floats(2**-14, 2**6) | st.fractions(0, 3, max_denominator=512), st.floats(-200, 200), st.sampled_from([1, 8]))
+def test_the_moves_nearest_to_a_whole_number_are_found(unit: float | Fraction, rest: float, many: int) -> None:
+    """As going through all of them does."""
+    step, start = Fraction(unit), Fraction(rest)
+    found = _near_whole(step, start, many)
+    near = [abs(start - move * step - round(start - move * step)) for move in found]
+    moves = np.arange(-FAR, FAR + 1)
+    left = float(start % 1) - moves * float(step)
+    least = np.sort(np.abs(left - np.rint(left)))[:many]
+    assert len(set(found)) == many and all(abs(move) <= FAR for move in found)
+    np.testing.assert_allclose([float(each) for each in near], least, atol=max(1e-8, 0.02 * float(least[-1])))
