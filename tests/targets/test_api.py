@@ -127,3 +127,11 @@ def test_a_longer_circle_is_shown_whole(tmp_path: Path) -> None:
     write(tmp_path, 'inherits = "./a.toml"', "b")
     with pytest.raises(BadFile, match="a -> b -> a"):
         api.load(str(tmp_path / "a.toml"))
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"])
+def test_units_that_multiply_and_add_at_once_do_so_whatever_language_a_build_names(name: str) -> None:
+    """-std=c99 forbids it, -std=gnu99 allows it: results differ, and instructions by a third."""
+    target = api.load(name)
+    assert "-ffp-contract=fast" in target.cflags
+    assert "-ffp-contract=fast" in target.build.flags  # what build files, headers and reports say
