@@ -195,6 +195,31 @@ class Analysis:
         """The outputs that move, and what a push gives of them."""
         return [(v, span) for v, (_, span) in zip(self.graph.outputs, self.outputs, strict=True) if span is not None]
 
+    def exact(self, value: Value, span: Span) -> bool:
+        """Do these elements of the window depend on nothing but frames, wherever the window ends?"""
+        motion = self.motions[value]
+        return span[0] >= max(motion.low, 0) and span[1] <= motion.high
+
+    @property
+    def compared(self) -> tuple[Span, ...]:
+        """Which elements of each output along its axis are those of the window, so many from the first that a push
+        gives; all or none of an output without one. Where windows go on at their ends only those that do not depend on
+        where these are."""
+        counts = [output.count if span else 1 for output, span in self.outputs]
+        if self.asked.edge != WARM:
+            return tuple((0, count) for count in counts)
+        if any(step.carries for step in self.steps.values()):
+            return tuple((0, 0) for _ in counts)
+        all_exact = all(self.exact(value, span) for value, span in self.ends)
+        found: list[Span] = []
+        for value, (_, span) in zip(self.graph.outputs, self.outputs, strict=True):
+            if span is None:
+                found.append((0, int(all_exact)))
+                continue
+            inside = [place for place in range(*span) if self.exact(value, (place, place + 1))]
+            found.append((inside[0] - span[0], inside[-1] + 1 - span[0]) if inside else (0, 0))
+        return tuple(found)
+
     @property
     def warm_up(self) -> int:
         """Pushes until everything that a result depends on has come."""

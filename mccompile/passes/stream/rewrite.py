@@ -15,7 +15,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.errors import Problem, UnsupportedModel, WrongUse
 from ...base.names import new_name
-from ...base.streaming import WARM, Stream, Streamed
+from ...base.streaming import Stream, Streamed
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Refused, Value
 from ...ops.api import Operator
@@ -42,8 +42,7 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     found = Analysis(graph, asked)
     validate = Validation(graph, found.known_contents())
     built, streamed = _built(graph, found)
-    if asked.edge != WARM:
-        validate(built, streamed)
+    validate(built, streamed, found.compared)
     return built, streamed
 
 

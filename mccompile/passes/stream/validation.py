@@ -8,7 +8,7 @@ so that what holds for the push that ends the warm-up holds for every later one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...base.streaming import Streamed, StreamedOutput
 from ...graph.ir import Graph, Value
 from ...program.ir import Call, Program
 from ..lower import lower
+from .motion import Span
 from .numbering.numbers import Numbers
 from .numbering.of_programs import Run, Unnumbered, inputs
 from .numbering.of_pushes import Pushes
@@ -35,12 +36,16 @@ class Validation:
     def __init__(self, window: Graph, known: Mapping[Value, Constant]) -> None:
         self.window = lower(window, known)
 
-    def __call__(self, graph: Graph, streamed: Streamed) -> None:
-        """Raises UnsupportedModel where a push would give something else than the window that ends there."""
+    def __call__(self, graph: Graph, streamed: Streamed, compared: Sequence[Span]) -> None:
+        """Raises UnsupportedModel where a push would give something else than the window that ends there, of the
+        elements that are compared (see Analysis)."""
+        if not any(high > low for low, high in compared):
+            return
         steps = lower(graph)
         try:
             wanted, given = self._of_window(streamed), _of_push(steps, streamed)
-            wrong = next((each for each in streamed.outputs if _differs(each, wanted, given)), None)
+            pairs = zip(streamed.outputs, compared, strict=True)
+            wrong = next((each for each, span in pairs if _differs(each, span, wanted, given)), None)
         except Unnumbered as unknown:
             why = f"nothing proves that a push gives what the window network gives: {unknown}"
             raise UnsupportedModel(Problem("it cannot run frame by frame", "--stream", why, _FIX)) from None
@@ -84,8 +89,12 @@ def _of_push(program: Program, streamed: Streamed, watched: Callable[[Call, Numb
     return Pushes(program, frames, state, watched).last(streamed.warm_up)
 
 
-def _differs(output: StreamedOutput, wanted: Given, given: Given) -> bool:
+def _differs(output: StreamedOutput, span: Span, wanted: Given, given: Given) -> bool:
     whole, part = wanted[output.name], given[output.name]
     if output.axis is not None:
         whole = np.take(whole, range(output.first, output.first + output.count), output.axis + 1)
+        if whole.shape == part.shape:
+            whole, part = (np.take(each, range(*span), output.axis + 1) for each in (whole, part))
+    elif span == (0, 0):
+        return False
     return whole.shape != part.shape or bool((whole != part).any())

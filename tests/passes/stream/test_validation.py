@@ -86,11 +86,22 @@ def mutated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type | None, 
     yield change
 
 
+@pytest.mark.parametrize("edge", ["", ",edge=warm"])
 @pytest.mark.parametrize("name", MUTANTS)
-def test_wrong_rules(name: str, mutated: Callable[..., None]) -> None:
+def test_wrong_rules(name: str, edge: str, mutated: Callable[..., None]) -> None:
     mutated(None, MUTANTS[name])
     with pytest.raises(UnsupportedModel, match=REFUSED):
-        stepped(NETWORK, ASKED)
+        stepped(NETWORK, ASKED + edge)
+
+
+@pytest.mark.parametrize("name", ["one element early", "one element late", "no gaps", "padding"])
+def test_windows_that_go_on(name: str, mutated: Callable[..., None]) -> None:
+    """Elements that do not depend on the ends of a window are those of the window."""
+    same = model("(float[1,4,12] x) => (float[1,4,12] y) { y = Conv<pads=[2, 2], dilations=[2]>(x, w) }", w=W)
+    stepped(same, "x=2,edge=warm")
+    mutated(None, MUTANTS[name])
+    with pytest.raises(UnsupportedModel, match=REFUSED):
+        stepped(same, "x=2,edge=warm")
 
 
 @pytest.mark.parametrize("rule", [*FRAME_BY_FRAME, *BY_TWO])

@@ -103,12 +103,13 @@ class Pushes:
         for push in range(count):
             rows = {buffer: _row(run.buffer(buffer), push) for buffer in outside}
             one = step(now | rows) if step else self._one(items, now | rows)
-            for buffer in found:
+            for buffer in found.keys() & one.memory.keys():  # what loops swap has no name of its own behind them
                 found[buffer].append(one.memory[buffer])
             now = {state: self._flat(one, state) for state in states}
         waiting = self._read_elsewhere(circle)
         for buffer, numbers in found.items():
-            run.memory[buffer] = np.concatenate(numbers if buffer in waiting else numbers[-1:])
+            if numbers:
+                run.memory[buffer] = np.concatenate(numbers if buffer in waiting else numbers[-1:])
 
     def _one(self, items: Sequence[Item], memory: dict[Buffer, Numbers]) -> Run:
         run = Run(self.program)
