@@ -37,6 +37,7 @@ from .passes.program.form_rows import form_rows
 from .passes.program.fuse import fuse
 from .passes.program.fuse_attention import fuse_attention
 from .passes.program.fuse_bottlenecks import fuse_bottlenecks
+from .passes.program.known_numbers import known_numbers
 from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
@@ -77,6 +78,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 
 PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("eliminate_dead_calls", eliminate_dead_calls),
+    ProgramPass("known_numbers", known_numbers),
     ProgramPass("fuse", fuse),
     ProgramPass("planar_windows", planar_windows),
     ProgramPass("fuse_attention", fuse_attention),

@@ -15,6 +15,7 @@ from ..base.dims import Dim
 from ..base.dtypes import f32, i64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.powers import power
 from ..kinds.couple import Couple
 from ..kinds.gemm import Gemm
 from ..program.ir import View
@@ -169,7 +170,7 @@ class Machine(Operator, abstract=True):
         if self.kernel == "LINEAR":
             return _product(to, x, vectors.permuted((1, 0)))
         scaled = add(mul(number(gamma, total), total), number(coefficient, total))
-        shaped = apply("tanh", scaled) if self.kernel == "SIGMOID" else apply("pow", scaled, number(degree, total))
+        shaped = apply("tanh", scaled) if self.kernel == "SIGMOID" else power(scaled, degree)
         return _product(to, x, vectors.permuted((1, 0)), shaped)
 
     def distances(self, to: Lowering, x: View, vectors: View, gamma: float) -> View:

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i64
 from ..base.tensor import Shape, TensorType, show_shape
-from ..expr.ir import apply, cast, literal, operand
+from ..expr.ir import apply, cast, operand
+from ..expr.powers import power
 from ..kinds.argmax_pool import ArgmaxPool
 from ..kinds.pool import Pool as PoolKind
 from ..kinds.roi_max_pool import RoiMaxPool
@@ -131,8 +132,7 @@ class _GlobalPool(_Windows, abstract=True):
         if self.algorithm == "average":
             total = apply("div", total, element_count(x.shape, axes, work))
         elif self.algorithm == "lp":
-            element = apply("pow", apply("abs", element), literal(p, work))
-            total = apply("pow", total, literal(1 / p, work))
+            element, total = power(apply("abs", element), p), power(total, 1 / p)
         combine = "max" if self.algorithm == "max" else "add"
         to.set(0, reduce_call(to, axes, combine, element, [x], cast(total, dtype)))
 
