@@ -39,7 +39,15 @@ class VectorLoops(Kernel):
         cases += [_case(name, apply(name, x), 33) for name in ("neg", "abs", "floor", "ceil", "trunc", "round_even")]
         cases += [_case(name, apply(name, x), 33) for name in ("exp", "expm1", "tanh", "erf")]
         cases += [_case(name, apply(name, apply("abs", x)), 33) for name in ("sqrt", "log", "log1p")]
+        cases += [
+            _case(name, apply(name, x), 33) for name in ("sign", "sin", "cos", "tan", "atan", "sinh", "cosh", "asinh")
+        ]
+        bounded = apply("div", x, literal(8, f32))
+        cases += [_case(name, apply(name, bounded), 33) for name in ("asin", "acos", "atanh")]
+        cases.append(_case("acosh", apply("acosh", apply("add", literal(9, f32), x)), 33))
         cases += [_case(name, apply(name, x, y), 19, 2) for name in ("add", "sub", "mul", "div", "max", "min")]
+        cases += [_case(name, apply(name, x, y), 19, 2) for name in ("mod", "fmod")]
+        cases.append(_case("pow", apply("pow", apply("abs", x), y), 19, 2))
         either = apply("xor", negative, apply("not", apply("greater_equal", y, one)))
         cases += [
             _case("select", apply("select", negative, apply("mul", literal(0.1, f32), x), x), 21),

@@ -22,7 +22,7 @@ from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_refusal
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c
-from mccompile.expr.vector_c import refusals, to_vector_statements
+from mccompile.expr.vector_c import math_headers, refusals, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -100,7 +100,7 @@ class GroupLanes(Kernel):
         return Cost(normalized(call, rows, vectors, lanes, apart, target), code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"math.h", "mcc_vec.h", "mcc_vecmath.h"})
+        return math_headers(call.kind.expressions()) | {"math.h", "mcc_vec.h", "mcc_vecmath.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         """Rows of groups, or vectors of the only row."""

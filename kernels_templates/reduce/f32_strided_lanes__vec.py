@@ -25,7 +25,7 @@ from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, 
 from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.expr.vector_c import refusal, refusals, to_vector_statements, uses_math
+from mccompile.expr.vector_c import math_headers, refusal, refusals, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -128,8 +128,7 @@ class StridedLanes(Kernel):
         return Cost(time, code=400 if chosen == ALONG else 500)
 
     def headers(self, call: Call) -> frozenset[str]:
-        math = any(map(uses_math, call.of(Reduce).expressions()))
-        return frozenset({"math.h", "mcc_vec.h", *["mcc_vecmath.h"] * math})
+        return math_headers(call.of(Reduce).expressions()) | {"math.h", "mcc_vec.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         return _Printer(call, self.parameter_names(call)).units()

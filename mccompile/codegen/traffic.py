@@ -21,7 +21,13 @@ from .vector.vector_tiles import SECOND_LEVEL
 
 WIDEST = 16  # lanes of vectors of 64 bytes
 AROUND = 6  # instructions of a loop around runs or vectors: the counter, where each operand lies, the branch
-OPERATIONS = {"div": 8, "sqrt": 8, "exp": 16, "log": 16, "expm1": 16, "log1p": 20, "tanh": 20, "erf": 24}  # in vectors
+# fmt: off
+OPERATIONS = {  # in vectors; divisions count as 8
+    "div": 8, "sqrt": 8, "exp": 16, "log": 16, "expm1": 20, "log1p": 20, "tanh": 20, "erf": 24, "sin": 40, "cos": 40,
+    "tan": 60, "asin": 60, "acos": 60, "atan": 60, "sinh": 50, "cosh": 50, "asinh": 90, "acosh": 90, "atanh": 70,
+    "pow": 80, "mod": 50, "fmod": 40,
+}
+# fmt: on
 LIBRARY = 4  # times that for a function of the C library, which computes one number
 
 MEASURES = {"softmax": ("exp", "div"), "log_softmax": ("exp",), "l1": ("div",), "l2": ("div",)}  # on each element

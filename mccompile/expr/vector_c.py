@@ -1,22 +1,23 @@
-"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h; mcc_vec_half.h).
+"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
 
 Only what vectors can do: floats, and truth values that comparisons make on the way. Vectors of 32 bits also compute
 narrow floats, which are rounded after every operation; vectors of 16 bits compute those only. `refusal` says why
 something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would
-give, but functions of mcc_vecmath.h may differ from libm's in the last places, and vectors of 16 bits compute
+give, but functions of these headers may differ from libm's in the last places, and vectors of 16 bits compute
 everything in 16 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ..base.dtypes import DType, bf16, bool_, f16, f32
 from ..base.marked import between, called, plain
 from .code import Code
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, uses, walk
+from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, rebuild, uses, walk
 from .scalar_c import literal_c
 
 _ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
@@ -24,18 +25,23 @@ _COMPARISONS = frozenset({"equal", "less", "less_equal", "greater", "greater_equ
 _LOGIC = {"and": "&", "or": "|", "xor": "^"}
 _PLAIN = frozenset({"abs", "sqrt", "floor", "ceil", "trunc", "round_even", "select"})
 _MATH = frozenset({"exp", "expm1", "log", "log1p", "tanh", "erf"})  # of mcc_vecmath.h
+# fmt: off
+_WIDE = frozenset({
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "mod", "fmod",
+})  # of mcc_vecmath_wide.h
+# fmt: on
 _BOUNDS = {"max": "at_least", "min": "at_most"}
 _OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
 _EXACT = frozenset({*_BOUNDS, *_PLAIN, "neg"}) - {"sqrt"}  # give numbers that narrow floats have
 NARROW = (f16, bf16)  # what may be among floats of 32 bits
-_KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _OTHERS
+_KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _WIDE | _OTHERS
 
 
 def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
     """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing.
     Where truth values are among the types, operands may be such; they are given as masks of 32 bits."""
-    expr = _in_one_type(expr, dtype)
+    expr = _in_one_type(_without_tests(expr), dtype)
     floats = (dtype, *(other for other in narrow if other.is_float)) if dtype is f32 else (dtype,)
     for node in walk(expr):
         match node:
@@ -61,6 +67,24 @@ def refusals(expressions: Sequence[Expr], dtype: DType = f32, narrow: Sequence[D
     return next(filter(None, (refusal(expr, dtype, narrow) for expr in expressions)), "")
 
 
+def _without_tests(expr: Expr) -> Expr:
+    """Signs and tests for infinity as comparisons."""
+
+    def compared(node: Expr) -> Expr | None:
+        match node:
+            case Apply(function="is_positive_inf" | "is_negative_inf", arguments=(x,)):
+                end = literal(math.inf if node.function == "is_positive_inf" else -math.inf, x.dtype)
+                return apply("equal", _without_tests(x), end)
+            case Apply(function="sign", arguments=(x,)) if x.dtype.is_float:
+                x, (below, zero, above) = _without_tests(x), (literal(n, x.dtype) for n in (-1, 0, 1))
+                sign = apply("select", apply("greater", x, zero), above, zero)
+                sign = apply("select", apply("less", x, zero), below, sign)
+                return apply("select", apply("is_nan", x), x, sign)
+        return None
+
+    return rebuild(expr, compared)
+
+
 def _in_one_type(expr: Expr, dtype: DType) -> Expr:
     """With vectors of 16 bits, sums come in 16 bits, and what would be computed in 32 bits on the way is so as well."""
     if dtype is f32:
@@ -84,8 +108,16 @@ def half_c(value: float) -> str:
 
 
 def uses_math(expr: Expr) -> bool:
-    """Does it need mcc_vecmath.h?"""
-    return any(isinstance(node, Apply) and node.function in _MATH for node in walk(expr))
+    """Does it call functions of mcc_vecmath.h and the like?"""
+    return bool(math_headers([expr]))
+
+
+def math_headers(expressions: Iterable[Expr], dtype: DType = f32) -> frozenset[str]:
+    """The headers of the functions that vectors of such floats call."""
+    called = {node.function for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
+    half = "_half" if dtype is f16 else ""
+    found = {f"mcc_vecmath{half}.h": _MATH, f"mcc_vecmath_wide{half}.h": _WIDE}
+    return frozenset(header for header, functions in found.items() if functions & called)
 
 
 def to_vector_statements(
@@ -93,7 +125,7 @@ def to_vector_statements(
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself, which is
     rounded to a narrow type when it is stored. Operands are given as C of vectors."""
-    return _Printer(_in_one_type(expr, dtype), operands, lanes, local, dtype).run()
+    return _Printer(_in_one_type(_without_tests(expr), dtype), operands, lanes, local, dtype).run()
 
 
 class _Printer:

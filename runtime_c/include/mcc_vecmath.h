@@ -1,11 +1,11 @@
 /* mcc_vecmath.h - exp, log, tanh, erf and their kin on vectors of floats (mcc_vec.h), for N lanes among 4, 8 and 16.
  *
  *     mcc_exp_f32xN     error below 1.5 ulp; infinity above 88.73, and denormal numbers down to zero, as they should be
- *     mcc_expm1_f32xN   below 3.5 ulp
+ *     mcc_expm1_f32xN   below 2 ulp
  *     mcc_log_f32xN     below 1.5 ulp; denormal numbers included; -infinity of zero, NaN below
- *     mcc_log1p_f32xN   below 3.5 ulp
- *     mcc_tanh_f32xN    below 3 ulp; exactly -1 and 1 at the ends
- *     mcc_erf_f32xN     below 3 ulp; exactly -1 and 1 at the ends
+ *     mcc_log1p_f32xN   below 2 ulp
+ *     mcc_tanh_f32xN    below 2 ulp; exactly -1 and 1 at the ends
+ *     mcc_erf_f32xN     below 2 ulp; exactly -1 and 1 at the ends
  *
  * An ulp is the distance of neighbouring floats at the exact result. NaN gives NaN; signs of zeros are kept. The same
  * vectors give the same results in every lane; machines with and without fused multiply-add may differ in the last bit.
@@ -105,14 +105,24 @@ MCC_VEC_SCALE(16);
         p = mcc_add_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), mcc_set_f32x##N(1.0f));                      \
         return mcc_scale_f32x##N(p, whole);                                                                            \
     }                                                                                                                  \
-    /* exp(x) - 1 = x + x^2 * p(x) for |x| <= log(2)/2, the same polynomial; further out nothing cancels. */           \
+    /* exp(x) - 1 = 2^n * (exp(r) - 1) + 2^n - 1, computed as half of it, with the polynomial of exp; n = 0 up to      \
+       log(2)/2. Below -20 the result is -1. */                                                                        \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                  \
     {                                                                                                                  \
-        const mcc_i32x##N small = mcc_less_f32x##N(mcc_abs_f32x##N(x), mcc_set_f32x##N(0.34f));                        \
-        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
-        MCC_VECMATH_EXP(N, p, x)                                                                                       \
-        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, x), x, x);                                                              \
-        return mcc_select_f32x##N(small, p, mcc_sub_f32x##N(mcc_exp_f32x##N(x), mcc_set_f32x##N(1.0f)));               \
+        const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
+        const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-20.0f)), half = mcc_set_f32x##N(0.5f);       \
+        const mcc_f32x##N whole = mcc_round_even_f32x##N(mcc_mul_f32x##N(in, mcc_set_f32x##N(1.44269504f)));           \
+        const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
+        const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
+        const mcc_i32x##N bits = (mcc_i32x##N)mcc_add_f32x##N(whole, mcc_set_f32x##N(12583038.0f)) << 23;              \
+        const mcc_f32x##N scale = (mcc_f32x##N)bits;                                                                   \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f), far;                                                         \
+        MCC_VECMATH_EXP(N, p, r)                                                                                       \
+        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, r), r, r);                                                              \
+        far = mcc_fma_f32x##N(p, scale, mcc_sub_f32x##N(scale, half));                                                 \
+        far = mcc_select_f32x##N(mcc_equal_f32x##N(whole, mcc_set_f32x##N(0.0f)), p, mcc_add_f32x##N(far, far));       \
+        return (mcc_f32x##N)((mcc_i32x##N)far | sign);                                                                 \
     }                                                                                                                  \
     /* x = 2^n * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f - f^2/2 + f^3 * p(f). */                        \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_log_f32x##N(mcc_f32x##N x)                                                    \
@@ -166,10 +176,10 @@ MCC_VEC_SCALE(16);
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.133308306f));                                                      \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333332598f));                                                     \
         p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), x, x);                                                              \
-        return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.625f)), p,                                  \
-                                  (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
+        p = mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.625f)), p, far);                               \
+        return (mcc_f32x##N)((mcc_i32x##N)p | sign);                                                                   \
     }                                                                                                                  \
-    /* x * (2/sqrt(pi) + s * p(s)), s = x^2, for |x| < 0.94; else 1 - exp(-q(|x| - 2)), q fitted up to 4, beyond       \
+    /* x + x * (2/sqrt(pi) - 1 + s * p(s)), s = x^2, for |x| < 1; else 1 - exp(-q(|x| - 2)), q fitted up to 4, beyond  \
        which the result is 1 */                                                                                        \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_erf_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
@@ -177,13 +187,13 @@ MCC_VEC_SCALE(16);
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
         const mcc_f32x##N top = mcc_at_most_f32x##N(size, mcc_set_f32x##N(4.0f));                                      \
         const mcc_f32x##N t = mcc_sub_f32x##N(top, mcc_set_f32x##N(2.0f));                                             \
-        mcc_f32x##N p = mcc_set_f32x##N(8.22712391e-05f), q = mcc_set_f32x##N(-0.000198220703f), far;                  \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.000811006816f));                                                  \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.00519835064f));                                                    \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0268584639f));                                                    \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.112836838f));                                                      \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.376126349f));                                                     \
-        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), x, mcc_mul_f32x##N(x, mcc_set_f32x##N(1.12837917f)));               \
+        mcc_f32x##N p = mcc_set_f32x##N(7.89835688e-05f), q = mcc_set_f32x##N(-0.000198220703f), far;                  \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0008024726f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.00519015309f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0268549118f));                                                    \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.112836173f));                                                      \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.376126298f));                                                     \
+        p = mcc_fma_f32x##N(mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.128379167f)), x, x);                               \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.00068685133f));                                                    \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(-0.00355349225f));                                                   \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.0164964404f));                                                     \
@@ -191,7 +201,7 @@ MCC_VEC_SCALE(16);
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(4.41815996f));                                                       \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(5.36494112f));                                                       \
         far = mcc_sub_f32x##N(one, mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_set_f32x##N(0.0f), q)));                        \
-        return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.94f)), p,                                   \
+        return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(1.0f)), p,                                    \
                                   (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_math

@@ -9,7 +9,7 @@ import pytest
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.marked import plain
 from mccompile.expr.ir import Expr, apply, cast, index, literal, operand
-from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
+from mccompile.expr.vector_c import math_headers, refusal, to_vector_statements, uses_math
 
 X, Y, ZERO = operand(0, f32), operand(1, f32), literal(0, f32)
 NEGATIVE = apply("less", X, ZERO)
@@ -47,7 +47,7 @@ def test_masks_used_twice_have_the_type_of_masks() -> None:
         operand(0, f16),
         cast(operand(0, i32), f32),
         cast(index(0), f32),
-        apply("sin", X),
+        apply("power_down", X),
         NEGATIVE,
         apply("select", apply("less", NEGATIVE, apply("not", NEGATIVE)), X, Y),
         apply("select", apply("select", NEGATIVE, NEGATIVE, NEGATIVE), X, Y),
@@ -61,3 +61,12 @@ def test_what_vectors_cannot_do_is_refused(expr: Expr) -> None:
 def test_the_header_of_functions_is_asked_for_where_it_is_needed() -> None:
     assert uses_math(apply("add", X, apply("tanh", Y)))
     assert not uses_math(apply("add", X, apply("sqrt", Y)))
+    both = [apply("exp", X), apply("pow", X, Y)]
+    assert math_headers(both) == {"mcc_vecmath.h", "mcc_vecmath_wide.h"}
+    assert math_headers(both[1:], f16) == {"mcc_vecmath_wide_half.h"}
+
+
+def test_signs_and_tests_for_infinity_are_comparisons() -> None:
+    infinite = apply("is_negative_inf", X)
+    assert "mcc_equal_f32x8(x, mcc_set_f32x8(-" in plain(c(apply("select", infinite, X, Y)))
+    assert c(apply("sign", X)).count("mcc_select_f32x8") == 3

