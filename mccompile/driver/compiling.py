@@ -45,6 +45,7 @@ from ..passes.planning.estimate import estimate
 from ..passes.planning.inside import look_inside, name_tensors
 from ..passes.planning.moves_left import moves_left
 from ..passes.planning.plan_memory import plan_memory
+from ..passes.planning.portable_steps import portable_steps
 from ..passes.stream.rewrite import stream
 from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from ..quantize.quantize import quantized
@@ -203,6 +204,7 @@ def _compiled(
     check_addressable(plan, target)
     plan = plan.with_schemes(schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed, strips=options.strips)
+    plan = replace(plan, portable=portable_steps(program, context))
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
     plan = look_inside(plan, options.looks, tensors)

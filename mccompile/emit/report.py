@@ -70,6 +70,7 @@ def report(
             for life in plan.lives
         ],
         **({} if plan.lists_constants else {"constants": [_constant(entry) for entry in plan.entries]}),
+        "portable": [step.as_dict() for step in plan.portable],
         "facts_used": list(plan.facts_used),
         "float_in_quantized": [{"node": node, "why": why} for node, why in left_in_float.items()],
     }

@@ -35,6 +35,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *_rows(plan),
             *_rounding(plan),
             *_threads(plan),
+            *(step.show() for step in plan.portable),
         ]
     )
 

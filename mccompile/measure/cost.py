@@ -65,6 +65,7 @@ class Cost:
             "weights_bytes": self.weights_bytes,
             "flash": {source: dict(sizes) for source, sizes in self.sections.items()},
             "arena_bytes": self.package.plan.arena_bytes,
+            "portable": [step.as_dict() for step in self.package.plan.portable],
             "struct_bytes": self.struct_bytes,
             "run_stack_bytes": self.run_stack,
             "init_stack_bytes": self.init_stack,
@@ -95,6 +96,7 @@ class Cost:
                 f"weights  {self.weights_bytes} bytes",
                 f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
                 f"stack    {self.stack_bound.show()}",
+                *(step.show() for step in plan.portable),
             ]
         )
 

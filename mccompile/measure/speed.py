@@ -70,6 +70,7 @@ class Speed:
             "gflops": self.gflops(self.macs, self.median),
             "peak_gflops": self.peak,
             "arena_bytes": self.package.plan.arena_bytes,
+            "portable": [step.as_dict() for step in self.package.plan.portable],
             "steps": [
                 {
                     "name": " + ".join(step.provenance),
@@ -98,6 +99,7 @@ class Speed:
             f"median   {self.median * 1e6:.1f} us, fastest {self.runs[0] * 1e6:.1f}, spread {self.spread:.1%}",
             f"speed    {speed:.1f} GFLOP/s, {speed / self.peak:.0%} of the {self.peak:.1f} of one core",
             f"ram      arena {plan.arena_bytes} bytes",
+            *(step.show() for step in plan.portable),
             "",
             *table(["us", "share", "GFLOP/s", "of peak", "function", "nodes"], rows, frozenset({4, 5})),
         ]

@@ -1,8 +1,7 @@
 """Plan IR: frozen. Steps and regions whose arguments are addresses.
 
-An address is a base and a byte offset; the offset is an expression over dimension variables and loop counters (a plain
-int where all sizes are static), the base is a memory pool, the blob or an external pointer. Invariant: nothing here can
-change, so what was verified stays true until it is printed.
+An address is a base (memory pool, blob, external pointer) and a byte offset: an int, or an expression over dimension
+variables and loop counters. Invariant: nothing here can change, so what was verified stays true until it is printed.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, upper
 from ..base.dtypes import DType
+from ..base.portable import PortableStep
 from ..base.provenance import Provenance
 from ..base.streaming import Streamed
 from ..base.strips import Strips
@@ -338,6 +338,7 @@ class Plan:
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
+    portable: tuple[PortableStep, ...] = ()  # long ones
     strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
     lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has

@@ -60,6 +60,11 @@ def runs_of(body: Sequence[Item], times: int = 1) -> Iterator[Run]:
                 yield from runs_of(inner, times * trips)
 
 
+def taken(run: Run, context: Context) -> float:
+    """Cycles of a run of the program that all runs of one call take."""
+    return _sum((run,), context.registry, context.target, lambda cost: cost.time)
+
+
 def _sum(runs: Sequence[Run], registry: Registry, target: Target, value: Callable[[Cost], float]) -> float:
     found = 0.0
     for call, times, pieces in runs:

@@ -1,0 +1,65 @@
+"""Long steps in portable C are named, with the reason, where the target has better instructions; others are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from mccompile.driver import Options, compile
+from mccompile.emit.package import Package
+from mccompile.emit.summary import summary
+from tests import small_models
+from tests.small_models import save
+
+
+def made(folder: Path, target: str, op: str, dtype: int = TensorProto.FLOAT, **attributes: int) -> Package:
+    """One operator."""
+    node = helper.make_node(op, ["x"], ["y"], name="step", **attributes)
+    ends = [helper.make_tensor_value_info(name, dtype, [1, 16, 12, 12]) for name in ("x", "y")]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return compile(save(model, folder), Options(target=target))
+
+
+def test_summary_and_report_name_the_step_and_why(tmp_path: Path) -> None:
+    package = made(tmp_path, "x86-64-v3", "LRN", size=3)
+    (step,) = package.plan.portable
+    assert (step.provenance, step.kernel, step.why) == (
+        ("step",),
+        "lrn/any_strided_loops__c",
+        ("lrn has no other kernel",),
+    )
+    line = "portable 100% of a run is expected to go to step in portable C (lrn/any_strided_loops__c): "
+    assert line + "lrn has no other kernel" in summary(package.plan, 0).splitlines()
+    said = {"name": "step", "kernel": "lrn/any_strided_loops__c", "share": 1.0, "why": ["lrn has no other kernel"]}
+    assert json.loads(package.files["report.json"])["portable"] == [said]
+
+
+def test_the_reasons_are_those_of_the_other_kernels(tmp_path: Path) -> None:
+    (step,) = made(tmp_path, "x86-64-v3", "Neg", TensorProto.INT64).plan.portable
+    assert "vectors of i64 are not supported" in step.why
+
+
+@pytest.mark.parametrize(("target", "op"), [("generic", "Neg"), ("cortex-m4", "Neg"), ("x86-64-v3", "Sin")])
+def test_nothing_is_said_where_nothing_is_better(target: str, op: str, tmp_path: Path) -> None:
+    package = made(tmp_path, target, op)
+    assert package.plan.portable == () and "portable" not in summary(package.plan, 0)
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "aarch64", "cortex-m4"])
+def test_example_models_have_none_but_those_known(target: str, tmp_path: Path) -> None:
+    found = {
+        (name, step.kernel)
+        for name, model in small_models.ALL.items()
+        for step in compile(_saved(model(), tmp_path / name), Options(target=target)).plan.portable
+    }
+    known = set() if target == "cortex-m4" else {("branches", "concat/any_strided__c")}
+    assert found == known
+
+
+def _saved(model: ModelProto, folder: Path) -> Path:
+    folder.mkdir()
+    return save(model, folder)
