@@ -8,6 +8,7 @@ Invariant: the texts of the C files are not changed, so blob and identity are th
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,8 @@ class Layout:
     flags_per_file: bool = False
     one_build: bool = False  # all is compiled with the same flags
     wrapper: str = ""  # the language that it is for, where that is not C
-    flag: str = ""  # that all targets have whose code it can hold
+    # patterns of the flags or compilers of targets whose code it can hold, "" for those of any machine; none: all
+    cores: tuple[str, ...] = ()
     target: str = ""  # one of them
     architectures: Mapping[str, list[str]] = field(default_factory=dict)  # by target: what the ecosystem calls it
 
@@ -50,6 +52,12 @@ class Layout:
         names = [self.architectures.get(build.target, [build.target]) for build in builds]
         anywhere = any(not build.needs for build in builds)
         return [] if anywhere else list(dict.fromkeys(name for each in names for name in each))
+
+    def holds(self, build: Build) -> bool:
+        """Does the ecosystem know such a core?"""
+        of_machine = [flag for flag in build.flags if flag.startswith(("-m", "--target="))]
+        words = [*of_machine, PurePosixPath(build.compiler).name] if of_machine else [""]
+        return not self.cores or any(re.fullmatch(core, word) for core in self.cores for word in words)
 
     @property
     def templates(self) -> list[Path]:
@@ -94,9 +102,10 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
         where = f"--package {layout.name}"
         why = f"{', '.join(build.target for build in builds)} need flags of their own, and it has the same for all"
         raise WrongUse(Problem(f"{layout.name} cannot build for several targets", where, why, "name one target"))
-    if layout.flag and not all(layout.flag in build.flags for build in builds):
-        why = f"its code is for {', '.join(build.target for build in builds)}, and it wants {layout.flag}"
-        where, fix = f"--package {layout.name}", f"--target {layout.target}"
+    foreign = [build.target for build in builds if not layout.holds(build)]
+    if foreign:
+        why = f"its code is for {', '.join(foreign)}, and no core of that ecosystem runs it"
+        where, fix = f"--package {layout.name}", f"did you mean --target {layout.target}?"
         raise WrongUse(Problem(f"{layout.name} cannot hold code for other machines", where, why, fix))
     if layout.wrapper and not all(path in files for p in prefixes for path in LANGUAGES[layout.wrapper].files(p)):
         why = f"it is for programs in another language than C, and needs what --wrapper {layout.wrapper} writes"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
@@ -59,6 +60,11 @@ class Package:
 
     def write(self, folder: Path, force: bool = False) -> None:
         write_folder(folder, self.files, force)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        why = "its files are made when they are asked for, by kernels that are no modules of Python's"
+        fix = "hand over .files and .report, the folder that .write gives, .ok and .runs of a check, or the model"
+        raise WrongUse(Problem("a compiled model does not pickle", self.plan.name, why, fix))
 
     def write_ticking(self, folder: Path) -> None:
         """Once the files are there: the steps anew, each of which tells the program when it ends."""

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +95,19 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
     elif args or dynamic:
         why = f"this is a {type(model).__name__}, which says itself what its inputs are"
         raise WrongUse(Problem("args and dynamic go with objects", "", why, "leave them out"))
-    if isinstance(model, str | Path):
+    if isinstance(model, str | PathLike):
         return Path(model), None
     if not isinstance(model, bytes | bytearray) and not hasattr(model, "SerializeToString"):
         raise WrongUse(Problem("this is not a model", "", f"it is a {type(model).__name__}", registry.CAN_BE))
     content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
     name = getattr(getattr(model, "graph", None), "name", "") or "model"
+    return in_folder(content, "".join(c if c.isalnum() else "_" for c in name) + ".onnx")
+
+
+def in_folder(content: bytes, name: str) -> tuple[Path, Any]:
+    """A file in a folder that lasts as long as the second result."""
     folder = tempfile.TemporaryDirectory(prefix="mccompile-")
-    path = Path(folder.name, "".join(c if c.isalnum() else "_" for c in name) + ".onnx")
+    path = Path(folder.name, name)
     path.write_bytes(content)
     return path, folder
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from operator import index
+from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .. import option_texts
 from ..base.errors import Problem, WrongUse
@@ -39,8 +42,13 @@ def _range(size: Any) -> tuple[int, int]:
     if isinstance(size, str):
         ((_, found),) = option_texts.dims((f"size={size}",)).items()
         return found
-    low, high = (size, size) if isinstance(size, int) else size
-    return int(low), int(high)
+    low, high = (size, size) if _is_number(size) else size
+    return index(low), index(high)
+
+
+def _is_number(given: Any) -> bool:
+    """Of Python, numpy or any other library."""
+    return hasattr(given, "__index__") and getattr(given, "ndim", 0) == 0
 
 
 def _mapping(read: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -52,13 +60,16 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _sizes(given: Any) -> tuple[Any, ...]:
-    return (given,) if isinstance(given, int) else tuple(given)
+    """Sizes, names of sizes, or sizes of each element of a sequence."""
+    if _is_number(given):
+        return (index(given),)
+    return tuple(size if isinstance(size, str) else index(size) if _is_number(size) else _sizes(size) for size in given)
 
 
 def _flag(given: Any) -> bool:
-    if not isinstance(given, bool):
+    if not isinstance(given, bool | np.bool_):
         raise TypeError("write True or False")
-    return given
+    return bool(given)
 
 
 def _budget(what: str, given: int | str) -> int:
@@ -67,7 +78,7 @@ def _budget(what: str, given: int | str) -> int:
 
 
 def _paths(given: Any) -> tuple[Path, ...]:
-    return tuple(Path(path) for path in ([given] if isinstance(given, str | Path) else given))
+    return tuple(Path(path) for path in ([given] if isinstance(given, str | PathLike) else given))
 
 
 def _forms(read: Callable[[str], tuple[str, Any]]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -103,11 +114,11 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {"bool": _flag, "int": index, "floa
 
 
 def _each(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str | Path) else list(given)
+    return [given] if isinstance(given, str | PathLike) else list(given)
 
 
 def _is_file(given: Any) -> bool:
-    return all(isinstance(each, str | Path) for each in _each(given))
+    return all(isinstance(each, str | PathLike) for each in _each(given))
 
 
 def _is_text(given: Any) -> bool:

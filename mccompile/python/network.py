@@ -5,6 +5,7 @@ Invariant: a call gives what the compiled C gives; nothing is computed here.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..toolchain.lists import packed, unpacked
 from ..toolchain.model_report import Report, read_report
 from ..toolchain.session import Session
 from . import cache
-from .compiled import Dynamic, model_file
+from .compiled import Dynamic, in_folder, model_file
 from .keywords import options_of
 
 _SHARED = "model.so"
@@ -40,6 +41,9 @@ class Outputs(tuple[Any, ...]):
         made.names = tuple(names)
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Outputs, (self.names, tuple(self))
+
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             if key not in self.names:
@@ -54,6 +58,9 @@ class Outputs(tuple[Any, ...]):
 class Network:
     """A model that can be called. Inputs by position or by name; state lasts from call to call, until `reset`.
 
+    It pickles, for other processes of this machine: its file must still be there, unless it came from memory, and hold
+    the same. State goes along.
+
     Sizes of inputs that the file leaves open, and that no option fixes, are those of the arrays of a call; the model is
     built anew when others come."""
 
@@ -62,6 +69,7 @@ class Network:
         given = options.dims, options.shapes, options.bounds, options.state, options.reading
         self.input_names, self._free = open_inputs(path, *given)
         self._shapes: Mapping[str, tuple[Any, ...]] = {}
+        self._made_of = ""  # SHA-256 of the file, once it is built
         self._session: Session | None = None if self._free else self._built({})
 
     def __call__(self, *arrays: Any, **named: Any) -> Outputs:
@@ -84,10 +92,24 @@ class Network:
         call."""
         return self._session is not None and self._session.calls >= self._session.report.warm_up
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = self._path.read_bytes() if self._kept is not None else None
+        saved = None if self._session is None else (self._shapes, self._session.saved())
+        return _unpickled, (self._path.absolute(), content, self._options, self._cc, self._made_of, saved)
+
     def reset(self) -> None:
         """Forgets all state."""
         if self._session is not None:
             self._session.reset()
+
+    def _go_on(self, shapes: Mapping[str, tuple[Any, ...]], saved: Any, made_of: str) -> None:
+        """Takes the place of the network that was pickled."""
+        if self._session is None:
+            self._session, self._shapes = self._built(shapes), shapes
+        if self._made_of != made_of:
+            fix = "load it again with mccompile.load"
+            raise BadFile(Problem(f"{self._path} has changed since its network was pickled", "", "", fix))
+        self._session.restore(saved)
 
     def _ordered(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         names = self.input_names
@@ -132,6 +154,7 @@ class Network:
             compile_file(self._path, options).write(folder / "out")
             build_shared(folder / "out", read_report(folder / "out"), folder / _SHARED, compiler, target.cflags)
 
+        self._made_of = hashlib.sha256(content).hexdigest()
         others = [*_referred(self._path, content), *(front.file for front in options.prepend)]
         name = cache.key(content, others, options, target, str(compiler))
         folder = cache.entry(name, make)
@@ -156,6 +179,18 @@ def load(
         given = replace(given, target="native")
     path, kept = model_file(model, args, dynamic)
     return Network(path, given, cc, kept)
+
+
+def _unpickled(
+    path: Path, content: bytes | None, options: Options, cc: str | None, made_of: str, saved: tuple[Any, Any] | None
+) -> Network:
+    kept = None
+    if content is not None:
+        path, kept = in_folder(content, path.name)
+    network = Network(path, options, cc, kept)
+    if saved is not None:
+        network._go_on(*saved, made_of)
+    return network
 
 
 def _referred(path: Path, content: bytes) -> list[Path]:

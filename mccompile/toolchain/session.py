@@ -58,6 +58,25 @@ class Session:
             if not self.report.given and all(_is_plain(t) for t in (*self.report.inputs, *self.report.outputs)):
                 self._views = self._placed(self.report.inputs), self._placed(self.report.outputs)
 
+    def saved(self) -> tuple[int, dict[str, int] | None, bytes]:
+        """What later runs depend on: how many there were, the sizes that were told, and the state."""
+        ffi = self._library.ffi
+        with self._turn:
+            place = ffi.new("uint8_t[]", max(self.report.state_bytes, 1))
+            self._check("save_state", self._library.functions.mcc_host_state(self._here, place, ffi.NULL))
+            return self.calls, self._sizes, bytes(ffi.buffer(place))[: self.report.state_bytes]
+
+    def restore(self, saved: tuple[int, dict[str, int] | None, bytes]) -> None:
+        """Goes on where another instance of the same model was."""
+        calls, sizes, state = saved
+        ffi = self._library.ffi
+        with self._turn:
+            if sizes is not None:
+                self._resize(sizes)
+            status = self._library.functions.mcc_host_state(self._here, ffi.NULL, ffi.from_buffer(state))
+            self._check("load_state", status)
+            self.calls = calls
+
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The outputs for arrays in the order of the inputs."""
         with self._turn:
@@ -89,9 +108,7 @@ class Session:
         if self.report.given:
             sizes = given_sizes(self.report, inputs)
             if sizes != self._sizes:
-                values = ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given])
-                self._check("resize", c.mcc_host_resize(self._here, values))
-                self._sizes = sizes
+                self._resize(sizes)
         texts = {t.name: encoded(inputs[t.name]) for t in self.report.inputs if t.dtype is string}
         kept = _memory_of(b"".join(text for each in texts.values() for text in each) + b"\0")
         place = int(kept.ctypes.data)
@@ -112,6 +129,11 @@ class Session:
             else:
                 results.append(from_bytes(content, tensor.dtype, shape))
         return results
+
+    def _resize(self, sizes: dict[str, int]) -> None:
+        values = self._library.ffi.new("ptrdiff_t[]", [sizes[name] for name in self.report.given])
+        self._check("resize", self._library.functions.mcc_host_resize(self._here, values))
+        self._sizes = sizes
 
     def _shape(self, index: int, tensor: Tensor) -> tuple[int, ...]:
         if tensor.is_static:

@@ -52,6 +52,7 @@ TABLE = """
 2 | conv.onnx -o out --target native,cortex_m4 | unknown target | did you mean --target cortex-m4?
 2 | bench conv.onnx --target nativ | unknown target | did you mean --target native?
 2 | conv.onnx -o out --package zepyhr | zepyhr | did you mean --package zephyr?
+2 | conv.onnx -o out --package esp-idf --target cortex-m4 | cannot hold code for other machines | --target rv32imc
 2 | conv.onnx -o out --single-file --package zephyr | not arranged | leave out --single-file
 2 | conv.onnx -o out --blob incbin --package zephyr | assembler | leave out --blob
 2 | conv.onnx -o out --target wasm32 --blob incbin | assembler | leave out --blob

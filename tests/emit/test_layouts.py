@@ -20,18 +20,20 @@ from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, arrange, compile_several
 from mccompile.emit.layouts import layouts
 from mccompile.emit.package import write_folder
+from mccompile.targets.api import Build, load, names
 from tests import small_models
 from tests.small_models import compiled, save
 
 EVERY = sorted(layouts())
 # What is for another machine, or includes what its ecosystem brings, is built by tests of its wrapper.
-OF_ANY_COMPILER = [name for name, layout in sorted(layouts().items()) if not layout.flag and name != "micropython"]
+OF_ANY_COMPILER = [name for name in EVERY if layouts()[name].holds(Build()) and name != "micropython"]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
 
 
 def folder_of(layout: str, folder: Path) -> Path:
     found = layouts()[layout]
-    options = Options(wrappers=tuple(filter(None, [found.wrapper])), target=found.target or "generic")
+    target = "generic" if found.holds(Build()) else found.target
+    options = Options(wrappers=tuple(filter(None, [found.wrapper])), target=target)
     write_folder(folder / "made", arrange(compiled(small_models.conv(), options).files, layout, "conv", Options()))
     return folder / "made"
 
@@ -121,6 +123,32 @@ def test_platformio_packs_the_library(layout: str, manifest: str, tmp_path: Path
     assert done.returncode == 0, done.stdout + done.stderr
     with tarfile.open(packed) as files:
         assert {manifest, "src/conv.c", "src/conv_weights.c"} <= set(files.getnames())
+
+
+@pytest.mark.parametrize(
+    ("layout", "other", "own"),
+    [("esp-idf", "cortex-m4", "rv32imc"), ("arduino", "x86-64-v3", "cortex-m0"), ("cmsis-pack", "rv32imc", "armv7a"),
+     ("npm", "generic", "wasm32-relaxed"), ("zephyr", "wasm32", "riscv64"), ("platformio", "wasm32", "x86-64-v3")],
+)  # fmt: skip
+def test_code_for_cores_of_another_ecosystem_is_refused(layout: str, other: str, own: str) -> None:
+    wrappers = tuple(filter(None, [layouts()[layout].wrapper]))
+    files = {target: compiled(small_models.conv(), Options(target=target)).files for target in (other, own)}
+    with pytest.raises(WrongUse, match=f"{layout} cannot hold code for other machines(.|\n)*--target") as refused:
+        arrange(files[other], layout, "conv", Options())
+    (problem,) = refused.value.problems
+    named = problem.fix.removeprefix("did you mean --target ").removesuffix("?")
+    assert layouts()[layout].holds(load(named).build)
+    options = Options(target=own, wrappers=wrappers)
+    assert arrange(compiled(small_models.conv(), options).files, layout, "conv", options)
+
+
+def test_own_targets_are_known_by_flags_and_compiler() -> None:
+    idf = layouts()["esp-idf"]
+    held = {name for name in names() if idf.holds(load(name).build)}
+    assert held == {"generic", "rv32imc"}
+    xtensa = Build("mine", "/opt/bin/xtensa-esp32-elf-gcc", ("-mlongcalls",))
+    assert idf.holds(xtensa) and idf.holds(Build("mine", flags=("-funroll-loops",)))
+    assert not idf.holds(Build("mine", "clang", ("-mcpu=cortex-m85",)))
 
 
 def test_an_unknown_ecosystem_is_refused() -> None:

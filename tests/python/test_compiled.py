@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import pickle
+from pathlib import Path, PurePosixPath
 
+import numpy as np
 import onnx
 import pytest
 
@@ -94,3 +96,33 @@ def test_the_package_says_what_it_has() -> None:
     assert {"compile", "load", "backend", "Options"} <= set(dir(mccompile))
     with pytest.raises(AttributeError, match="nothing"):
         _ = mccompile.nothing
+
+
+@pytest.mark.parametrize(
+    ("keywords", "shape"),
+    [
+        ({"dims": {"batch": np.int64(3)}}, [3, 4]),
+        ({"dims": {"batch": (np.int8(1), np.uint16(3))}}, ["n_batch", 4]),
+        ({"shapes": {"x": (np.int32(3), 4)}}, [3, 4]),
+        ({"shapes": {"x": np.array([3, 4])}}, [3, 4]),
+        ({"dims": {"batch": 3}, "threads": np.int64(1), "keep_inputs": np.bool_(True), "winograd": np.int8(2)}, [3, 4]),
+        ({"dims": {"batch": 3}, "budget": {"ram": np.int64(9999)}, "recompute": np.float32(1)}, [3, 4]),
+    ],
+)
+def test_numbers_may_be_those_of_numpy(keywords: dict[str, object], shape: list[object]) -> None:
+    assert mccompile.compile(free_batch(), **keywords).report["inputs"][0]["shape"] == shape
+
+
+def test_a_path_may_be_any_path(tmp_path: Path) -> None:
+    path = PurePosixPath(save(small_models.conv(), tmp_path))
+    assert mccompile.compile(path).files.keys() == mccompile.compile(str(path)).files.keys()
+
+
+def test_settings_of_sound_may_be_numbers_of_numpy() -> None:
+    one, other = ({"rate": number(16000), "window": 480, "hop": 320, "mels": number(8)} for number in (int, np.int64))
+    assert mccompile.audio_frontend(**one) == mccompile.audio_frontend(**other)
+
+
+def test_what_compile_gives_says_why_it_does_not_pickle() -> None:
+    with pytest.raises(MccError, match=r"does not pickle(.|\n)*hand over \.files"):
+        pickle.dumps(mccompile.compile(small_models.conv()))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ from mccompile.base.discovery import CACHE
 from mccompile.python import cache
 from tests import small_models
 from tests.python.test_compiled import free_batch
-from tests.small_models import model, node, random_inputs, reference, save
+from tests.small_models import floats, model, node, random_inputs, reference, save
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +92,38 @@ def test_state_lasts_until_reset() -> None:
         np.testing.assert_array_equal(net(x)["y"], -step * x)
     net.reset()
     np.testing.assert_array_equal(net(x)["y"], -x)
+
+
+def test_networks_and_results_pickle_with_their_state(tmp_path: Path) -> None:
+    nodes = [node("Add", "x s", "t"), node("Neg", "t", "y")]
+    made = model("sums", nodes, [("x", (2,)), ("s", (2,))], [("y", (2,)), ("t", (2,))])
+    net, x = mccompile.load(made, state={"t": "s"}), np.array([1, 2], np.float32)
+    net(x)
+    again = pickle.loads(pickle.dumps(net))
+    del net
+    assert again.input_names == ("x",)
+    np.testing.assert_array_equal(again(x)["y"], -2 * x)
+    result = pickle.loads(pickle.dumps(again(x)))
+    assert result.names == ("y",)
+    np.testing.assert_array_equal(result["y"], -3 * x)
+
+
+def test_another_process_goes_on_with_open_sizes() -> None:
+    net, x = mccompile.load(free_batch()), floats(1, 3, 4)
+    want = net(x)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        found = pool.submit(net, x).result()
+    assert found.names == want.names
+    np.testing.assert_array_equal(found[0], want[0])
+
+
+def test_a_file_that_has_changed_does_not_pass_for_what_was_pickled(tmp_path: Path) -> None:
+    path = save(small_models.conv(0), tmp_path)
+    pickled = pickle.dumps(mccompile.load(path))
+    pickle.loads(pickled)
+    save(small_models.conv(1), tmp_path)
+    with pytest.raises(MccError, match="has changed since"):
+        pickle.loads(pickled)
 
 
 def test_threads_take_turns() -> None:

@@ -137,6 +137,7 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
         why = f"there are {', '.join(STYLES)}"
         raise WrongUse(Problem(f"there is no style {style!r}", "--style", why, meant(style, STYLES, "--style")))
     known = {each.name: each.type for each in fields(Recipe)}
+    asked = {name: value.item() if hasattr(value, "item") else value for name, value in asked.items()}  # numpy's
     problems = []
     if mfcc and style not in MFCC:
         why = "it has no cosine transform"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from ..graph.assign_layout import last_order
 from .camera_frames import any_frame, camera_of, read_camera, seen_picture
 
 Numbers = tuple[float, ...]
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,12 @@ def parse_input(text: str) -> tuple[str, InputForm]:
             form |= read_camera(what, numbers)
         elif what in ("nhwc", "bgr", "raw", "rows") and not numbers:
             form[what] = True
-        elif what in ("mean", "scale"):
+        elif what == "mean":
             form[what] = _numbers(numbers)
+        elif what == "scale":
+            form[what] = _factors(numbers)
         elif what == "std":
-            form["scale"] = tuple(1 / number for number in _numbers(numbers))
+            form["scale"] = tuple(1 / number for number in _factors(numbers))
         else:
             known = ("nhwc", "bgr", "raw", "rows", "mean=", "scale=", "std=", "resize=", "crop=", "letterbox", *FORMATS)
             form["dtype"] = _dtype(word, ", ".join(known))
@@ -106,8 +108,10 @@ def parse_output(text: str) -> tuple[str, OutputForm]:
         what, _, numbers = word.partition("=")
         if what in ("nhwc", "raw", "argmax") and not numbers:
             form[what] = True
-        elif what in ("zero", "scale"):
+        elif what == "zero":
             form[what] = _numbers(numbers)
+        elif what == "scale":
+            form[what] = _factors(numbers)
         else:
             form["dtype"] = _dtype(word, "nhwc, raw, argmax, zero=, scale=")
     return name, OutputForm(**form)
@@ -122,9 +126,25 @@ def _split(text: str) -> tuple[str, list[str]]:
 
 def _numbers(text: str) -> Numbers:
     try:
-        numbers = tuple(float(Fraction(part)) for part in text.split(":"))
+        numbers = tuple(_number(part) for part in text.split(":"))
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{text!r} is not a number such as 0.5 or 1/255, or one for each channel: 1:2:3") from None
+    if not all(abs(number) <= _LARGEST for number in numbers):
+        raise ValueError(f"{text!r} is beyond the range of f32, in which the model computes")
+    return numbers
+
+
+def _number(text: str) -> float:
+    """No Fraction: of 1e999999999 that takes all memory."""
+    over, slash, under = text.partition("/")
+    return float(over) / float(under) if slash else float(over)
+
+
+def _factors(text: str) -> Numbers:
+    """Numbers that are multiplied or divided by."""
+    numbers = _numbers(text)
+    if not all(abs(number) >= 1 / _LARGEST for number in numbers):
+        raise ValueError(f"{text!r} has a 0, or what is 0 in f32: nothing would be left of the elements")
     return numbers
 
 

@@ -145,3 +145,27 @@ def test_channels_are_those_of_the_model_whatever_a_free_size_is(form: InputForm
     made = model("free", [node("Relu", "x", "y")], [("x", (2, "n", 3))], [("y", (2, "n", 3))])
     options = Options(dims={"n": (2, 5)}, inputs={"x": form})
     assert correctness.check(small_models.save(made, tmp_path), options, runs=3).ok  # with n = 3, too
+
+
+@pytest.mark.parametrize(
+    ("form", "complaint"),
+    [
+        ("u8,mean=1e999", "'1e999' is beyond the range of f32"),
+        ("u8,scale=1e999999999", "beyond the range"),  # as a Fraction it takes all memory
+        ("u8,mean=nan", "'nan' is beyond the range"),
+        ("u8,mean=1:1e39:3", "beyond the range"),
+        ("u8,std=0", "'0' has a 0"),
+        ("u8,std=1:1e-300", "has a 0, or what is 0 in f32"),
+        ("u8,scale=1/0", "is not a number such as"),
+    ],
+)
+def test_numbers_that_f32_does_not_hold_are_refused(form: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        parse_input(f"x={form}")
+    if "scale" in form:
+        with pytest.raises(ValueError, match=complaint):
+            parse_output(f"y={form}")
+
+
+def test_numbers_of_forms_may_be_quotients() -> None:
+    assert parse_input("x=mean=123.7:-1,scale=1/255")[1] == InputForm(mean=(123.7, -1.0), scale=(1 / 255,))
